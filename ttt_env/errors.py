@@ -1,0 +1,59 @@
+"""The errors a user can meet. All are `ValueError`s whose text names the input and what is allowed."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class GameError(ValueError):
+    """A game that cannot exist: winning sets out of the board, an empty shape, …"""
+
+
+class GameTooLargeError(ValueError):
+    """The game has too many cells or positions for what was asked of it."""
+
+
+class UnknownGameError(ValueError):
+    """No game of this id."""
+
+
+class UnknownAgentError(ValueError):
+    """No agent of this name."""
+
+
+class ParameterError(ValueError, TypeError):
+    """A parameter that does not exist here, or a value that it cannot take.
+
+    Also a `TypeError`, which is what Python raises for an unexpected keyword.
+    """
+
+
+class IllegalMoveError(ValueError):
+    """A move that the rules do not allow in this position."""
+
+
+class NotationError(ValueError):
+    """Text that is no position or game record."""
+
+
+class ImpossiblePositionError(NotationError):
+    """Stones that no sequence of legal moves puts on the board."""
+
+
+class EpisodeOrderError(ValueError, RuntimeError):
+    """`step` before `reset`, or after the end of the episode."""
+
+
+class PolicyFileError(ValueError):
+    """A file that holds no policy for this game, or not one that is safe to load."""
+
+
+def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
+    """The message for a name that is not in `allowed`, with the nearest one that is.
+
+    >>> unknown("agent", "minmax", ["minimax", "random"])
+    "unknown agent 'minmax': did you mean minimax? Allowed: minimax, random"
+    """
+    names = sorted(allowed)
+    near = get_close_matches(str(name), names, n=1)
+    hint = f": did you mean {near[0]}?" if near else "."
+    return f"unknown {kind} {name!r}{hint} Allowed: {', '.join(names) or 'none'}"

@@ -1,0 +1,1 @@
+"""What the game is. No framework, nothing drawn, nobody playing."""

@@ -1,0 +1,290 @@
+"""Games as data, and the rules of play on plain Python ints."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from operator import index
+from typing import Any, Literal, NamedTuple, Self
+
+from ttt_env.errors import GameError, IllegalMoveError, ImpossiblePositionError
+
+Seat = Literal["X", "O"]
+SEATS: tuple[Seat, Seat] = ("X", "O")
+
+
+@dataclass(frozen=True, repr=False)
+class Game:
+    """A positional game: who first owns all cells of a winning set wins (misère: loses).
+
+    `shape` has one to three axes; cells are numbered row-major (C order) from 0. `winning_sets` are
+    collections of cells; order and repetitions in them do not count.
+
+    Raises `GameError` for a shape or winning sets that make no game.
+
+    >>> Game("corners", (2, 2), [(0, 3), (1, 2)])
+    Game('corners', (2, 2), 2 winning sets)
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    winning_sets: tuple[tuple[int, ...], ...]
+    misere: bool = False
+
+    def __init__(
+        self, name: str, shape: Iterable[int], winning_sets: Iterable[Iterable[int]], misere: bool = False
+    ) -> None:
+        fields = {
+            "name": _checked_name(name),
+            "shape": _checked_shape(shape),
+            "misere": bool(misere),
+        }
+        fields["winning_sets"] = _checked_sets(winning_sets, prod(fields["shape"]))  # type: ignore[arg-type]
+        self.__dict__.update(fields)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.misere))
+
+    def __repr__(self) -> str:
+        misere = ", misere=True" if self.misere else ""
+        return f"Game({self.name!r}, {self.shape}, {len(self.winning_sets)} winning sets{misere})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), (self.name, self.shape, self.winning_sets, self.misere)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    @cached_property
+    def n_cells(self) -> int:
+        """The number of cells of the board."""
+        return prod(self.shape)
+
+    @cached_property
+    def full_mask(self) -> int:
+        """The bit mask of all cells."""
+        return (1 << self.n_cells) - 1
+
+    @cached_property
+    def winning_masks(self) -> tuple[int, ...]:
+        """The winning sets as bit masks."""
+        return tuple(sum(1 << cell for cell in cells) for cells in self.winning_sets)
+
+    @cached_property
+    def winning_masks_through(self) -> tuple[tuple[int, ...], ...]:
+        """For each cell, the bit masks of the winning sets that hold it."""
+        masks = self.winning_masks
+        return tuple(tuple(m for m in masks if m >> cell & 1) for cell in range(self.n_cells))
+
+    @cached_property
+    def start(self) -> "Position":
+        """The empty board."""
+        return Position(self, 0, 0)
+
+    def completes(self, stones: int, cell: int) -> bool:
+        """Whether `stones` own a winning set through `cell`."""
+        for mask in self.winning_masks_through[cell]:  # noqa: SIM110 (a generator costs twice the time)
+            if stones & mask == mask:
+                return True
+        return False
+
+    def owns_set(self, stones: int) -> bool:
+        """Whether `stones` own a winning set."""
+        return any(stones & mask == mask for mask in self.winning_masks)
+
+
+class Position(NamedTuple):
+    """The stones of the player to move and of the other one, as bit masks; immutable.
+
+    A tuple, because positions are made millions of times. The constructor trusts its caller;
+    `checked` is the door for masks from outside, `parse` the one for text.
+    """
+
+    game: Game
+    mine: int
+    theirs: int
+
+    @classmethod
+    def parse(cls, text: str, game: "Game | str" = "tictactoe-v0") -> Self:
+        """The position that `text` shows: rows of `X`, `O`, `.` joined by `/`, layers by `|`.
+
+        Raises `NotationError` for text of another form, `ImpossiblePositionError` for stones that
+        no game puts there.
+        """
+        from ttt_env.rules import notation
+
+        return cls(*notation.parse_position(text, game))
+
+    def __str__(self) -> str:
+        from ttt_env.rules import notation
+
+        return notation.format_position(self)
+
+    def __repr__(self) -> str:
+        return f"Position.parse({str(self)!r}, {self.game.name!r})"
+
+    def _repr_svg_(self) -> str:
+        from ttt_env.render.svg import draw_svg
+
+        return draw_svg(self)
+
+    @property
+    def occupied_mask(self) -> int:
+        """The bit mask of all stones."""
+        return self.mine | self.theirs
+
+    @property
+    def ply(self) -> int:
+        """The number of stones on the board."""
+        return self.occupied_mask.bit_count()
+
+    @property
+    def to_move(self) -> Seat:
+        """The seat to move; on a finished board, the one that would be."""
+        return SEATS[self.ply % 2]
+
+    @property
+    def x_mask(self) -> int:
+        """The bit mask of X's stones."""
+        return self.theirs if self.ply % 2 else self.mine
+
+    @property
+    def o_mask(self) -> int:
+        """The bit mask of O's stones."""
+        return self.mine if self.ply % 2 else self.theirs
+
+    @property
+    def legal_mask(self) -> int:
+        """The bit mask of the cells that may be played; 0 if the game is over."""
+        return 0 if self.is_won else self.game.full_mask ^ self.occupied_mask
+
+    @property
+    def legal_cells(self) -> list[int]:
+        """The cells that may be played, ascending; none if the game is over."""
+        return cells_of(self.legal_mask)
+
+    @property
+    def is_won(self) -> bool:
+        """Whether somebody owns a winning set, so that the game has a winner."""
+        return self.game.owns_set(self.theirs) or self.game.owns_set(self.mine)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no move may be made."""
+        return self.occupied_mask == self.game.full_mask or self.is_won
+
+    @property
+    def winner(self) -> Seat | None:
+        """The seat that has won; None in a draw and while the game goes on."""
+        for seat, stones in zip(SEATS, (self.x_mask, self.o_mask), strict=True):
+            if self.game.owns_set(stones):
+                return _other(seat) if self.game.misere else seat
+        return None
+
+    def play(self, cell: int) -> "Position":
+        """The position after the player to move has played `cell`.
+
+        Raises `IllegalMoveError` if `cell` is no cell, is taken, or the game is over.
+        """
+        number = as_cell(cell, self.game)
+        if self.is_over:
+            raise IllegalMoveError(f"cannot play {number}: the game {self} is over")
+        if self.occupied_mask >> number & 1:
+            raise IllegalMoveError(f"cell {number} of {self} is taken; free are {self.legal_cells}")
+        return self.child(number)
+
+    def child(self, cell: int) -> "Position":
+        """`play` without its checks: for callers that know `cell` to be a legal Python int."""
+        return Position(self.game, self.theirs, self.mine | 1 << cell)
+
+    def checked(self) -> Self:
+        """This position, if legal moves can lead to it.
+
+        Raises `ImpossiblePositionError` otherwise.
+        """
+        fault = _fault(self)
+        if fault:
+            raise ImpossiblePositionError(f"impossible position of {self.game.name}: {fault}")
+        return self
+
+
+def cells_of(mask: int) -> list[int]:
+    """The set bits of `mask`, ascending.
+
+    >>> cells_of(0b1011)
+    [0, 1, 3]
+    """
+    cells = []
+    while mask:
+        low = mask & -mask
+        cells.append(low.bit_length() - 1)
+        mask ^= low
+    return cells
+
+
+def as_cell(action: object, game: Game) -> int:
+    """`action` as a cell of the board: any integer type, or a zero-dimensional integer array.
+
+    Raises `IllegalMoveError` for anything else, NaN and fractions among it.
+    """
+    try:
+        cell = index(action)  # type: ignore[arg-type]
+    except TypeError:
+        cell = -1
+    if isinstance(action, bool) or not 0 <= cell < game.n_cells:
+        raise IllegalMoveError(
+            f"{action!r} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
+        )
+    return cell
+
+
+def _other(seat: Seat) -> Seat:
+    return "O" if seat == "X" else "X"
+
+
+def _fault(position: Position) -> str | None:
+    """Why no game leads to `position`, or None."""
+    game, mine, theirs = position
+    if not 0 <= mine <= game.full_mask or not 0 <= theirs <= game.full_mask:
+        return f"stones outside the {game.n_cells} cells"
+    if mine & theirs:
+        return f"both players on cells {cells_of(mine & theirs)}"
+    if mine.bit_count() != theirs.bit_count() - position.ply % 2:
+        x, o = position.x_mask.bit_count(), position.o_mask.bit_count()
+        return f"{x} X and {o} O, but X has as many stones as O, or one more"
+    if game.owns_set(mine) and game.owns_set(theirs):
+        return "both players own a winning set"
+    if game.owns_set(mine):
+        return "a winning set was completed, and then the other player moved"
+    if game.owns_set(theirs) and all(game.owns_set(theirs ^ 1 << c) for c in cells_of(theirs)):
+        return "two winning sets that no single last move completes"
+    return None
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str) or not name.strip() or "\n" in name:
+        raise GameError(f"the name of a game is one line of text, not {name!r}")
+    return name
+
+
+def _checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
+    try:
+        axes = tuple(index(axis) for axis in shape)
+    except TypeError:
+        axes = ()
+    if not 1 <= len(axes) <= 3 or min(axes) < 1:
+        raise GameError(f"shape {shape!r}: a board has one to three axes of at least one cell each")
+    return axes
+
+
+def _checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[tuple[int, ...], ...]:
+    try:
+        sets = {tuple(sorted({index(cell) for cell in cells})) for cells in winning_sets}
+    except TypeError:
+        raise GameError(f"winning_sets holds collections of cells, not {winning_sets!r}") from None
+    if not sets or () in sets:
+        raise GameError("a game needs at least one winning set, and none of them empty")
+    for cells in sets:
+        if cells[0] < 0 or cells[-1] >= n_cells:
+            raise GameError(f"winning set {cells} is out of the board: cells are 0 to {n_cells - 1}")
+    return tuple(sorted(sets))

@@ -1,0 +1,109 @@
+"""Positions and game records as text, and back."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from ttt_env.errors import IllegalMoveError, NotationError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
+
+_GLYPHS = ".XO"
+
+
+def format_position(position: Position) -> str:
+    """Rows of `X`, `O`, `.` joined by `/`; layers of a three-dimensional board joined by `|`."""
+    width = position.game.shape[-1]
+    x, o = position.x_mask, position.o_mask
+    glyphs = "".join(_GLYPHS[(x >> c & 1) + 2 * (o >> c & 1)] for c in range(position.game.n_cells))
+    return _joined(position.game, [glyphs[i : i + width] for i in range(0, len(glyphs), width)])
+
+
+def parse_position(text: str, game: Game | str) -> Position:
+    """The position that `text` shows; see `Position.parse`."""
+    game = get_game(game)
+    if not isinstance(text, str):
+        raise NotationError(f"the text of a position is a str, not {text!r}")
+    text = text.strip()
+    pattern = _joined(game, ["[XO.]" * game.shape[-1]] * (game.n_cells // game.shape[-1]))
+    if not re.fullmatch(pattern.replace("|", r"\|"), text):
+        empty = format_position(game.start)
+        raise NotationError(f"{text!r} is no position of {game.name}: X, O and . in the form {empty}")
+    glyphs = re.sub(r"[/|]", "", text)
+    x = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "X")
+    o = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "O")
+    mine, theirs = (x, o) if (x | o).bit_count() % 2 == 0 else (o, x)
+    return Position(game, mine, theirs).checked()
+
+
+def _joined(game: Game, rows: list[str]) -> str:
+    per_layer = game.shape[-2] if len(game.shape) == 3 else len(rows)
+    return "|".join("/".join(rows[i : i + per_layer]) for i in range(0, len(rows), per_layer))
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """A game that was played, from the empty board: the cells in the order of the moves.
+
+    Raises `IllegalMoveError` if a move of it is not legal. A record may stop before the end.
+
+    >>> record = GameRecord.parse("tictactoe-v0: 4 0 8 2 6")
+    >>> str(record.positions()[-1]), record.is_over
+    ('O.O/.X./X.X', False)
+    """
+
+    game: Game
+    cells: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        game = get_game(self.game)
+        object.__setattr__(self, "game", game)
+        object.__setattr__(self, "cells", tuple(as_cell(cell, game) for cell in self.cells))
+        self.positions()
+
+    @classmethod
+    def parse(cls, text: str, game: Game | str | None = None) -> Self:
+        """The record that `text` shows, `game id: cell cell …`; a game of one's own is given too.
+
+        Raises `NotationError` for text of another form or moves that are not legal.
+        """
+        name, colon, moves = text.strip().rpartition(":")
+        if not colon or not re.fullmatch(r"[\d\s]*", moves):
+            raise NotationError(f"{text!r} is no game record: 'tictactoe-v0: 4 0 8' is one")
+        if isinstance(game, Game) and game.name != name:
+            raise NotationError(f"{text!r} is a game of {name!r}, not of {game.name!r}")
+        try:
+            return cls(get_game(name if game is None else game), tuple(map(int, moves.split())))
+        except IllegalMoveError as error:
+            raise NotationError(f"{text!r} is no game record: {error}") from error
+
+    def __str__(self) -> str:
+        return f"{self.game.name}: {' '.join(map(str, self.cells))}".rstrip()
+
+    def positions(self) -> list[Position]:
+        """All positions of the game, the empty board first: one more than there are moves."""
+        positions = [self.game.start]
+        for cell in self.cells:
+            positions.append(positions[-1].play(cell))
+        return positions
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game was played to its end."""
+        return self.positions()[-1].is_over
+
+    @property
+    def winner(self) -> Seat | None:
+        """The seat that won; None in a draw and in an unfinished game."""
+        return self.positions()[-1].winner
+
+    def value(self, seat: Seat) -> int:
+        """1 if `seat` won, −1 if it lost, 0 otherwise."""
+        return 0 if self.winner is None else 1 if self.winner == seat else -1
+
+
+def as_seat(seat: object) -> Seat:
+    """`seat` if it is one. Raises `ValueError` otherwise."""
+    if seat not in SEATS:
+        raise ValueError(f"{seat!r} is not a seat: X and O are")
+    return seat  # type: ignore[return-value]

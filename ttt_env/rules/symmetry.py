@@ -1,0 +1,79 @@
+"""The symmetries of a board that keep the winning sets, and one position for all symmetric ones."""
+
+from functools import lru_cache
+from itertools import permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.game import Game, Position, cells_of
+
+Permutation = tuple[int, ...]
+
+
+@lru_cache(maxsize=64)
+def symmetries(game: Game) -> tuple[Permutation, ...]:
+    """The rotations and reflections of the board that map winning sets to winning sets.
+
+    Each is a permutation: the stone on cell `c` goes to cell `permutation[c]`. The identity is
+    the first. 8 for a square board, 4 for a rectangle, 48 for a cube.
+    """
+    sets = {frozenset(cells) for cells in game.winning_sets}
+    return tuple(
+        permutation
+        for permutation in _rigid_motions(game.shape)
+        if {frozenset(permutation[c] for c in cells) for cells in sets} == sets
+    )
+
+
+def _rigid_motions(shape: tuple[int, ...]) -> list[Permutation]:
+    cells = np.arange(np.prod(shape)).reshape(shape)
+    motions = []
+    for axes in permutations(range(len(shape))):
+        for flips in product((1, -1), repeat=len(shape)):
+            moved = cells.transpose(axes)[tuple(slice(None, None, step) for step in flips)]
+            if moved.shape == shape:
+                # The stone of cell `moved.flat[i]` stands on cell i afterwards.
+                motions.append(tuple(np.argsort(moved.ravel(), kind="stable").tolist()))
+    return list(dict.fromkeys(motions))  # an axis of one cell flips to itself
+
+
+def transform(position: Position, permutation: Permutation) -> Position:
+    """The position with every stone moved by the permutation."""
+    mine, theirs = (
+        sum(1 << permutation[cell] for cell in cells_of(mask)) for mask in (position.mine, position.theirs)
+    )
+    return Position(position.game, mine, theirs)
+
+
+def canonical(position: Position) -> Position:
+    """The one of all symmetric positions with the smallest masks; equal for symmetric positions."""
+    return min(transform(position, permutation) for permutation in symmetries(position.game))
+
+
+def transform_boards(boards: Boards, permutation: Permutation) -> Boards:
+    """`transform` for a batch."""
+    return Boards(
+        boards.game, _transform_masks(boards.mine, permutation), _transform_masks(boards.theirs, permutation)
+    )
+
+
+def _transform_masks(masks: Masks, permutation: Permutation) -> Masks:
+    moved = np.zeros_like(masks)
+    for cell, target in enumerate(permutation):
+        moved |= (masks >> np.uint64(cell) & np.uint64(1)) << np.uint64(target)
+    return moved
+
+
+def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
+    """`canonical` for a batch, and for each board the index of the symmetry that leads there."""
+    mine, theirs = boards.mine.copy(), boards.theirs.copy()
+    chosen = np.zeros(len(boards), np.intp)
+    for number, permutation in enumerate(symmetries(boards.game)):
+        moved = transform_boards(boards, permutation)
+        smaller = (moved.mine < mine) | ((moved.mine == mine) & (moved.theirs < theirs))
+        np.copyto(mine, moved.mine, where=smaller)
+        np.copyto(theirs, moved.theirs, where=smaller)
+        chosen[smaller] = number
+    return Boards(boards.game, mine, theirs), chosen
