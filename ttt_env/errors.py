@@ -27,6 +27,10 @@ class ParameterError(ValueError, TypeError):
     """
 
 
+class PolicyError(ValueError):
+    """An agent's policy that is no distribution over the legal cells, or not one that can be computed with."""
+
+
 class IllegalMoveError(ValueError):
     """A move that the rules do not allow in this position."""
 

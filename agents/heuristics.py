@@ -1,0 +1,24 @@
+"""Agents that look at the board as it is."""
+
+import numpy as np
+
+from ttt_env.agent import Agent, Floats
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Position
+
+
+class Random(Agent):
+    """Uniform among the legal cells; the baseline of every comparison. Plays boards of any size."""
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        cells = position.legal_cells
+        chosen = np.zeros(self.game.n_cells)
+        chosen[cells] = 1 / len(cells)
+        return chosen
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        return boards.legal / boards.legal.sum(axis=1, keepdims=True)
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        cells = position.legal_cells
+        return cells[int(rng.random() * len(cells))]

@@ -1,0 +1,145 @@
+"""The window: what it shows, when it closes, and what happens without a display."""
+
+import copy
+import pickle
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.text import draw_text
+from ttt_env.render.window import Window
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Position
+
+MIDGAME = Position.parse("X.O/.X./..O")
+ROW_OF_X = Position.parse("XXX/OO./...")
+
+
+@pytest.fixture
+def pygame(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    module = pytest.importorskip("pygame")
+    yield module
+    module.display.quit()
+
+
+@pytest.fixture
+def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def on_screen(pygame: Any) -> Any:
+    return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+
+
+class TestWindow:
+    def test_it_shows_the_picture_of_each_position(self, pygame: Any) -> None:
+        window = Window(fps=1000)
+        window.show(MIDGAME, last=4)
+        assert (on_screen(pygame) == draw_pixels(MIDGAME, last=4)).all()
+        window.show(ROW_OF_X)
+        assert (on_screen(pygame) == draw_pixels(ROW_OF_X)).all()
+        window.close()
+
+    def test_it_takes_the_size_of_another_game(self, pygame: Any) -> None:
+        window = Window(fps=1000)
+        window.show(MIDGAME)
+        window.show(get_game("qubic-v0").start)
+        assert (on_screen(pygame) == draw_pixels(get_game("qubic-v0").start)).all()
+        window.close()
+
+    def test_a_position_stays_as_long_as_fps_says(self, pygame: Any) -> None:
+        window = Window(fps=10)
+        started = time.monotonic()
+        window.show(MIDGAME)
+        window.show(ROW_OF_X)
+        assert time.monotonic() - started >= 0.19
+        window.close()
+
+    def test_it_closes_the_display_once_and_for_all(self, pygame: Any) -> None:
+        window = Window(fps=1000)
+        window.show(MIDGAME)
+        window.close()
+        window.close()
+        assert not pygame.display.get_init()
+        window.show(MIDGAME)
+        assert not pygame.display.get_init()
+
+    def test_closing_an_unopened_window_leaves_the_display_alone(self, pygame: Any) -> None:
+        pygame.display.init()
+        Window().close()
+        assert pygame.display.get_init()
+
+    def test_its_user_may_close_it(self, pygame: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        window = Window(fps=1000)
+        window.show(MIDGAME)
+        pygame.event.post(pygame.event.Event(pygame.QUIT))
+        window.show(MIDGAME)
+        assert not pygame.display.get_init()
+        window.show(ROW_OF_X)
+        window.close()
+        assert not pygame.display.get_init()
+        assert capsys.readouterr().out == ""
+
+    def test_it_survives_the_closing_of_another_one(self, pygame: Any) -> None:
+        first, second = Window(fps=1000), Window(fps=1000)
+        first.show(MIDGAME)
+        second.show(MIDGAME)
+        first.close()
+        second.show(ROW_OF_X)
+        assert (on_screen(pygame) == draw_pixels(ROW_OF_X)).all()
+        second.close()
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
+    def test_a_copy_is_a_new_window(self, pygame: Any, copied: Callable[[Window], Window]) -> None:
+        window = Window(fps=500)
+        window.show(MIDGAME)
+        window.close()
+        again = copied(window)
+        assert again.fps == 500
+        again.show(MIDGAME)
+        assert (on_screen(pygame) == draw_pixels(MIDGAME)).all()
+        again.close()
+
+    def test_without_a_display_it_prints_and_says_so_once(
+        self, no_display: None, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        window = Window()
+        window.show(MIDGAME, last=4)
+        window.show(ROW_OF_X)
+        first, *boards = capsys.readouterr().out.splitlines()
+        assert "no display" in first.lower()
+        assert boards == [*draw_text(MIDGAME, last=4).splitlines(), *draw_text(ROW_OF_X).splitlines()]
+        window.close()
+        window.show(MIDGAME)
+        assert capsys.readouterr().out == ""
+
+    def test_a_display_that_does_not_open_is_none(
+        self, pygame: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("SDL_VIDEODRIVER", "no such driver")
+        Window().show(MIDGAME)
+        assert capsys.readouterr().out.endswith(draw_text(MIDGAME) + "\n")
+
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="DISPLAY is of Linux")
+    def test_a_display_that_is_not_there_is_none(
+        self, pygame: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.delenv("SDL_VIDEODRIVER")
+        monkeypatch.setenv("DISPLAY", ":4321")
+        monkeypatch.setenv("WAYLAND_DISPLAY", "nowhere")
+        Window().show(MIDGAME)
+        assert capsys.readouterr().out.endswith(draw_text(MIDGAME) + "\n")
+
+    def test_without_pygame_the_error_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+        monkeypatch.setitem(sys.modules, "pygame", None)
+        with pytest.raises(ImportError, match=r'pip install "ttt-env\[render\]"'):
+            Window().show(MIDGAME)

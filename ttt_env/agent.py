@@ -1,0 +1,187 @@
+"""The interface that every way to play shares, and how agents are found by name."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.errors import IllegalMoveError, ParameterError, UnknownAgentError, unknown
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game, Position, as_cell
+from ttt_env.rules.specs import Spec, check_names, convert, parameters_of, split_spec
+
+Floats = NDArray[np.float64]
+ENTRY_POINT_GROUP = "ttt_env.agents"
+_PROBES = 200
+
+
+class Agent(ABC):
+    """Whatever has a policy on the positions of `game`.
+
+    A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether `policy` depends on the position alone, so that results can be computed."""
+        return True
+
+    @abstractmethod
+    def policy(self, position: Position) -> Floats:
+        """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
+
+        The position is one to be played; on a finished one the answer has no meaning.
+        """
+
+    def policies(self, boards: Boards) -> Floats:
+        """The move probabilities of a batch, `[B, cells]`."""
+        return np.stack([self.policy(position) for position in boards])
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """A cell drawn from `policy`; takes one `rng.random()`."""
+        return sample(self.policy(position), rng.random())
+
+
+AgentLike: TypeAlias = Agent | str | Callable[[Position], int]
+
+
+class BatchAgent(Agent):
+    """An agent that is written for batches; a single position is a batch of one."""
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        chosen: Floats = self.policies(Boards.of([position]))[0]
+        return chosen
+
+    @abstractmethod
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        ...
+
+
+class FunctionAgent(Agent):
+    """Plays what a function `Position -> cell` says.
+
+    `is_fixed` asks the function twice in some hundred positions: one that answers differently is
+    random, and matches with it are sampled.
+    """
+
+    def __init__(self, game: Game, function: Callable[[Position], int]) -> None:
+        super().__init__(game)
+        self.function = function
+
+    @cached_property
+    def is_fixed(self) -> bool:  # type: ignore[override]  # noqa: D102
+        rng = np.random.default_rng(0)
+        probes = [_random_position(self.game, rng) for _ in range(_PROBES)]
+        return all(self.function(probe) == self.function(probe) for probe in probes)
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        chosen = np.zeros(self.game.n_cells)
+        chosen[self._cell(position)] = 1.0
+        return chosen
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        return self._cell(position)
+
+    def _cell(self, position: Position) -> int:
+        cell = as_cell(self.function(position), self.game)
+        if not position.legal_mask >> cell & 1:
+            raise IllegalMoveError(
+                f"{self.function!r} plays {cell} in {position}; legal are {position.legal_cells}"
+            )
+        return cell
+
+
+def _random_position(game: Game, rng: np.random.Generator) -> Position:
+    position = game.start
+    for _ in range(int(rng.integers(game.n_cells))):
+        after = position.child(int(rng.choice(position.legal_cells)))
+        if after.is_over:
+            break
+        position = after
+    return position
+
+
+def sample(policy: Floats, draw: float) -> int:
+    """The cell at which the summed probabilities first exceed `draw`, a number in [0, 1).
+
+    >>> sample(np.array([0.25, 0.0, 0.75]), 0.3)
+    2
+    """
+    total, last = 0.0, -1
+    for cell, probability in enumerate(policy.tolist()):
+        if probability > 0.0:
+            total += probability
+            last = cell
+            if draw < total:
+                break
+    return last  # rounding may leave the sum below the draw: the last possible cell then
+
+
+def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
+    """`sample` for a batch: `[B, cells]` and `[B]` to cells, `[B]`."""
+    totals = np.cumsum(policies, axis=1)
+    cells = (totals <= draws[:, None]).sum(axis=1)
+    last = policies.shape[1] - 1 - np.argmax(policies[:, ::-1] > 0, axis=1)
+    return np.minimum(cells, last)
+
+
+@lru_cache(maxsize=1)
+def _registry() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def agent_names() -> list[str]:
+    """The names under which agents are installed here, ours and those of other packages."""
+    return sorted(_registry())
+
+
+def agent_class(name: str) -> type[Agent]:
+    """The class registered under this name. Raises `UnknownAgentError` if there is none."""
+    if name not in _registry():
+        raise UnknownAgentError(unknown("agent", name, _registry()))
+    loaded: type[Agent] = _registry()[name].load()
+    return loaded
+
+
+def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
+    """The agent that `spec` names: a spec string, an `Agent`, or a function `Position -> cell`.
+
+    A spec string is `name`, `name:value` or `name:key=value,key=value`.
+
+    Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
+    that the agent does not have or a value that it cannot take.
+    """
+    game = get_game(game)
+    if isinstance(spec, str):
+        return _from_spec(split_spec(spec), game)
+    if isinstance(spec, Agent):
+        if spec.game != game:
+            raise UnknownAgentError(f"{spec!r} plays {spec.game.name}, not {game.name}")
+        return spec
+    if callable(spec) and not isinstance(spec, type):
+        return FunctionAgent(game, spec)
+    raise UnknownAgentError(f"an agent is a spec string, an Agent or a function, not {spec!r}")
+
+
+def _from_spec(spec: Spec, game: Game) -> Agent:
+    build = agent_class(spec.name)
+    allowed = parameters_of(build, skip=1)
+    check_names(spec.name, spec.keywords, allowed)
+    texts = dict(spec.keywords)
+    if spec.value is not None:
+        first = next(iter(allowed), None)
+        if first is None or first in texts:
+            raise ParameterError(unknown(f"parameter of {spec.name}", spec.value, allowed))
+        texts[first] = spec.value
+    missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
+    if missing:
+        raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
+    return build(game, **convert(spec.name, build.__init__, texts))

@@ -1,0 +1,1 @@
+"""What is true about games and agents."""

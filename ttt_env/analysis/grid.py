@@ -1,0 +1,132 @@
+"""Every way to place `ply` stones on `n_cells` cells, numbered without gaps: ranks instead of search.
+
+A position of one ply is the set of occupied cells, a *row*, and which of these stones are `theirs`, a
+*pattern* of `ply` bits. Its number, the *slot*, is `row * n_patterns + pattern`. Playing a cell leads to
+a row that depends on the row alone, and to a pattern that depends on the pattern and on how many stones
+lie below the cell. So all successors of all positions come from two small tables, and nothing is sorted
+or searched for (ranking in the combinatorial number system, D. H. Lehmer 1964).
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.rules.boards import Masks
+
+Slots = NDArray[np.int64]
+_OCTET = 256
+
+
+class Grid:
+    """The numbering of all placements of `ply` stones, `theirs` having the odd one.
+
+    `free` `[F, rows]` are the F = n_cells − ply free cells of each row, ascending.
+    """
+
+    def __init__(self, n_cells: int, ply: int) -> None:
+        self.n_cells, self.ply = n_cells, ply
+        self.occupied = _masks_of_size(n_cells, ply)
+        self.patterns = _masks_of_size(ply, (ply + 1) // 2)
+        self.n_patterns = len(self.patterns)
+        self.n_slots = len(self.occupied) * self.n_patterns
+        bits = np.arange(n_cells, dtype=np.uint64)
+        is_free = (self.occupied >> bits[:, None] & np.uint64(1)) == 0
+        self.free = np.nonzero(is_free.T)[1].reshape(len(self.occupied), n_cells - ply).T.copy()
+        if ply < n_cells:
+            self._tabulate_successors()
+
+    def _tabulate_successors(self) -> None:
+        stone = np.uint64(1) << self.free.astype(np.uint64)
+        rows = _rank_table(self.n_cells, self.ply + 1)[self.occupied | stone]
+        n_next = len(_masks_of_size(self.ply + 1, self.ply // 2 + 1))
+        below = np.bitwise_count(self.occupied & (stone - np.uint64(1)))
+        self._next_row = rows.astype(np.int64) * n_next
+        self._below = below.astype(np.int64) * self.n_patterns
+        self._next_pattern = self._insertions().ravel()
+
+    def _insertions(self) -> NDArray[np.int64]:
+        """The successors' patterns, `[ply + 1, patterns]`: mine become theirs, plus the new stone."""
+        mine = self.patterns ^ np.uint64((1 << self.ply) - 1)
+        place = np.arange(self.ply + 1, dtype=np.uint64)[:, None]
+        low = (np.uint64(1) << place) - np.uint64(1)
+        inserted = (mine & low) | (mine & ~low) << np.uint64(1) | np.uint64(1) << place
+        return _rank_table(self.ply + 1, self.ply // 2 + 1)[inserted].astype(np.int64)
+
+    def successors(self, slots: Slots) -> Slots:
+        """The slots in the next ply's grid after each free cell is played, `[F, S]`."""
+        row, pattern = np.divmod(slots, self.n_patterns)
+        found = np.take(self._below, row, axis=1)
+        found += pattern
+        found = np.take(self._next_pattern, found)
+        found += np.take(self._next_row, row, axis=1)
+        return found
+
+    def free_cells(self, slots: Slots) -> NDArray[np.int64]:
+        """The free cells, `[F, S]`, in the order of `successors`."""
+        return np.take(self.free, slots // self.n_patterns, axis=1)
+
+    def masks(self, slots: Slots) -> tuple[Masks, Masks]:
+        """The stones (mine, theirs), `uint64[S]` each."""
+        row, pattern = np.divmod(slots, self.n_patterns)
+        occupied, chosen = self.occupied[row], self.patterns[pattern]
+        theirs = np.zeros_like(occupied)
+        for cell in range(self.n_cells):
+            stone = occupied >> np.uint64(cell) & np.uint64(1)
+            theirs |= (chosen & stone) << np.uint64(cell)
+            chosen = chosen >> stone
+        return occupied ^ theirs, theirs
+
+    def slots(self, mine: Masks, theirs: Masks) -> Slots:
+        """The slots of positions of this ply, `[S]`."""
+        occupied = mine | theirs
+        row = _rank_table(self.n_cells, self.ply)[occupied].astype(np.int64)
+        pattern = _rank_table(self.ply, (self.ply + 1) // 2)[_extract(theirs, occupied)]
+        return row * self.n_patterns + pattern
+
+
+@lru_cache(maxsize=128)
+def grid(n_cells: int, ply: int) -> Grid:
+    """The grid of this size, made once."""
+    return Grid(n_cells, ply)
+
+
+@lru_cache(maxsize=512)
+def _masks_of_size(n_bits: int, n_ones: int) -> Masks:
+    """All masks of `n_bits` bits of which `n_ones` are set, ascending."""
+    masks = np.arange(1 << n_bits, dtype=np.uint64)
+    return masks[np.bitwise_count(masks) == n_ones]
+
+
+@lru_cache(maxsize=512)
+def _rank_table(n_bits: int, n_ones: int) -> NDArray[np.int32]:
+    """For each mask its place among those of `n_ones` set bits; 0 for the others."""
+    table = np.zeros(1 << n_bits, np.int32)
+    masks = _masks_of_size(n_bits, n_ones)
+    table[masks] = np.arange(len(masks), dtype=np.int32)
+    return table
+
+
+@lru_cache(maxsize=1)
+def _octet_table() -> NDArray[np.uint8]:
+    """`_extract` for all (selection, bits) of eight bits."""
+    bits, selection = np.arange(_OCTET), np.arange(_OCTET)[:, None]
+    table = np.zeros((_OCTET, _OCTET), np.int64)
+    count = np.zeros((_OCTET, 1), np.int64)
+    for bit in range(8):
+        chosen = selection >> bit & 1
+        table |= (bits >> bit & chosen) << count
+        count += chosen
+    return table.astype(np.uint8).ravel()
+
+
+def _extract(bits: Masks, selection: Masks) -> Masks:
+    """The bits at the set places of `selection`, pushed together (the PEXT of x86)."""
+    found, shift = np.zeros_like(bits), np.zeros_like(bits)
+    while selection.any():
+        low = selection & np.uint64(_OCTET - 1)
+        octet = _octet_table()[low << np.uint64(8) | bits & np.uint64(_OCTET - 1)]
+        found |= octet.astype(np.uint64) << shift
+        shift += np.bitwise_count(low)
+        bits, selection = bits >> np.uint64(8), selection >> np.uint64(8)
+    return found

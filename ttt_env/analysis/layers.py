@@ -1,0 +1,130 @@
+"""All reachable positions of a game, ply by ply, and the way from each to its successors."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis.grid import Grid, Slots, grid
+from ttt_env.errors import GameTooLargeError
+from ttt_env.rules.boards import Boards, owns_set
+from ttt_env.rules.game import Game
+
+BatchPolicy = Callable[[Boards], NDArray[np.float64]]
+
+MAX_SLOTS = 100_000_000  # 18 cells have 8.0e7; one number a slot is what the sweep stores
+_CHUNK = 1 << 15  # positions at a time: their successors' values stay in the processor's cache
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The moves of some positions of one ply, none of them over: S positions, F free cells each."""
+
+    layer: "Layer"
+    slots: Slots
+
+    @property
+    def boards(self) -> Boards:
+        """The positions, `Boards[S]`."""
+        return Boards(self.layer.game, *self.layer.grid.masks(self.slots))
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """The cell of each move, `[S, F]`."""
+        return self.layer.grid.free_cells(self.slots).T
+
+    @property
+    def successors(self) -> Slots:
+        """The slot of each move's position in the next layer, `[F, S]`: one row a move."""
+        return self.layer.grid.successors(self.slots)
+
+    def of_policy(self, policy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`[S, cells]` move probabilities as `[S, F]`, one column a free cell."""
+        return np.take_along_axis(policy, self.cells, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """All positions of one ply that can be reached, as ascending slots of a `Grid`.
+
+    `open` are those to be played, `won` those in which the last move completed a winning set,
+    `drawn` the full boards without one.
+    """
+
+    game: Game
+    ply: int
+    open: Slots
+    won: Slots
+    drawn: Slots
+
+    @property
+    def grid(self) -> Grid:
+        """The numbering of this ply's positions."""
+        return grid(self.game.n_cells, self.ply)
+
+    def __len__(self) -> int:
+        return len(self.open) + len(self.won) + len(self.drawn)
+
+    def boards(self, slots: Slots) -> Boards:
+        """The positions in these slots."""
+        return Boards(self.game, *self.grid.masks(slots))
+
+    def moves(self) -> Iterator[Moves]:
+        """The moves of the open positions, some thousand positions at a time."""
+        for start in range(0, len(self.open), _CHUNK):
+            yield Moves(self, self.open[start : start + _CHUNK])
+
+
+def is_enumerable(game: Game) -> bool:
+    """Whether the positions of the game are few enough to look at each of them."""
+    n = game.n_cells
+    return sum(comb(n, ply) * comb(ply, ply // 2) for ply in range(n + 1)) <= MAX_SLOTS
+
+
+def reachable(game: Game, x: BatchPolicy | None = None, o: BatchPolicy | None = None) -> list[Layer]:
+    """The layers of the positions that can come up, the empty board's first.
+
+    A seat with a policy makes only moves of positive probability; one without makes any.
+
+    Raises `GameTooLargeError` if the game has too many positions to look at each.
+    """
+    if x is None and o is None:
+        return list(_all_reachable(game))
+    return _explore(game, x, o)
+
+
+@lru_cache(maxsize=4)
+def _all_reachable(game: Game) -> tuple[Layer, ...]:
+    return tuple(_explore(game, None, None))
+
+
+def _explore(game: Game, x: BatchPolicy | None, o: BatchPolicy | None) -> list[Layer]:
+    if not is_enumerable(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells: too many positions to look at each; 18 cells are the limit"
+        )
+    layers = [_layer(game, 0, np.zeros(1, np.int64))]
+    while len(layers[-1].open):
+        layer = layers[-1]
+        layers.append(_layer(game, layer.ply + 1, _successors_of(layer, o if layer.ply % 2 else x)))
+    return layers
+
+
+def _successors_of(layer: Layer, policy: BatchPolicy | None) -> Slots:
+    seen = np.zeros(grid(layer.game.n_cells, layer.ply + 1).n_slots, np.bool_)
+    for moves in layer.moves():
+        successors = moves.successors
+        if policy is not None:
+            successors = successors[moves.of_policy(policy(moves.boards)).T > 0]
+        seen[successors.ravel()] = True
+    return np.flatnonzero(seen)
+
+
+def _layer(game: Game, ply: int, slots: Slots) -> Layer:
+    won = owns_set(game, grid(game.n_cells, ply).masks(slots)[1])
+    rest, none = slots[~won], slots[:0]
+    is_full = ply == game.n_cells
+    return Layer(game, ply, none if is_full else rest, slots[won], rest if is_full else none)

@@ -1,0 +1,32 @@
+"""Games between two agents."""
+
+import numpy as np
+
+from ttt_env.agent import Agent, AgentLike, make_agent
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+from ttt_env.rules.notation import GameRecord
+
+
+def play_game(
+    x: AgentLike,
+    o: AgentLike,
+    game: Game | str = "tictactoe-v0",
+    rng: np.random.Generator | int | None = None,
+) -> GameRecord:
+    """One whole game of agent `x` moving first against agent `o`.
+
+    `rng` is a generator or a seed; the same seed gives the same game.
+    """
+    game = get_game(game)
+    return GameRecord(game, play_cells(make_agent(x, game), make_agent(o, game), np.random.default_rng(rng)))
+
+
+def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
+    """The cells of one whole game, as `play_game` draws it."""
+    position, cells = x.game.start, []
+    seats = (x, o)
+    while not position.is_over:
+        cells.append(seats[len(cells) % 2].choose(position, rng))
+        position = position.play(cells[-1])
+    return tuple(cells)

@@ -1,0 +1,92 @@
+"""The solution of a game, and agents that move by the values of a sweep."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from ttt_env.agent import BatchAgent
+from ttt_env.analysis.induction import Floats, Responder, Values, backward_induction, best
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import ImpossiblePositionError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game, Position
+
+_MEMO_SIZE = 50_000
+
+
+class ValueAgent(BatchAgent):
+    """Moves by a responder on the action values that a sweep found: one of each for X and for O."""
+
+    def __init__(self, game: Game, x: tuple[Values, Responder], o: tuple[Values, Responder]) -> None:
+        super().__init__(game)
+        self._seats = (x, o)
+        self._memo: dict[tuple[int, int], Floats] = {}
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        key = (position.mine, position.theirs)
+        if key not in self._memo:
+            if len(self._memo) >= _MEMO_SIZE:
+                self._memo.clear()
+            self._memo[key] = super().policy(position)
+        return self._memo[key].copy()
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        chosen = np.zeros((len(boards), self.game.n_cells))
+        for parity, (values, respond) in enumerate(self._seats):
+            at = np.flatnonzero((boards.ply % 2 == parity) & ~boards.is_over)
+            if len(at):
+                mover = boards[at]
+                chosen[at] = respond(values.q(mover), mover.legal)
+        return chosen
+
+
+class Solution:
+    """A strongly solved game: the value of every position under best play of both."""
+
+    def __init__(self, game: Game, values: Values) -> None:
+        self.game, self.values = game, values
+
+    def __repr__(self) -> str:
+        return f"Solution({self.game.name}, value={self.value})"
+
+    @property
+    def value(self) -> int:
+        """The value of the empty board for X: 1 won, 0 drawn, −1 lost."""
+        return self.value_of(self.game.start)
+
+    def value_of(self, position: Position) -> int:
+        """The value for the player to move, or who would be: 1 won, 0 drawn, −1 lost."""
+        return int(self.values.of(self._batch(position))[0])
+
+    def best_cells(self, position: Position) -> list[int]:
+        """The legal cells that keep the value of the position, ascending; none if it is over."""
+        q = self.values.q(self._batch(position))[0]
+        return [] if position.is_over else np.flatnonzero(q == np.nanmax(q)).tolist()
+
+    def policy(self) -> ValueAgent:
+        """The agent that plays uniformly among the best cells."""
+        return ValueAgent(self.game, (self.values, best), (self.values, best))
+
+    def _batch(self, position: Position) -> Boards:
+        if position.game != self.game:
+            raise ImpossiblePositionError(
+                f"{position} is a position of {position.game.name}, not of {self.game.name}"
+            )
+        return Boards.of([position])
+
+
+def solve(game: Game | str) -> Solution:
+    """The solution of a game by backward induction over all its positions.
+
+    Raises `GameTooLargeError` if they are too many.
+    """
+    return _solve(get_game(game))
+
+
+@lru_cache(maxsize=4)
+def _solve(game: Game) -> Solution:
+    outcomes = backward_induction(reachable(game), best, best)
+    # Under best play of both every outcome is certain; what is not 1 is rounding.
+    values = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
+    return Solution(game, Values(game, values))

@@ -1,0 +1,1 @@
+"""Thin adapters from the rules to the interfaces of PettingZoo and Gymnasium."""

@@ -1,0 +1,151 @@
+"""The two-player environment: a PettingZoo AEC env with the agents X and O."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import AECEnv
+
+from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike
+from ttt_env.envs.observation import ObservationKind, observation_space
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError
+from ttt_env.rules.game import SEATS, Game, Seat, as_cell
+
+_OTHER: dict[Seat, Seat] = {"X": "O", "O": "X"}
+
+
+class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
+    """Both players of a game, one move at a time.
+
+    The checks of PettingZoo's wrappers (order of calls, illegal moves, actions out of bounds) are
+    built in, so no wrapper slows it down. An illegal move under `illegal="lose"` ends the episode with
+    the reward `rewards.illegal` for who made it and 0 for the other, as in PettingZoo.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        illegal: Illegal = "lose",
+        rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
+        observation: ObservationKind = "dict",
+        start: StartLike | None = None,
+        render_mode: RenderMode | None = None,
+    ) -> None:
+        AECEnv.__init__(self)
+        self._configure(game, illegal, rewards, observation, start, render_mode)
+        name = game.name.partition(":")[0].replace("-", "_")
+        self.metadata = {**BoardEnv.metadata, "name": name, "is_parallelizable": False}  # type: ignore[misc]
+        self.possible_agents: list[Seat] = list(SEATS)
+        self.agents: list[Seat] = []
+        self._infos: dict[Seat, dict[str, Any]] | None = None
+        self.observation_spaces = {seat: observation_space(game, observation) for seat in SEATS}
+        self.action_spaces = {seat: spaces.Discrete(game.n_cells) for seat in SEATS}
+        self.np_random = np.random.default_rng()
+
+    def observation_space(self, agent: Seat) -> spaces.Space[Any]:
+        """The observation space of this agent."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: Seat) -> spaces.Space[Any]:
+        """The action space of this agent: the cells."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+        """Start an episode. `options={"position": …}` says where; other options are ignored."""
+        if seed is not None:
+            self.np_random = np.random.default_rng(seed)
+        position = self._first_position(options or {})
+        self.agents = list(SEATS)
+        self.rewards = {"X": 0.0, "O": 0.0}
+        self._cumulative_rewards = {"X": 0.0, "O": 0.0}
+        self.terminations = {"X": False, "O": False}
+        self.truncations = {"X": False, "O": False}
+        self.agent_selection = self._to_move = position.to_move
+        self._infos = None
+        self._show(self._scenes.of(position), None)
+
+    def agent_iter(self, max_iter: int = 2**63) -> Iterator[Seat]:  # type: ignore[override]
+        """The agent to step next, until none is left or `max_iter` steps have been made."""
+        for _ in range(max_iter):
+            if not self.agents:
+                return
+            yield self.agent_selection
+
+    def observe(self, agent: Seat) -> Any:
+        """What this agent sees: its own stones on plane 0. The mask of who may not move is empty."""
+        scene = self._scene
+        if scene is None:
+            raise EpisodeOrderError("there is nothing to observe yet: call reset() first")
+        moves = agent == self._to_move
+        planes = scene.mover.copy() if moves else scene.waiting.copy()
+        if not self._gives_dict:
+            return planes
+        mask = scene.mask if moves and self._legal else self._scenes.no_mask
+        return {"observation": planes, "action_mask": mask.copy()}
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Observation, reward since its last move, terminated, truncated, info of `agent_selection`."""
+        agent = self.agent_selection
+        return (
+            self.observe(agent) if observe else None,
+            self._cumulative_rewards[agent],
+            self.terminations[agent],
+            self.truncations[agent],
+            (self._infos or self.infos)[agent],
+        )
+
+    @property
+    def infos(self) -> dict[Seat, dict[str, Any]]:
+        """For each agent the mask `int8[cells]` of what it may play now, as `action_mask`: read-only."""
+        if self._infos is None:
+            scene, none = self._scene, {"action_mask": self._scenes.no_mask}
+            legal = {"action_mask": scene.mask} if scene and self._legal else none.copy()
+            self._infos = {"X": legal, "O": none} if self._to_move == "X" else {"X": none, "O": legal}
+        return self._infos
+
+    def step(self, action: Any) -> None:
+        """Play a cell for `agent_selection`; None if it is dead, which takes it out of the episode.
+
+        Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
+        that is no cell; nothing has changed then.
+        """
+        if not self._legal:
+            self._step_dead(action)
+            return
+        cell: int | None = as_cell(action, self.game)
+        if not self._legal >> cell & 1:
+            cell = self._instead_of(cell)
+        seat = self._to_move
+        self._infos = None
+        self.agent_selection = _OTHER[seat]
+        if cell is None:
+            self._legal = 0
+            self._finish(seat, self.rewards_of.illegal, 0.0)
+        else:
+            scene = self._scenes.after(self._scene.position, cell)  # type: ignore[union-attr]
+            self._show(scene, cell)
+            self._to_move = self.agent_selection
+            if scene.value is not None:
+                self._finish(seat, *self.rewards_of.at_end(scene.value))
+
+    def _step_dead(self, action: Any) -> None:
+        if not self.agents:
+            raise EpisodeOrderError("step() before reset(), or after the last agent has left: call reset()")
+        if action is not None:
+            raise IllegalMoveError(f"the game is over: None is the only action, not {action!r}")
+        seat = self.agent_selection
+        self.agents.remove(seat)
+        for of_agent in (self._cumulative_rewards, self.terminations, self.truncations, self.infos):
+            del of_agent[seat]  # type: ignore[attr-defined]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        if self.agents:
+            self.agent_selection = self.agents[0]
+
+    def _finish(self, seat: Seat, reward: float, reward_of_other: float) -> None:
+        other = _OTHER[seat]
+        self.rewards = {seat: reward, other: reward_of_other}
+        # The mover's account was emptied by its move, the other's by the one before.
+        self._cumulative_rewards = {seat: reward, other: reward_of_other}
+        self.terminations = {seat: True, other: True}

@@ -1,0 +1,150 @@
+"""What the two-player and the single-agent environment share: settings, the board, drawing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.envs.observation import ObservationKind, Scene, Scenes
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ImpossiblePositionError, ParameterError, unknown
+from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.text import draw_text
+from ttt_env.render.window import Window
+from ttt_env.rules.game import Game, Position
+
+Illegal = Literal["lose", "raise", "resample"]
+RenderMode = Literal["ansi", "rgb_array", "human"]
+StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
+
+
+class Rewards(NamedTuple):
+    """What a player gets at the end of an episode; every other reward is 0."""
+
+    win: float = 1.0
+    draw: float = 0.0
+    loss: float = -1.0
+    illegal: float = -1.0
+
+    @classmethod
+    def of(cls, rewards: "Sequence[float] | Mapping[str, float]") -> "Rewards":
+        """From four numbers, or from some of them by name. Raises `ParameterError` for other things."""
+        try:
+            made = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(rewards)
+            made = cls._make(float(reward) for reward in made)
+        except (TypeError, ValueError):
+            made = None
+        if made is None or not all(map(isfinite, made)):
+            raise ParameterError(f"rewards={rewards!r}: four finite numbers for win, draw, loss, illegal")
+        return made
+
+    def at_end(self, value: int) -> tuple[float, float]:
+        """The rewards of who made the last move, to whom the end is worth `value`, and of the other."""
+        ends = (self.draw, self.win, self.loss)
+        return ends[value], ends[-value]
+
+
+class BoardEnv:
+    """The board of an environment, and the settings that all environments have."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(get_args(RenderMode)), "render_fps": 4}
+
+    game: Game
+    np_random: np.random.Generator
+    _scene: Scene | None = None
+    _legal = 0  # the bit mask of the cells that may be played now; 0 when the episode is over
+
+    def _configure(
+        self,
+        game: Game,
+        illegal: Illegal,
+        rewards: "Sequence[float] | Mapping[str, float]",
+        observation: ObservationKind,
+        start: StartLike | None,
+        render_mode: RenderMode | None,
+    ) -> None:
+        self.game = game
+        self.illegal = one_of("illegal", illegal, get_args(Illegal))
+        self.rewards_of = Rewards.of(rewards)
+        self.render_mode = one_of("render_mode", render_mode, (None, *get_args(RenderMode)))
+        self._gives_dict = observation == "dict"
+        self._scenes = Scenes(game)
+        self._start = start if callable(start) else self._checked_start(start or game.start)
+        self._window = Window(fps=self.metadata["render_fps"]) if render_mode == "human" else None
+        self._last_cell: int | None = None
+
+    @property
+    def position(self) -> Position:
+        """The current position. Raises `EpisodeOrderError` before the first `reset`."""
+        if self._scene is None:
+            raise EpisodeOrderError("there is no position yet: call reset() first")
+        return self._scene.position
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """The cells that may be played now, `bool[cells]`; sb3-contrib asks for them by this name."""
+        return self._mask().view(np.bool_)
+
+    def _mask(self) -> NDArray[np.int8]:
+        scene = self._scene
+        return (scene.mask if scene and self._legal else self._scenes.no_mask).copy()
+
+    def _checked_start(self, position: object) -> Position:
+        if not isinstance(position, Position) or position.game != self.game:
+            raise ImpossiblePositionError(f"{position!r} is no position of {self.game.name}")
+        if position.checked().is_over:
+            raise ImpossiblePositionError(f"no episode can start in {position}: the game is over")
+        return position
+
+    def _first_position(self, options: Mapping[str, Any]) -> Position:
+        if "position" in options:
+            return self._checked_start(options["position"])
+        if callable(self._start) and not isinstance(self._start, Position):
+            return self._checked_start(self._start(self.np_random))
+        return self._start
+
+    def _show(self, scene: Scene, cell: int | None) -> None:
+        """Make this the board, after a move to `cell`."""
+        self._scene, self._legal, self._last_cell = scene, scene.legal, cell
+        if self._window is not None:
+            self._window.show(scene.position, cell)
+
+    def _instead_of(self, cell: int) -> int | None:
+        """The cell to play when a taken one was chosen; None if the player loses by it.
+
+        Raises `IllegalMoveError` if `illegal` is "raise".
+        """
+        if self.illegal == "lose":
+            return None
+        cells = self.position.legal_cells
+        if self.illegal == "raise":
+            raise IllegalMoveError(f"cell {cell} of {self.position} is taken; free are {cells}")
+        return cells[int(self.np_random.random() * len(cells))]
+
+    def render(self) -> Any:
+        """The board as `render_mode` says: text, an RGB picture `uint8[height, width, 3]`, or None.
+
+        In the mode "human" every move is shown as it is made, and this shows the board once more.
+        """
+        if self.render_mode == "ansi":
+            return draw_text(self.position, self._last_cell)
+        if self.render_mode == "rgb_array":
+            return draw_pixels(self.position, self._last_cell)
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() without a render_mode: give make() one of ansi, rgb_array, human")
+        if self._window is not None:
+            self._window.show(self.position, self._last_cell)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+
+
+def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
+    """`value` if it is allowed. Raises `ParameterError` otherwise."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+        raise ParameterError(unknown(name, value, map(str, allowed)))
+    return value

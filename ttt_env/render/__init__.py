@@ -1,0 +1,1 @@
+"""Positions as text, as SVG, as pixels and in a window. Nothing here knows how a game is played."""

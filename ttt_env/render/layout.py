@@ -1,0 +1,182 @@
+"""Where the tiles of a picture lie and how they look: one plan for the SVG and for the pixels.
+
+Lengths are in pixels, x to the right and y down; the constants below are in widths of a cell.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from ttt_env.rules.game import Position, Seat
+
+CARD = "#f7f5f0"
+PANEL = "#c8d0db"
+TILE = "#ffffff"
+STONE: dict[Seat, str] = {"X": "#e4572e", "O": "#1b6f94"}
+TINT: dict[Seat, str] = {"X": "#fde3d8", "O": "#d6eaf3"}
+
+STROKE = 0.12
+CROSS_REACH = 0.205
+RING_RADIUS = 0.24
+TILE_INSET = 0.025
+TILE_RADIUS = 0.11
+MARGIN = 0.3
+CARD_RADIUS = 0.24
+LAYER_GAP = 0.5
+
+LARGEST_CELL = 134
+LARGEST_PICTURE = 1000
+SMALLEST_CELL = 8
+WIDEST_ROW = 18
+
+
+class Box(NamedTuple):
+    """A rectangle by its top left corner."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The plan of a picture: a panel for each layer, a tile for each cell. Width and height are even."""
+
+    width: int
+    height: int
+    cell: int
+    panels: tuple[Box, ...]
+    tiles: tuple[Box, ...]
+
+    @property
+    def card(self) -> Box:
+        """The whole picture."""
+        return Box(0, 0, self.width, self.height)
+
+    @property
+    def card_radius(self) -> float:
+        """The radius of the card's corners."""
+        return CARD_RADIUS * self.cell
+
+    @property
+    def tile_radius(self) -> float:
+        """The radius of a tile's corners."""
+        return TILE_RADIUS * self.cell
+
+    @property
+    def panel_radius(self) -> float:
+        """The radius of a panel's corners, concentric with those of the tiles in them."""
+        return self.tile_radius + self.tiles[0].x - self.panels[0].x
+
+
+class Look(NamedTuple):
+    """What a tile shows: whose stone, and why it stands out."""
+
+    mark: Seat | None
+    accent: Literal["none", "last", "completed"] = "none"
+
+    @property
+    def colours(self) -> tuple[str, str]:
+        """The colours of the tile and of the stone on it."""
+        if self.mark is None:
+            return TILE, TILE
+        stone = STONE[self.mark]
+        if self.accent == "completed":
+            return stone, TILE
+        return TINT[self.mark] if self.accent == "last" else TILE, stone
+
+
+def looks_of(position: Position, last: int | None = None) -> list[Look]:
+    """The look of every cell, where `last` is the cell of the last move."""
+    completed = completed_mask(position)
+    return [_look(position, cell, completed, cell == last) for cell in range(position.game.n_cells)]
+
+
+def _look(position: Position, cell: int, completed: int, is_last: bool) -> Look:
+    mark = mark_at(position, cell)
+    if completed >> cell & 1:
+        return Look(mark, "completed")
+    return Look(mark, "last" if mark and is_last else "none")
+
+
+def mark_at(position: Position, cell: int) -> Seat | None:
+    """Whose stone is on `cell`."""
+    if position.x_mask >> cell & 1:
+        return "X"
+    return "O" if position.o_mask >> cell & 1 else None
+
+
+def completed_mask(position: Position) -> int:
+    """The bit mask of the cells of all completed winning sets, which only the last mover can have."""
+    completed = 0
+    for mask in position.game.winning_masks:
+        if position.theirs & mask == mask:
+            completed |= mask
+    return completed
+
+
+def layers_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """The number of layers, of rows in each, and of columns, for a shape of one to three axes."""
+    layers, rows, columns = (1,) * (3 - len(shape)) + shape
+    return layers, rows, columns
+
+
+def n_abreast(n_blocks: int, width: int, gap: int, limit: int) -> int:
+    """How many of `n_blocks` to put side by side: rows of like length, within `limit` if possible.
+
+    >>> n_abreast(3, 3, 1, limit=18), n_abreast(4, 4, 1, limit=18)
+    (3, 2)
+    """
+    most = max(1, (limit + gap) // (width + gap))
+    n_rows = -(-n_blocks // most)
+    return -(-n_blocks // n_rows)
+
+
+@lru_cache(maxsize=32)
+def layout_of(shape: tuple[int, ...], cell: int | None = None) -> Layout:
+    """The layout for a board of this shape, with cells of this width or, without it, a handy one."""
+    layers, rows, columns = layers_of(shape)
+    abreast = n_abreast(layers, columns, 1, WIDEST_ROW)
+    cell = cell or _handy_cell(_span(abreast, columns), _span(-(-layers // abreast), rows))
+    boards = [_board(layer // abreast, layer % abreast, rows, columns, cell) for layer in range(layers)]
+    margin, inset = round(MARGIN * cell), max(1, round(TILE_INSET * cell))
+    return Layout(
+        _even(boards[abreast - 1].x + columns * cell + margin),
+        _even(boards[-1].y + rows * cell + margin),
+        cell,
+        tuple(_grown(board, inset) for board in boards),
+        tuple(_grown(square, -inset) for board in boards for square in _squares(board, cell)),
+    )
+
+
+def _span(n_boards: int, length: int) -> float:
+    """The length of `n_boards` boards in a row, gaps and margins included, in cells."""
+    return n_boards * length + (n_boards - 1) * LAYER_GAP + 2 * MARGIN
+
+
+def _handy_cell(*spans: float) -> int:
+    return max(SMALLEST_CELL, min(LARGEST_CELL, int(LARGEST_PICTURE / max(spans))))
+
+
+def _board(row: int, column: int, rows: int, columns: int, cell: int) -> Box:
+    """The cells of the layer that stands in this row and column of layers."""
+    margin, gap = round(MARGIN * cell), round(LAYER_GAP * cell)
+    width, height = columns * cell, rows * cell
+    return Box(margin + column * (width + gap), margin + row * (height + gap), width, height)
+
+
+def _squares(board: Box, cell: int) -> list[Box]:
+    return [
+        Box(x, y, cell, cell)
+        for y in range(board.y, board.y + board.height, cell)
+        for x in range(board.x, board.x + board.width, cell)
+    ]
+
+
+def _grown(box: Box, by: int) -> Box:
+    return Box(box.x - by, box.y - by, box.width + 2 * by, box.height + 2 * by)
+
+
+def _even(length: int) -> int:
+    return length + length % 2

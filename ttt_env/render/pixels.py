@@ -1,0 +1,101 @@
+"""A position as an array of pixels, by NumPy alone.
+
+Shapes are signed distances to their edge, negative inside, which half a pixel either side turns into
+coverage: https://iquilezles.org/articles/distfunctions2d/
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.render.layout import (
+    CARD,
+    CROSS_REACH,
+    PANEL,
+    RING_RADIUS,
+    STROKE,
+    TILE,
+    TILE_RADIUS,
+    Box,
+    Layout,
+    Look,
+    layout_of,
+    looks_of,
+)
+from ttt_env.rules.game import Position, Seat
+
+Picture = NDArray[np.uint8]
+Floats = NDArray[np.floating[Any]]
+
+
+def draw_pixels(position: Position, last: int | None = None, cell_size: int | None = None) -> Picture:
+    """The board as RGB `[height, width, 3]`, of even height and width.
+
+    It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default
+    tic-tac-toe is about 480 pixels wide, and a large board is kept within 1,000.
+    """
+    layout = layout_of(position.game.shape, cell_size)
+    picture = _empty_board(layout).copy()
+    for box, look in zip(layout.tiles, looks_of(position, last), strict=True):
+        if look.mark:
+            _paste(picture, box, _stone(look, box.width, layout.cell))
+    return picture
+
+
+@lru_cache(maxsize=8)
+def _empty_board(layout: Layout) -> Picture:
+    picture = np.full((layout.height, layout.width, 3), _rgb(CARD), dtype=np.uint8)
+    for box in layout.panels:
+        _paste(picture, box, _rounded(box.width, box.height, layout.panel_radius, PANEL, CARD))
+    for box in layout.tiles:
+        _paste(picture, box, _rounded(box.width, box.height, layout.tile_radius, TILE, PANEL))
+    return picture
+
+
+@lru_cache(maxsize=256)
+def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -> Picture:
+    """A rectangle with round corners, `[height, width, 3]`."""
+    x, y = _from_centre(width, height)
+    beyond_x = np.maximum(abs(x) - (width / 2 - radius), 0)
+    beyond_y = np.maximum(abs(y) - (height / 2 - radius), 0)
+    return _painted(_rgb(ground), np.hypot(beyond_x, beyond_y) - radius, colour)
+
+
+@lru_cache(maxsize=64)
+def _stone(look: Look, side: int, cell: int) -> Picture:
+    """A tile with a stone on it, `[side, side, 3]`."""
+    tile, stone = look.colours
+    distance = _stroke_distance(look.mark, *_from_centre(side, side), cell)
+    return _painted(_rounded(side, side, TILE_RADIUS * cell, tile, PANEL), distance, stone)
+
+
+def _stroke_distance(mark: Seat | None, x: Floats, y: Floats, cell: int) -> Floats:
+    """The distance of the points x, y to the stroke of a stone around the origin."""
+    if mark == "O":
+        return abs(np.hypot(x, y) - RING_RADIUS * cell) - STROKE * cell / 2
+    # By symmetry all four arms are the one in the quadrant of positive x, y.
+    along = np.minimum((abs(x) + abs(y)) / 2, CROSS_REACH * cell)
+    return np.hypot(abs(x) - along, abs(y) - along) - STROKE * cell / 2
+
+
+def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:
+    """The x `[1, width]` and y `[height, 1]` of the pixels' middles, from the middle of the picture."""
+    x, y = np.arange(width) + 0.5 - width / 2, np.arange(height) + 0.5 - height / 2
+    return x[None, :], y[:, None]
+
+
+def _painted(ground: NDArray[Any], distance: Floats, colour: str) -> Picture:
+    """`ground` with `colour` on it wherever `distance` `[height, width]` is negative."""
+    coverage = np.clip(0.5 - distance, 0, 1)[..., None]
+    painted: Picture = np.rint(ground + coverage * (_rgb(colour) - ground)).astype(np.uint8)
+    return painted
+
+
+def _paste(picture: Picture, box: Box, sprite: Picture) -> None:
+    picture[box.y : box.y + box.height, box.x : box.x + box.width] = sprite
+
+
+def _rgb(colour: str) -> NDArray[np.float64]:
+    return np.array(list(bytes.fromhex(colour[1:])), dtype=np.float64)

@@ -1,0 +1,60 @@
+"""A position as text for the terminal."""
+
+from ttt_env.render.layout import layers_of, mark_at, n_abreast
+from ttt_env.rules.game import SEATS, Position
+
+_TERMINAL = 80
+_GAP = 3
+
+
+def draw_text(position: Position, last: int | None = None, numbers: bool = False) -> str:
+    """The board in box-drawing lines; the layers of a three-dimensional board side by side.
+
+    The stone of the move `last` stands in brackets. With `numbers`, free cells show theirs.
+
+    >>> print(draw_text(Position.parse("X../.O./..."), last=4, numbers=True))
+    ┌───┬───┬───┐
+    │ X │ 1 │ 2 │
+    ├───┼───┼───┤
+    │ 3 │[O]│ 5 │
+    ├───┼───┼───┤
+    │ 6 │ 7 │ 8 │
+    └───┴───┴───┘
+    """
+    layers, rows, columns = layers_of(position.game.shape)
+    width = 2 + (len(str(position.game.n_cells - 1)) if numbers else 1)
+    glyphs = [_glyph(position, cell, last, numbers, width) for cell in range(position.game.n_cells)]
+    lines = [glyphs[i : i + columns] for i in range(0, len(glyphs), columns)]
+    boards = [_board(lines[i : i + rows]) for i in range(0, len(lines), rows)]
+    if layers == 1:
+        return "\n".join(boards[0])
+    return _side_by_side([[f"layer {i}", *board] for i, board in enumerate(boards)])
+
+
+def _glyph(position: Position, cell: int, last: int | None, numbers: bool, width: int) -> str:
+    shown = mark_at(position, cell) or (str(cell) if numbers else "")
+    if shown in SEATS and cell == last:
+        shown = f"[{shown}]"
+    return f"{shown:^{width}}"
+
+
+def _board(lines: list[list[str]]) -> list[str]:
+    top, middle, bottom = (
+        left + joint.join("─" * len(glyph) for glyph in lines[0]) + right
+        for left, joint, right in ("┌┬┐", "├┼┤", "└┴┘")
+    )
+    board = [top]
+    for glyphs in lines:
+        board += ["│" + "│".join(glyphs) + "│", middle]
+    return [*board[:-1], bottom]
+
+
+def _side_by_side(blocks: list[list[str]]) -> str:
+    width = max(len(line) for block in blocks for line in block)
+    abreast = n_abreast(len(blocks), width, _GAP, _TERMINAL)
+    return "\n\n".join(_row(blocks[i : i + abreast], width) for i in range(0, len(blocks), abreast))
+
+
+def _row(blocks: list[list[str]], width: int) -> str:
+    lines = ((" " * _GAP).join(line.center(width) for line in parts) for parts in zip(*blocks, strict=True))
+    return "\n".join(line.rstrip() for line in lines)
