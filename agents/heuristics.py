@@ -20,5 +20,7 @@ class Random(Agent):
         return boards.legal / boards.legal.sum(axis=1, keepdims=True)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        cells = position.legal_cells
-        return cells[int(rng.random() * len(cells))]
+        free = self.game.full_mask ^ position.occupied_mask
+        for _ in range(int(rng.random() * free.bit_count())):
+            free &= free - 1  # drop the lowest cell
+        return (free & -free).bit_length() - 1

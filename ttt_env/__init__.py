@@ -1,0 +1,82 @@
+"""Tic-tac-toe and every positional game like it, as reinforcement-learning environments.
+
+`make` gives environments, `make_agent` players, `match`, `exploitability` and `certify` say exactly how
+strong they are.
+"""
+
+from ttt_env.agent import Agent, BatchAgent, agent_names, make_agent
+from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
+from ttt_env.analysis.play import play_game
+from ttt_env.analysis.solution import Solution, solve
+from ttt_env.envs.episode import Transition, collect_episode
+from ttt_env.errors import (
+    EpisodeOrderError,
+    GameError,
+    GameTooLargeError,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    NotationError,
+    ParameterError,
+    PolicyError,
+    PolicyFileError,
+    UnknownAgentError,
+    UnknownGameError,
+)
+from ttt_env.registration import make, pettingzoo_module, register_envs
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game, runs, squares
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.notation import GameRecord
+
+__version__ = "0.1.0"
+
+tictactoe_v0 = pettingzoo_module("tictactoe-v0")
+square_v0 = pettingzoo_module("square-v0")
+mnk_v0 = pettingzoo_module("mnk-v0")
+qubic_v0 = pettingzoo_module("qubic-v0")
+
+register_envs()
+
+__all__ = [
+    "Agent",
+    "BatchAgent",
+    "Boards",
+    "Certificate",
+    "EpisodeOrderError",
+    "Exploitability",
+    "Game",
+    "GameError",
+    "GameRecord",
+    "GameTooLargeError",
+    "IllegalMoveError",
+    "ImpossiblePositionError",
+    "Match",
+    "NotationError",
+    "ParameterError",
+    "PolicyError",
+    "PolicyFileError",
+    "Position",
+    "Result",
+    "Solution",
+    "Transition",
+    "UnknownAgentError",
+    "UnknownGameError",
+    "agent_names",
+    "best_response",
+    "certify",
+    "collect_episode",
+    "exploitability",
+    "get_game",
+    "make",
+    "make_agent",
+    "match",
+    "mnk_v0",
+    "play_game",
+    "qubic_v0",
+    "runs",
+    "solve",
+    "square_v0",
+    "squares",
+    "tictactoe_v0",
+]

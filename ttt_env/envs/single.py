@@ -1,0 +1,155 @@
+"""The single-agent environment: a Gymnasium env in which an agent of one's choice is the opponent."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, SupportsFloat, get_args
+
+import gymnasium
+from gymnasium import spaces
+
+from ttt_env.agent import Agent, AgentLike, make_agent
+from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike, one_of
+from ttt_env.envs.observation import ObservationKind, Scene, observation_space
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ImpossiblePositionError, ParameterError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
+from ttt_env.rules.specs import check_names
+
+PlayAs = Literal["X", "O", "random", "alternate"]
+Opponents = AgentLike | Sequence[AgentLike]
+_OPTIONS = {"play_as": None, "position": None}
+_MAX_STARTS = 1000  # draws of a first position after which an episode that cannot begin is given up
+
+
+class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
+    """A game against an opponent, seen by one player.
+
+    `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it.
+    An episode whose first position the opponent ends at once is drawn anew.
+
+    `opponent` is an agent or a list of agents, of which one is drawn for each episode. `play_as` says on
+    which seat: "X", "O", "random" (drawn for each episode) or "alternate" (X in the first episode after
+    making the env or giving a seed, then in turn).
+    """
+
+    def __init__(
+        self,
+        game: Game | str = "tictactoe-v0",
+        opponent: Opponents = "random",
+        *,
+        play_as: PlayAs = "random",
+        illegal: Illegal = "lose",
+        rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
+        observation: ObservationKind = "planes",
+        start: StartLike | None = None,
+        render_mode: RenderMode | None = None,
+        **parameters: Any,
+    ) -> None:
+        self._configure(get_game(game, **parameters), illegal, rewards, observation, start, render_mode)
+        self.observation_space = observation_space(self.game, observation)
+        self.action_space = spaces.Discrete(self.game.n_cells)
+        self.play_as = one_of("play_as", play_as, get_args(PlayAs))
+        self.seat: Seat = "X"
+        self._episodes = 0
+        self._opponents = self._agents(opponent)
+        self.opponent = self._opponents[0]
+
+    def _agents(self, opponent: Opponents) -> list[Agent]:
+        several = isinstance(opponent, Sequence) and not isinstance(opponent, str)
+        agents = [make_agent(agent, self.game) for agent in (opponent if several else [opponent])]  # type: ignore[union-attr,list-item]
+        if not agents:
+            raise ParameterError("opponent=[]: at least one agent is needed")
+        return agents
+
+    def set_opponent(self, opponent: Opponents) -> None:
+        """Play against this agent, or one drawn from a list of them, from the next reply on."""
+        self._opponents = self._agents(opponent)
+        self.opponent = self._drawn_opponent()
+
+    def _drawn_opponent(self) -> Agent:
+        if len(self._opponents) == 1:
+            return self._opponents[0]
+        return self._opponents[int(self.np_random.random() * len(self._opponents))]
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode. `options` may give its `play_as` and its first `position`."""
+        options = options or {}
+        check_names("reset options", options, _OPTIONS)
+        play_as = one_of("play_as", options.get("play_as", self.play_as), get_args(PlayAs))
+        if "position" in options:
+            self._checked_start(options["position"])
+        gymnasium.Env.reset(self, seed=seed)
+        if seed is not None:
+            self._episodes = 0
+        self.opponent = self._drawn_opponent()
+        self.seat, scene, cell = self._first_scene(play_as, options)
+        self._episodes += 1
+        self._show(scene, cell)
+        return self._observation(scene), self._info()
+
+    def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> tuple[Seat, Scene, int | None]:
+        """The seat to play, the first scene in which that seat moves, and the cell of the opponent's move."""
+        for _ in range(_MAX_STARTS):
+            seat = self._drawn_seat(play_as)
+            position = self._first_position(options)
+            if position.to_move == seat:
+                return seat, self._scenes.of(position), None
+            cell = self._reply_to(position)
+            scene = self._scenes.after(position, cell)
+            if scene.value is None:
+                return seat, scene, cell
+        raise ImpossiblePositionError(f"{self.opponent!r} ends the game from {position} before {seat} can move")
+
+    def _drawn_seat(self, play_as: PlayAs) -> Seat:
+        if play_as == "random":
+            return SEATS[int(self.np_random.random() * 2)]
+        return SEATS[self._episodes % 2] if play_as == "alternate" else play_as
+
+    def _reply_to(self, position: Position) -> int:
+        cell = self.opponent.choose(position, self.np_random)
+        if not (0 <= cell < self.game.n_cells and ~position.occupied_mask >> cell & 1):
+            raise IllegalMoveError(
+                f"the opponent {self.opponent!r} plays {cell} in {position}; free are {position.legal_cells}"
+            )
+        return cell
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Play a cell. Returns observation, reward, terminated, truncated (never), info.
+
+        Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
+        that is no cell; nothing has changed then.
+        """
+        if not self._legal:
+            raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
+        cell: int | None = as_cell(action, self.game)
+        if not self._legal >> cell & 1:
+            cell = self._instead_of(cell)
+        if cell is None:
+            self._legal = 0
+            reward = self.rewards_of.illegal
+        else:
+            reward = self._play(cell)
+        over = not self._legal
+        return self._observation(self._scene), reward, over, False, self._info()  # type: ignore[arg-type]
+
+    def _play(self, cell: int) -> float:
+        """Play the cell and let the opponent reply. Returns the reward."""
+        scene = self._scenes.after(self._scene.position, cell)  # type: ignore[union-attr]
+        if scene.value is not None:
+            self._show(scene, cell)
+            return self.rewards_of.at_end(scene.value)[0]
+        reply = self._reply_to(scene.position)
+        self._show(scene, cell)
+        scene = self._scenes.after(scene.position, reply)
+        self._show(scene, reply)
+        return 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
+
+    def _observation(self, scene: Scene) -> Any:
+        planes = scene.mover if scene.position.to_move == self.seat else scene.waiting
+        if self._gives_dict:
+            return {"observation": planes.copy(), "action_mask": self._mask()}
+        return planes.copy()
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": self._mask()}

@@ -1,0 +1,78 @@
+"""Environments by id, for this package, for Gymnasium and for PettingZoo's `module.env()` convention."""
+
+import inspect
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from ttt_env.envs.aec import TwoPlayerEnv
+from ttt_env.envs.single import Opponents, SingleAgentEnv
+from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.rules.game import Game
+from ttt_env.rules.specs import check_names, parameters_of
+
+NAMESPACE = "ttt_env"
+_ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
+
+
+def make(id: Game | str, opponent: Opponents | None = None, **kwargs: Any) -> Any:
+    """The environment of a game: two players without `opponent`, else one player against it.
+
+    `id` is an id or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …) and of
+    the environment, which are those of `TwoPlayerEnv` and `SingleAgentEnv`.
+
+    Returns a `pettingzoo.AECEnv` with the agents "X" and "O", or a `gymnasium.Env`.
+
+    Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
+    exist or a value that it cannot take.
+    """
+    kind = TwoPlayerEnv if opponent is None else SingleAgentEnv
+    game, settings = _split(id, kind, kwargs)
+    if opponent is None:
+        return TwoPlayerEnv(game, **settings)
+    env = SingleAgentEnv(game, opponent, **settings)
+    env.spec = _spec(id, game, {**kwargs, "opponent": opponent})
+    return env
+
+
+def _split(id: Game | str, kind: type, kwargs: dict[str, Any]) -> tuple[Game, dict[str, Any]]:
+    """The game with its parameters, and what is left for the environment."""
+    own = parameters_of(kind, skip=1)
+    settings = {key: value for key, value in kwargs.items() if key in own}
+    rest = {key: value for key, value in kwargs.items() if key not in own}
+    name = id.partition(":")[0] if isinstance(id, str) else ""
+    of_game = parameters_of(CATALOGUE[name]) if name in CATALOGUE else {}
+    if name in CATALOGUE or isinstance(id, Game):
+        check_names(str(getattr(id, "name", id)), rest, {**of_game, **own})
+    return get_game(id, **rest), settings
+
+
+def _spec(id: Game | str, game: Game, kwargs: dict[str, Any]) -> EnvSpec:
+    """What Gymnasium needs to make this env once more."""
+    name = id.partition(":")[0] if isinstance(id, str) else "game-v0"
+    return EnvSpec(
+        f"{NAMESPACE}/{name}",
+        _ENTRY_POINT,
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs={"game": id, **kwargs},
+    )
+
+
+def register_envs() -> None:
+    """Tell Gymnasium the ids of all games, as `ttt_env/tictactoe-v0` and so on. Importing does it."""
+    for name in CATALOGUE:
+        if f"{NAMESPACE}/{name}" not in gymnasium.registry:
+            gymnasium.register(f"{NAMESPACE}/{name}", _ENTRY_POINT, kwargs={"game": name})
+
+
+def pettingzoo_module(id: str) -> SimpleNamespace:
+    """What PettingZoo users expect of `from package import game_v0`: `env` and `raw_env`.
+
+    Both are the same: the checks of PettingZoo's wrappers are built into the environment.
+    """
+    build = partial(make, id)
+    return SimpleNamespace(env=build, raw_env=build, __doc__=inspect.getdoc(CATALOGUE[id]))
