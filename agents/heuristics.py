@@ -17,7 +17,8 @@ class Random(Agent):
         return chosen
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        return boards.legal / boards.legal.sum(axis=1, keepdims=True)
+        chosen: Floats = boards.legal / boards.legal.sum(axis=1, keepdims=True)
+        return chosen
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
         free = self.game.full_mask ^ position.occupied_mask

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,15 @@ class Agent(ABC):
     A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters.
     """
 
+    takes_agent: ClassVar[bool] = False
+    """Whether the first parameter is another agent: keywords of a spec string that this class does not
+    have are then that agent's, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
+
     def __init__(self, game: Game) -> None:
         self.game = game
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.game.name}>"
 
     @property
     def is_fixed(self) -> bool:
@@ -77,7 +84,7 @@ class FunctionAgent(Agent):
         self.function = function
 
     @cached_property
-    def is_fixed(self) -> bool:  # type: ignore[override]  # noqa: D102
+    def is_fixed(self) -> bool:  # noqa: D102
         rng = np.random.default_rng(0)
         probes = [_random_position(self.game, rng) for _ in range(_PROBES)]
         return all(self.function(probe) == self.function(probe) for probe in probes)
@@ -130,7 +137,8 @@ def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
     totals = np.cumsum(policies, axis=1)
     cells = (totals <= draws[:, None]).sum(axis=1)
     last = policies.shape[1] - 1 - np.argmax(policies[:, ::-1] > 0, axis=1)
-    return np.minimum(cells, last)
+    chosen: NDArray[np.int64] = np.minimum(cells, last)
+    return chosen
 
 
 @lru_cache(maxsize=1)
@@ -174,14 +182,23 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
 def _from_spec(spec: Spec, game: Game) -> Agent:
     build = agent_class(spec.name)
     allowed = parameters_of(build, skip=1)
-    check_names(spec.name, spec.keywords, allowed)
-    texts = dict(spec.keywords)
-    if spec.value is not None:
+    value, texts = _shared_out(spec, allowed) if build.takes_agent else (spec.value, dict(spec.keywords))
+    check_names(spec.name, texts, allowed)
+    if value is not None:
         first = next(iter(allowed), None)
         if first is None or first in texts:
-            raise ParameterError(unknown(f"parameter of {spec.name}", spec.value, allowed))
-        texts[first] = spec.value
+            raise ParameterError(unknown(f"parameter of {spec.name}", value, allowed))
+        texts[first] = value
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
     return build(game, **convert(spec.name, build.__init__, texts))
+
+
+def _shared_out(spec: Spec, allowed: dict[str, Any]) -> tuple[str | None, dict[str, str]]:
+    """The inner agent's spec string with the keywords that are its own, and the outer agent's keywords."""
+    outer = {key: text for key, text in spec.keywords.items() if key in allowed}
+    inner = ",".join(f"{key}={text}" for key, text in spec.keywords.items() if key not in allowed)
+    if spec.value is None or not inner:
+        return spec.value, outer | ({} if spec.value else spec.keywords)
+    return f"{spec.value}{',' if ':' in spec.value else ':'}{inner}", outer

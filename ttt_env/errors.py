@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 
 class GameError(ValueError):
-    """A game that cannot exist: winning sets out of the board, an empty shape, …"""
+    """A game that cannot exist: winning sets out of the board, an empty shape and the like."""
 
 
 class GameTooLargeError(ValueError):
@@ -28,7 +28,7 @@ class ParameterError(ValueError, TypeError):
 
 
 class PolicyError(ValueError):
-    """An agent's policy that is no distribution over the legal cells, or not one that can be computed with."""
+    """An agent's policy that is no distribution over the legal cells, or is not known."""
 
 
 class IllegalMoveError(ValueError):

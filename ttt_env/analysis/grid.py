@@ -51,7 +51,8 @@ class Grid:
         place = np.arange(self.ply + 1, dtype=np.uint64)[:, None]
         low = (np.uint64(1) << place) - np.uint64(1)
         inserted = (mine & low) | (mine & ~low) << np.uint64(1) | np.uint64(1) << place
-        return _rank_table(self.ply + 1, self.ply // 2 + 1)[inserted].astype(np.int64)
+        ranks: Slots = _rank_table(self.ply + 1, self.ply // 2 + 1)[inserted].astype(np.int64)
+        return ranks
 
     def successors(self, slots: Slots) -> Slots:
         """The slots in the next ply's grid after each free cell is played, `[F, S]`."""
@@ -82,7 +83,8 @@ class Grid:
         occupied = mine | theirs
         row = _rank_table(self.n_cells, self.ply)[occupied].astype(np.int64)
         pattern = _rank_table(self.ply, (self.ply + 1) // 2)[_extract(theirs, occupied)]
-        return row * self.n_patterns + pattern
+        slots: Slots = row * self.n_patterns + pattern
+        return slots
 
 
 @lru_cache(maxsize=128)
@@ -95,7 +97,8 @@ def grid(n_cells: int, ply: int) -> Grid:
 def _masks_of_size(n_bits: int, n_ones: int) -> Masks:
     """All masks of `n_bits` bits of which `n_ones` are set, ascending."""
     masks = np.arange(1 << n_bits, dtype=np.uint64)
-    return masks[np.bitwise_count(masks) == n_ones]
+    chosen: Masks = masks[np.bitwise_count(masks) == n_ones]
+    return chosen
 
 
 @lru_cache(maxsize=512)

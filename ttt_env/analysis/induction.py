@@ -4,7 +4,7 @@ What the sweep computes depends only on its two responders: with `best` and `bes
 `follow` and `follow` it gives the exact result of two agents, with `follow` and `best` the best response.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,17 +32,28 @@ class Responder(Protocol):
         """The probability of each move, `[B, K]`."""
 
 
+Payoff = Callable[[int], tuple[float, float, float]]
+"""What an end with so many stones pays a player: (if it has won, if it is drawn, if it has lost)."""
+
+
+def win_probability(ply: int) -> tuple[float, float, float]:
+    """Pays 1 for a win, so that expected payoffs are probabilities."""
+    return 1.0, 0.0, 0.0
+
+
 def best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     """Uniform among the moves of highest value."""
     masked = np.where(legal, q, -np.inf)
     ties = masked >= masked.max(axis=1, keepdims=True) - TIE
-    return ties / ties.sum(axis=1, keepdims=True)
+    chosen: Floats = ties / ties.sum(axis=1, keepdims=True)
+    return chosen
 
 
 def uniform(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     """Uniform among the legal moves."""
-    chosen = np.broadcast_to(legal, q.shape)
-    return chosen / chosen.sum(axis=1, keepdims=True)
+    allowed = np.broadcast_to(legal, q.shape)
+    chosen: Floats = allowed / allowed.sum(axis=1, keepdims=True)
+    return chosen
 
 
 def softmax(temperature: float) -> Responder:
@@ -58,7 +69,8 @@ def softmax(temperature: float) -> Responder:
         below = np.minimum(masked - masked.max(axis=1, keepdims=True) + TIE, 0.0)
         with np.errstate(over="ignore", under="ignore"):
             weights = np.exp(below / temperature)
-        return weights / weights.sum(axis=1, keepdims=True)
+        chosen: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return chosen
 
     return respond
 
@@ -76,26 +88,33 @@ def follow(policy: BatchPolicy) -> Responder:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What the sweep found: for each layer the probabilities `[2, slots]` that the mover wins, loses."""
+    """What the sweep found: for each layer, from `ply` on, the payoffs `[2, slots]` of mover and other.
+
+    With the usual payoff these are the probabilities that the mover wins and that it loses.
+    """
 
     game: Game
+    ply: int
     layers: list[Floats]
 
     @property
     def start(self) -> tuple[float, float]:
-        """The probabilities that X wins and that O wins, from the empty board."""
+        """The payoffs of X and of O on the empty board: the probabilities that they win."""
         return float(self.layers[0][0, 0]), float(self.layers[0][1, 0])
 
     def values(self) -> "Values":
-        """Win − loss of the player to move, for each position."""
-        return Values(self.game, [layer[0] - layer[1] for layer in self.layers])
+        """The mover's payoff less the other's for each position: usually win − loss."""
+        return Values(self.game, [layer[0] - layer[1] for layer in self.layers], self.ply)
 
 
 class Values:
-    """A value from the mover's side for each position of a game, by slot; any number type."""
+    """A value from the mover's side for each position of a game, by slot; any number type.
 
-    def __init__(self, game: Game, layers: Sequence[NDArray[np.number]]) -> None:
-        self.game, self.layers = game, layers
+    `layers` begin with the one of `first_ply`.
+    """
+
+    def __init__(self, game: Game, layers: Sequence[NDArray[np.number]], first_ply: int = 0) -> None:
+        self.game, self.first_ply, self.layers = game, first_ply, layers
 
     def of(self, boards: Boards) -> Floats:
         """The values of these positions, `[B]`."""
@@ -103,7 +122,7 @@ class Values:
         for ply in np.unique(boards.ply):
             at = np.flatnonzero(boards.ply == ply)
             slots = grid(self.game.n_cells, int(ply)).slots(boards.mine[at], boards.theirs[at])
-            found[at] = self.layers[ply][slots]
+            found[at] = self.layers[ply - self.first_ply][slots]
         return found
 
     def q(self, boards: Boards) -> Floats:
@@ -114,33 +133,51 @@ class Values:
             at = np.flatnonzero(is_open & (boards.ply == ply))
             places = grid(self.game.n_cells, int(ply))
             slots = places.slots(boards.mine[at], boards.theirs[at])
-            found[at, places.free_cells(slots)] = -self.layers[ply + 1][places.successors(slots)]
+            found[at, places.free_cells(slots)] = -self.layers[ply + 1 - self.first_ply][
+                places.successors(slots)
+            ]
         return found
 
 
-def backward_induction(positions: Sequence[Layer], x: Responder, o: Responder) -> Outcomes:
+def backward_induction(
+    positions: Sequence[Layer],
+    x: Responder,
+    o: Responder,
+    *,
+    payoff: Payoff = win_probability,
+    leaves: Callable[[Boards], Floats] | None = None,
+) -> Outcomes:
     """The outcome of every position when the seats move as these responders say.
 
-    `positions` are the layers of a game, all or those that `x` and `o` can bring up (`reachable`).
+    `positions` are the layers of a game: all, those that `x` and `o` can bring up (`reachable`), or
+    the ones from some ply to some other; `leaves` then gives the values `[B]` for the mover of the
+    last layer's open positions.
     """
     last = positions[-1]
-    after, found = np.zeros((2, 0)), []
-    for layer in reversed(positions):
-        after = _outcomes_of(layer, after, o if layer.ply % 2 else x)
-        found.append(after)
-    return Outcomes(last.game, found[::-1])
+    found = [_ends_of(last, payoff)]
+    if leaves is not None and len(last.open):
+        found[0][0, last.open] = leaves(last.boards(last.open))
+    for layer in reversed(positions[:-1]):
+        found.append(_outcomes_of(layer, found[-1], o if layer.ply % 2 else x, payoff))
+    return Outcomes(last.game, positions[0].ply, found[::-1])
 
 
-def _outcomes_of(layer: Layer, after: Floats, respond: Responder) -> Floats:
+def _ends_of(layer: Layer, payoff: Payoff) -> Floats:
     outcomes = np.zeros((2, layer.grid.n_slots))
-    outcomes[0 if layer.game.misere else 1, layer.won] = 1.0
-    for moves in layer.moves():
-        # A win of the player to move there is a loss of the one to move here.
-        lost, won = np.take(after, moves.successors, axis=1)
-        q = (won - lost).T
-        chosen = respond(q, np.broadcast_to(np.True_, q.shape), moves).T
-        outcomes[0, moves.slots] = (chosen * won).sum(axis=0)
-        outcomes[1, moves.slots] = (chosen * lost).sum(axis=0)
+    win, draw, loss = payoff(layer.ply)
+    of_last_mover, of_other = (loss, win) if layer.game.misere else (win, loss)
+    outcomes[:, layer.won] = [[of_other], [of_last_mover]]
+    outcomes[:, layer.drawn] = draw
     return outcomes
 
 
+def _outcomes_of(layer: Layer, after: Floats, respond: Responder, payoff: Payoff) -> Floats:
+    outcomes = _ends_of(layer, payoff)
+    for moves in layer.moves():
+        # The player to move there is the other one here.
+        other, mover = np.take(after, moves.successors, axis=1)
+        q = (mover - other).T
+        chosen = respond(q, np.broadcast_to(np.True_, q.shape), moves).T
+        outcomes[0, moves.slots] = (chosen * mover).sum(axis=0)
+        outcomes[1, moves.slots] = (chosen * other).sum(axis=0)
+    return outcomes

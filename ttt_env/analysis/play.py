@@ -24,7 +24,8 @@ def play_game(
 
 def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
     """The cells of one whole game, as `play_game` draws it."""
-    position, cells = x.game.start, []
+    position = x.game.start
+    cells: list[int] = []
     seats = (x, o)
     while not position.is_over:
         cells.append(seats[len(cells) % 2].choose(position, rng))

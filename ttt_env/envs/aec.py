@@ -66,7 +66,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         self._infos = None
         self._show(self._scenes.of(position), None)
 
-    def agent_iter(self, max_iter: int = 2**63) -> Iterator[Seat]:  # type: ignore[override]
+    def agent_iter(self, max_iter: int = 2**63) -> Iterator[Seat]:
         """The agent to step next, until none is left or `max_iter` steps have been made."""
         for _ in range(max_iter):
             if not self.agents:
@@ -114,9 +114,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         if not self._legal:
             self._step_dead(action)
             return
-        cell: int | None = as_cell(action, self.game)
-        if not self._legal >> cell & 1:
-            cell = self._instead_of(cell)
+        chosen = as_cell(action, self.game)
+        cell = chosen if self._legal >> chosen & 1 else self._instead_of(chosen)
         seat = self._to_move
         self._infos = None
         self.agent_selection = _OTHER[seat]
@@ -138,7 +137,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         seat = self.agent_selection
         self.agents.remove(seat)
         for of_agent in (self._cumulative_rewards, self.terminations, self.truncations, self.infos):
-            del of_agent[seat]  # type: ignore[attr-defined]
+            del of_agent[seat]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         if self.agents:
             self.agent_selection = self.agents[0]

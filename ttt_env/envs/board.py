@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ImpossiblePositionError, ParameterError, unknown
+from ttt_env.errors import (
+    EpisodeOrderError,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    ParameterError,
+    unknown,
+)
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window

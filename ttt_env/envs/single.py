@@ -54,11 +54,11 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         self.opponent = self._opponents[0]
 
     def _agents(self, opponent: Opponents) -> list[Agent]:
-        several = isinstance(opponent, Sequence) and not isinstance(opponent, str)
-        agents = [make_agent(agent, self.game) for agent in (opponent if several else [opponent])]  # type: ignore[union-attr,list-item]
-        if not agents:
+        if isinstance(opponent, str) or not isinstance(opponent, Sequence):
+            return [make_agent(opponent, self.game)]
+        if not opponent:
             raise ParameterError("opponent=[]: at least one agent is needed")
-        return agents
+        return [make_agent(agent, self.game) for agent in opponent]
 
     def set_opponent(self, opponent: Opponents) -> None:
         """Play against this agent, or one drawn from a list of them, from the next reply on."""
@@ -99,7 +99,9 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
             scene = self._scenes.after(position, cell)
             if scene.value is None:
                 return seat, scene, cell
-        raise ImpossiblePositionError(f"{self.opponent!r} ends the game from {position} before {seat} can move")
+        raise ImpossiblePositionError(
+            f"{self.opponent!r} ends the game from {position} before {seat} can move"
+        )
 
     def _drawn_seat(self, play_as: PlayAs) -> Seat:
         if play_as == "random":
@@ -122,9 +124,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         """
         if not self._legal:
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
-        cell: int | None = as_cell(action, self.game)
-        if not self._legal >> cell & 1:
-            cell = self._instead_of(cell)
+        chosen = as_cell(action, self.game)
+        cell = chosen if self._legal >> chosen & 1 else self._instead_of(chosen)
         if cell is None:
             self._legal = 0
             reward = self.rewards_of.illegal

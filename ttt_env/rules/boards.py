@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,8 @@ class Boards:
     def __getitem__(self, key: int) -> Position: ...
     @overload
     def __getitem__(self, key: slice | NDArray[np.integer] | NDArray[np.bool_]) -> "Boards": ...
-    def __getitem__(self, key: object) -> "Position | Boards":
-        mine, theirs = self.mine[key], self.theirs[key]  # type: ignore[index]
+    def __getitem__(self, key: Any) -> "Position | Boards":
+        mine, theirs = self.mine[key], self.theirs[key]
         if mine.ndim == 0:
             return Position(self.game, int(mine), int(theirs))
         return Boards(self.game, mine, theirs)
@@ -107,12 +107,13 @@ class Boards:
 def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     """Whether each of these masks, of any shape, holds a winning set of the game."""
     if game.n_cells <= _TABLE_CELLS and stones.size > 1 << (game.n_cells // 2):
-        return _ownership_table(game)[stones]
+        owned: NDArray[np.bool_] = _ownership_table(game)[stones]
+        return owned
     return _owns_set(game, stones)
 
 
 def _owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
-    owned = np.zeros(stones.shape, np.bool_)
+    owned: NDArray[np.bool_] = np.zeros(stones.shape, np.bool_)
     for mask in game.winning_masks:
         owned |= stones & np.uint64(mask) == np.uint64(mask)
     return owned

@@ -106,4 +106,4 @@ def as_seat(seat: object) -> Seat:
     """`seat` if it is one. Raises `ValueError` otherwise."""
     if seat not in SEATS:
         raise ValueError(f"{seat!r} is not a seat: X and O are")
-    return seat  # type: ignore[return-value]
+    return seat

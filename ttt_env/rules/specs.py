@@ -26,7 +26,10 @@ def split_spec(text: str) -> Spec:
     >>> split_spec("epsilon:minimax,epsilon=0.1")
     Spec(name='epsilon', value='minimax', keywords={'epsilon': '0.1'})
     """
-    name, _, rest = text.strip().partition(":")
+    text = text.strip()
+    if text.startswith("(") and text.endswith(")"):
+        return split_spec(text[1:-1])
+    name, _, rest = text.partition(":")
     keywords, plain = {}, []
     for item in split_items(rest):
         match = _KEYWORD.fullmatch(item.strip())
@@ -39,13 +42,20 @@ def split_spec(text: str) -> Spec:
     return Spec(name, ",".join(plain) or None, keywords)
 
 
-def split_items(text: str) -> list[str]:
-    """The items of a comma-separated text; commas inside round brackets do not count.
+def split_items(text: str, separator: str = ",") -> list[str]:
+    """The items of a text; separators inside round brackets do not count.
 
     >>> split_items("(softmax:temperature=1,opponent_temperature=2),epsilon=0.1")
     ['(softmax:temperature=1,opponent_temperature=2)', 'epsilon=0.1']
     """
-    return re.split(r",(?![^(]*\))", text) if text else []
+    items, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == separator and depth == 0:
+            items.append("")
+        else:
+            items[-1] += letter
+    return items if text else []
 
 
 def parameters_of(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
