@@ -4,7 +4,7 @@ What the sweep computes depends only on its two responders: with `best` and `bes
 `follow` and `follow` it gives the exact result of two agents, with `follow` and `best` the best response.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 

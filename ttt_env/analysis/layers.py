@@ -104,7 +104,7 @@ def _all_reachable(game: Game) -> tuple[Layer, ...]:
 def _explore(game: Game, x: BatchPolicy | None, o: BatchPolicy | None) -> list[Layer]:
     if not is_enumerable(game):
         raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells: too many positions to look at each; 18 cells are the limit"
+            f"{game.name} has {game.n_cells} cells, too many to look at each position; 18 cells are the limit"
         )
     layers = [_layer(game, 0, np.zeros(1, np.int64))]
     while len(layers[-1].open):

@@ -115,7 +115,7 @@ def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
 def _owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     owned: NDArray[np.bool_] = np.zeros(stones.shape, np.bool_)
     for mask in game.winning_masks:
-        owned |= stones & np.uint64(mask) == np.uint64(mask)
+        np.logical_or(owned, stones & np.uint64(mask) == np.uint64(mask), out=owned)
     return owned
 
 
