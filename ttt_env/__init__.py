@@ -28,6 +28,7 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game, runs, squares
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sampling import random_position
 
 __version__ = "0.1.0"
 
@@ -74,6 +75,7 @@ __all__ = [
     "mnk_v0",
     "play_game",
     "qubic_v0",
+    "random_position",
     "runs",
     "solve",
     "square_v0",

@@ -9,15 +9,17 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import IllegalMoveError, ParameterError, UnknownAgentError, unknown
+from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, unknown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, as_cell
+from ttt_env.rules.sampling import random_position
 from ttt_env.rules.specs import Spec, check_names, convert, parameters_of, split_spec
 
 Floats = NDArray[np.float64]
 ENTRY_POINT_GROUP = "ttt_env.agents"
 _PROBES = 200
+_ROUNDING = 1e-6
 
 
 class Agent(ABC):
@@ -86,7 +88,7 @@ class FunctionAgent(Agent):
     @cached_property
     def is_fixed(self) -> bool:  # noqa: D102
         rng = np.random.default_rng(0)
-        probes = [_random_position(self.game, rng) for _ in range(_PROBES)]
+        probes = [random_position(self.game, rng) for _ in range(_PROBES)]
         return all(self.function(probe) == self.function(probe) for probe in probes)
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
@@ -104,16 +106,6 @@ class FunctionAgent(Agent):
                 f"{self.function!r} plays {cell} in {position}; legal are {position.legal_cells}"
             )
         return cell
-
-
-def _random_position(game: Game, rng: np.random.Generator) -> Position:
-    position = game.start
-    for _ in range(int(rng.integers(game.n_cells))):
-        after = position.child(int(rng.choice(position.legal_cells)))
-        if after.is_over:
-            break
-        position = after
-    return position
 
 
 def sample(policy: Floats, draw: float) -> int:
@@ -139,6 +131,23 @@ def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
     last = policies.shape[1] - 1 - np.argmax(policies[:, ::-1] > 0, axis=1)
     chosen: NDArray[np.int64] = np.minimum(cells, last)
     return chosen
+
+
+def checked_policies(agent: Agent, boards: Boards) -> Floats:
+    """The agent's `policies`, `[B, cells]`. Raises `PolicyError` where they are no distributions."""
+    policies = np.asarray(agent.policies(boards), dtype=np.float64)
+    if policies.shape != boards.legal.shape:
+        raise PolicyError(f"policies of {agent!r} have shape {policies.shape}, not {boards.legal.shape}")
+    legal = np.where(boards.legal, policies, 0.0)
+    good = (np.abs(legal.sum(axis=1) - 1) < _ROUNDING) & (legal >= 0).all(axis=1)
+    good &= (legal == policies).all(axis=1)
+    if not good.all():
+        at = int(np.argmin(good))
+        raise PolicyError(
+            f"{agent!r} has no policy in {boards[at]}: {policies[at].round(6).tolist()} "
+            "should sum to 1 over the free cells and be 0 elsewhere"
+        )
+    return policies
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike
-from ttt_env.analysis.evaluation import CheckedPolicy, fixed_agent
+from ttt_env.analysis.evaluation import TwoPassPolicy, fixed_agent
 from ttt_env.analysis.grid import Slots
 from ttt_env.analysis.layers import Layer, reachable
 from ttt_env.analysis.solution import Solution, solve
@@ -64,7 +64,7 @@ class _Seat:
 
     def __init__(self, agent: Agent, seat: Seat, solution: Solution) -> None:
         self.agent, self.seat, self.solution = agent, seat, solution
-        self.policy = CheckedPolicy(agent)
+        self.policy = TwoPassPolicy(agent)
         x, o = (self.policy, None) if seat == "X" else (None, self.policy)
         self.layers = reachable(agent.game, x, o)
         self.least = solution.value * _SIGN[seat]

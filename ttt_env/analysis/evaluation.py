@@ -1,12 +1,12 @@
 """How strong an agent is: computed over all positions where the game can be enumerated, else sampled."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, make_agent
+from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
 from ttt_env.analysis.induction import Floats, Outcomes, backward_induction, best, follow
 from ttt_env.analysis.layers import is_enumerable, reachable
 from ttt_env.analysis.play import play_cells
@@ -18,7 +18,6 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
-_ROUNDING = 1e-6
 
 
 class Result(NamedTuple):
@@ -77,8 +76,8 @@ class Exploitability:
         return self.nash_conv / 2
 
 
-class CheckedPolicy:
-    """An agent's policy for computing with: checked, and computed once for the two passes over a game.
+class TwoPassPolicy:
+    """An agent's policy, checked, and computed once for the two passes over a game.
 
     `reachable` asks for every batch of positions, then the sweep asks for the same ones again.
     """
@@ -92,25 +91,8 @@ class CheckedPolicy:
         key = (int(boards.mine[0]), int(boards.theirs[0]), len(boards))
         if key in self._once:
             return self._once.pop(key)
-        policies = np.asarray(self._agent.policies(boards), dtype=np.float64)
-        self._check(boards, policies)
-        self._once[key] = policies
-        return policies
-
-    def _check(self, boards: Boards, policies: Floats) -> None:
-        if policies.shape != boards.legal.shape:
-            raise PolicyError(
-                f"policies of {self._agent!r} have shape {policies.shape}, not {boards.legal.shape}"
-            )
-        legal = np.where(boards.legal, policies, 0.0)
-        good = (np.abs(legal.sum(axis=1) - 1) < _ROUNDING) & (legal >= 0).all(axis=1)
-        good &= (legal == policies).all(axis=1)
-        if not good.all():
-            at = int(np.argmin(good))
-            raise PolicyError(
-                f"{self._agent!r} has no policy in {boards[at]}: {policies[at].round(6).tolist()} "
-                "should sum to 1 over the free cells and be 0 elsewhere"
-            )
+        self._once[key] = checked_policies(self._agent, boards)
+        return self._once[key]
 
 
 def fixed_agent(agent: AgentLike, game: Game | str) -> Agent:
@@ -154,7 +136,7 @@ def _rounded(number: float) -> float:
 def _outcomes(x: Agent | None, o: Agent | None) -> Outcomes:
     """The sweep over what can come up between two agents; None is the best response to the other."""
     game = (x or o).game  # type: ignore[union-attr]
-    policies = [None if agent is None else CheckedPolicy(agent) for agent in (x, o)]
+    policies = [None if agent is None else TwoPassPolicy(agent) for agent in (x, o)]
     seats = [best if policy is None else follow(policy) for policy in policies]
     return backward_induction(reachable(game, *policies), *seats)
 
@@ -202,7 +184,7 @@ def best_response(agent: AgentLike, game: Game | str = "tictactoe-v0") -> ValueA
     """
     fixed = fixed_agent(agent, game)
     layers = reachable(fixed.game)
-    policy: Callable[[Boards], Floats] = fixed.policies
+    policy = partial(checked_policies, fixed)
     as_x = backward_induction(layers, best, follow(policy)).values()
     as_o = backward_induction(layers, follow(policy), best).values()
     return ValueAgent(fixed.game, (as_x, best), (as_o, best))

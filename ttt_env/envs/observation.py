@@ -8,6 +8,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position
 
 ObservationKind = Literal["planes", "dict"]
@@ -73,6 +74,12 @@ class Scenes:
 def _spread(mask: int, n_cells: int) -> NDArray[np.int8]:
     octets = np.frombuffer(mask.to_bytes(-(-n_cells // 8), "little"), np.uint8)
     return np.unpackbits(octets, count=n_cells, bitorder="little").astype(np.int8)
+
+
+def planes_of(boards: Boards) -> NDArray[np.int8]:
+    """What the players to move see, `int8[B, *shape, 2]`."""
+    planes = np.stack([boards.cells(boards.mine), boards.cells(boards.theirs)], axis=-1)
+    return planes.reshape(len(boards), *boards.game.shape, 2).view(np.int8)
 
 
 def _mask(legal: int, n_cells: int) -> NDArray[np.int8]:

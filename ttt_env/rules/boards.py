@@ -85,7 +85,8 @@ class Boards:
     @cached_property
     def is_over(self) -> NDArray[np.bool_]:
         """Whether no move may be made, `bool[B]`."""
-        return self.is_won | (self.occupied_masks == np.uint64(self.game.full_mask))
+        is_full: NDArray[np.bool_] = self.occupied_masks == np.uint64(self.game.full_mask)
+        return self.is_won | is_full
 
     @cached_property
     def legal(self) -> NDArray[np.bool_]:

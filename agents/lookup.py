@@ -1,0 +1,186 @@
+"""A policy as a table: of the solved game, of any agent, on disk."""
+
+import zlib
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, checked_policies
+from ttt_env.analysis.evaluation import fixed_agent
+from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.solution import solve
+from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules.symmetry import canonical_boards, symmetries
+
+Codes = NDArray[np.uint64]
+_MAX_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴
+_ROUNDING = 1e-5  # of the 32-bit probabilities of a file
+
+
+def code(position: Position) -> int:
+    """The base-3 code of a board: X 1, O 0, empty 2, cell i with weight 3^i (Davis, "Tic-Tac-Toe Bots").
+
+    >>> code(Position.parse("XOO/XX./XO."))
+    14446
+    """
+    empty = position.game.full_mask ^ position.occupied_mask
+    ones, twos = cells_of(position.x_mask), cells_of(empty)
+    return sum(int(3**cell) for cell in ones) + 2 * sum(int(3**cell) for cell in twos)
+
+
+def codes(boards: Boards) -> Codes:
+    """`code` for a batch, `uint64[B]`. Raises `GameTooLargeError` for more than 40 cells."""
+    n_cells = boards.game.n_cells
+    if n_cells > _MAX_CELLS:
+        raise GameTooLargeError(f"{boards.game.name} has {n_cells} cells; base-3 codes hold {_MAX_CELLS}")
+    is_odd = boards.ply % 2 == 1
+    x = np.where(is_odd, boards.theirs, boards.mine)
+    digits = np.where(boards.cells(boards.occupied_masks), boards.cells(x), 2).astype(np.uint64)
+    weights = np.array([3**cell for cell in range(n_cells)], dtype=np.uint64)
+    found: Codes = (digits * weights).sum(axis=1, dtype=np.uint64)
+    return found
+
+
+class Lookup(BatchAgent):
+    """Plays from a table of the base-3 codes of all positions, symmetric positions merged.
+
+    Without a path the table is the solved game (needs one that can be enumerated). `Lookup.of(agent)`
+    makes a table of any fixed agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. Where the
+    agent itself treats symmetric positions differently, they are kept apart.
+
+    Raises `PolicyFileError` for a file that is no table of this game; nothing in a file is ever run.
+    """
+
+    def __init__(self, game: Game, path: str | None = None) -> None:
+        super().__init__(game)
+        self._path = path
+        table = _tabulated(solve(game).policy()) if path is None else _load(Path(path), game)
+        self._codes, self._policies, self._merged = table
+
+    @classmethod
+    def of(cls, agent: AgentLike, game: Game | str = "tictactoe-v0") -> "Lookup":
+        """The table of a fixed agent's policy on all positions of the game.
+
+        Raises `PolicyError` if the agent is no fixed policy, `GameTooLargeError` if the positions are
+        too many.
+        """
+        fixed = fixed_agent(agent, game)
+        made = cls.__new__(cls)
+        BatchAgent.__init__(made, fixed.game)
+        made._path = None
+        made._codes, made._policies, made._merged = _tabulated(fixed)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as a compressed `.npz` file."""
+        with Path(path).open("wb") as file:
+            np.savez_compressed(
+                file,
+                **_identity(self.game),  # type: ignore[arg-type]
+                merged=np.array(self._merged),
+                codes=self._codes,
+                policies=self._policies,
+            )
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        found, back = _merge(boards) if self._merged else (boards, None)
+        wanted = codes(found)
+        rows = np.minimum(np.searchsorted(self._codes, wanted), len(self._codes) - 1)
+        missing = np.flatnonzero(self._codes[rows] != wanted)
+        if len(missing):
+            raise PolicyError(f"the table of {self!r} has no entry for {boards[int(missing[0])]}")
+        chosen = self._policies[rows].astype(np.float64)
+        chosen /= chosen.sum(axis=1, keepdims=True)
+        return chosen if back is None else np.take_along_axis(chosen, back, axis=1)
+
+
+Table = tuple[Codes, NDArray[np.float32], bool]
+
+
+def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
+    """The canonical positions, and for each cell of each board the cell where it lies in them."""
+    merged, chosen = canonical_boards(boards)
+    return merged, np.array(symmetries(boards.game), dtype=np.intp)[chosen]
+
+
+def _tabulated(agent: Agent) -> Table:
+    """The table of an agent, merged if it plays alike in symmetric positions."""
+    rows = _rows(agent, merged=True)
+    merged = rows is not None
+    rows = rows or _rows(agent, merged=False) or []
+    found, at = np.unique(np.concatenate([code for code, _ in rows]), return_index=True)
+    return found, np.concatenate([policies for _, policies in rows])[at], merged
+
+
+def _rows(agent: Agent, merged: bool) -> list[tuple[Codes, NDArray[np.float32]]] | None:
+    """Codes and policies of all positions to be played; None if they cannot be merged."""
+    rows = []
+    for layer in reachable(agent.game):
+        for moves in layer.moves():
+            boards = moves.boards
+            policies = checked_policies(agent, boards)
+            if merged:
+                kept, back = _merge(boards)
+                _, first, which = np.unique(codes(kept), return_index=True, return_inverse=True)
+                boards = kept[first]
+                canonical = checked_policies(agent, boards)
+                if not np.allclose(np.take_along_axis(canonical[which], back, axis=1), policies):
+                    return None
+                policies = canonical
+            rows.append((codes(boards), policies.astype(np.float32)))
+    return rows
+
+
+def _identity(game: Game) -> dict[str, NDArray[Any]]:
+    """What a table must have in common with the game it is used for."""
+    return {
+        "game": np.array(game.name),
+        "shape": np.array(game.shape),
+        "winning_masks": np.array(game.winning_masks, dtype=np.uint64),
+        "misere": np.array(game.misere),
+    }
+
+
+def _load(path: Path, game: Game) -> Table:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            loaded = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise PolicyFileError(f"{path} cannot be read: {error}") from error
+    except (ValueError, EOFError, BadZipFile, zlib.error) as error:
+        raise PolicyFileError(
+            f"{path} is no policy table: damaged, or it holds pickled objects, which are never loaded"
+        ) from error
+    identity = _identity(game)
+    if missing := {*identity, "merged", "codes", "policies"} - set(loaded):
+        raise PolicyFileError(f"{path} is no policy table: it lacks {', '.join(sorted(missing))}")
+    for key, expected in identity.items():
+        if key != "game" and not np.array_equal(loaded[key], expected):
+            raise PolicyFileError(f"{path} is a table of {loaded['game']}, not of {game.name}: other {key}")
+    _check_table(path, game, loaded["codes"], loaded["policies"])
+    return loaded["codes"], loaded["policies"], bool(loaded["merged"])
+
+
+def _check_table(path: Path, game: Game, keys: NDArray[Any], policies: NDArray[Any]) -> None:
+    well_formed = (
+        keys.dtype == np.uint64
+        and policies.dtype == np.float32
+        and policies.shape == (len(keys), game.n_cells)
+        and len(keys) > 0
+        and bool((keys[1:] > keys[:-1]).all())
+    )
+    if not well_formed:
+        raise PolicyFileError(f"{path} is no policy table: its codes or policies have another form")
+    digits = keys[:, None] // np.array([3**cell for cell in range(game.n_cells)], np.uint64) % np.uint64(3)
+    free = np.where(digits == 2, policies, 0.0)
+    is_policy = (free >= 0).all() and (np.abs(free.sum(axis=1) - 1) < _ROUNDING).all()
+    if not (is_policy and (free == policies).all()):
+        raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")

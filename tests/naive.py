@@ -1,0 +1,166 @@
+"""The rules, minimax and exact results once more, as plainly as possible, to compare with.
+
+A board is a string of `X`, `O` and `.`, one character a cell, and a policy a function from a board to a
+dictionary from cells to fractions. Nothing of `ttt_env` is used; slow, and meant to be read at a glance.
+"""
+
+from fractions import Fraction
+from itertools import combinations, product
+
+
+def lines(shape, k):
+    """All straight runs of k cells: from each start in each direction, where they stay on the board."""
+    places = list(product(*map(range, shape)))
+    found = set()
+    for start, direction in product(places, product((-1, 0, 1), repeat=len(shape))):
+        run = [tuple(s + d * i for s, d in zip(start, direction, strict=True)) for i in range(k)]
+        if len(set(run)) == k and all(place in places for place in run):
+            found.add(frozenset(places.index(place) for place in run))
+    return found
+
+
+def squares(n):
+    """All squares: four points with four equal distances and two equal ones of double the square."""
+    found = set()
+    for points in combinations(product(range(n), repeat=2), 4):
+        lengths = sorted((a - c) ** 2 + (b - d) ** 2 for (a, b), (c, d) in combinations(points, 2))
+        if lengths[0] == lengths[3] and lengths[4] == lengths[5] == 2 * lengths[0]:
+            found.add(frozenset(n * row + column for row, column in points))
+    return found
+
+
+def mover(board):
+    return "X" if board.count("X") == board.count("O") else "O"
+
+
+def play(board, cell):
+    return board[:cell] + mover(board) + board[cell + 1 :]
+
+
+def masks(board):
+    """The bit masks (of the player to move, of the other)."""
+    mine = mover(board)
+    theirs = "O" if mine == "X" else "X"
+    return tuple(sum(1 << c for c, stone in enumerate(board) if stone == seat) for seat in (mine, theirs))
+
+
+class NaiveGame:
+    """A positional game, and what is true about it."""
+
+    def __init__(self, n_cells, winning_sets, misere=False):
+        self.empty = "." * n_cells
+        self.winning_sets = [frozenset(cells) for cells in winning_sets]
+        self.misere = misere
+        self._values = {}
+
+    def winner(self, board):
+        for cells in self.winning_sets:
+            stones = {board[cell] for cell in cells}
+            if stones == {"X"} or stones == {"O"}:
+                return stones.pop() if not self.misere else ({"X", "O"} - stones).pop()
+        return None
+
+    def moves(self, board):
+        return [] if self.winner(board) else [cell for cell, stone in enumerate(board) if stone == "."]
+
+    def result(self, board, seat):
+        """1, 0 or −1: a finished game from this seat's side."""
+        return {seat: 1, None: 0}.get(self.winner(board), -1)
+
+    def layers(self, policies=None):
+        """Sets of boards by ply: all, or those to which the moves of positive probability lead."""
+        layers = [{self.empty}]
+        while layers[-1]:
+            layers.append({play(b, c) for b in layers[-1] for c in self._possible(b, policies)})
+        return layers[:-1]
+
+    def _possible(self, board, policies):
+        cells = self.moves(board)
+        policy = (policies or {}).get(mover(board))
+        return [c for c in cells if policy(board).get(c)] if cells and policy else cells
+
+    def boards(self):
+        return [board for layer in self.layers() for board in layer]
+
+    def value(self, board):
+        """Minimax, from the mover's side."""
+        if board not in self._values:
+            cells = self.moves(board)
+            self._values[board] = (
+                max(-self.value(play(board, cell)) for cell in cells)
+                if cells
+                else self.result(board, mover(board))
+            )
+        return self._values[board]
+
+    def best_cells(self, board):
+        return [c for c in self.moves(board) if -self.value(play(board, c)) == self.value(board)]
+
+    def uniform(self, board):
+        cells = self.moves(board)
+        return dict.fromkeys(cells, Fraction(1, len(cells)))
+
+    def optimal(self, board):
+        cells = self.best_cells(board)
+        return dict.fromkeys(cells, Fraction(1, len(cells)))
+
+    def results(self, x, o):
+        """The probabilities (X wins, draw, O wins) of every board when the seats play these policies."""
+        found = {}
+        for board in reversed(self.boards()):
+            policy = (x if mover(board) == "X" else o)(board) if self.moves(board) else {}
+            found[board] = tuple(
+                sum((p * found[play(board, c)][i] for c, p in policy.items()), Fraction(0))
+                if policy
+                else Fraction(self.result(board, "X") == (1, 0, -1)[i])
+                for i in range(3)
+            )
+        return found
+
+    def best_reply(self, seat, policy, prefer=1):
+        """(value, losses) of a best reply of `seat` to `policy` that has the most losses, or the least (−1)."""
+        found = {}
+        for board in reversed(self.boards()):
+            cells = self.moves(board)
+            if not cells:
+                result = self.result(board, seat)
+                found[board] = (Fraction(result), Fraction(result == -1))
+            elif mover(board) == seat:
+                found[board] = max((found[play(board, c)] for c in cells), key=lambda f: (f[0], prefer * f[1]))
+            else:
+                chances = policy(board).items()
+                found[board] = tuple(sum(p * found[play(board, c)][i] for c, p in chances) for i in range(2))
+        return found[self.empty]
+
+    def keeping_range(self, seat, policy):
+        """The least and most that `seat` scores against `policy` while it never gives value away."""
+        found = {}
+        for board in reversed(self.boards()):
+            cells = self.moves(board)
+            if not cells:
+                found[board] = (Fraction(self.result(board, seat)),) * 2
+            elif mover(board) == seat:
+                after = [found[play(board, c)] for c in self.best_cells(board)]
+                found[board] = (min(a[0] for a in after), max(a[1] for a in after))
+            else:
+                chances = policy(board).items()
+                found[board] = tuple(sum(p * found[play(board, c)][i] for c, p in chances) for i in range(2))
+        return found[self.empty]
+
+    def blunders(self, seat, policy):
+        """The boards that can come up in which `policy` on `seat` may give value away."""
+        return {
+            board
+            for layer in self.layers({seat: policy})
+            for board in layer
+            if mover(board) == seat and self.moves(board)
+            if not set(c for c, p in policy(board).items() if p) <= set(self.best_cells(board))
+        }
+
+    def shortest_refutation(self, seat, policy):
+        """The number of moves of the shortest game that ends worse for the policy than best play, or None."""
+        due = self.value(self.empty) * (1 if seat == "X" else -1)
+        for ply, layer in enumerate(self.layers({seat: policy})):
+            if any(not self.moves(board) and self.result(board, seat) < due for board in layer):
+                return ply
+        return None

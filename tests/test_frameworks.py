@@ -1,0 +1,262 @@
+"""The environments under the checkers, wrappers and learners of PettingZoo, Gymnasium and Stable-Baselines3."""
+
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TransformReward
+from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.utils import get_action_masks
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_checker import check_env as sb3_check_env
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+
+import ttt_env
+from ttt_env.envs.board import BoardEnv
+from ttt_env.rules.catalogue import CATALOGUE
+
+with warnings.catch_warnings():
+    # api_test makes a game of PettingZoo in the way that PettingZoo 1.27 deprecates.
+    warnings.filterwarnings("ignore", "The old environment creation API has been", DeprecationWarning)
+    from pettingzoo.test import api_test, render_test, seed_test
+
+GAMES: dict[str, dict[str, Any]] = {
+    **{id: {"id": id} for id in CATALOGUE},
+    **{f"{id} misere": {"id": id, "misere": True} for id in CATALOGUE},
+    "more than 64 cells": {"id": "mnk-v0", "m": 15, "n": 15, "k": 5},
+    "a user's own": {"id": ttt_env.Game("corners", (2, 3), [(0, 2, 3, 5), (1, 4)])},
+    "one axis": {"id": ttt_env.Game("row", (5,), [(0, 1), (2, 3, 4)], misere=True)},
+}
+KINDS = ["planes", "dict"]
+
+# What PettingZoo's api_test says of every environment like this one, and why it stays so.
+API_TEST_SAYS = {
+    # The names of the players are X and O, which is what everybody calls them.
+    'We recommend agents to be named in the format <descriptor>_<number>, like "player_0"',
+    # An empty board has no stones.
+    "Observation numpy array is all zeros.",
+    # observation="dict" is PettingZoo's own form for games with illegal moves; its own games are excepted
+    # by name in api_test.
+    "Observation is not a NumPy array",
+    "Observation space for each agent probably should be gymnasium.spaces.box or gymnasium.spaces.discrete",
+    # Qubic has three axes, and the planes are the fourth.
+    "Observation has more than 3 dimensions",
+}
+
+# What SB3's check_env says of boards. `{}` is the key of a dict observation. Learners flatten boards; there
+# are no pictures for a CnnPolicy here.
+SB3_SAYS = {
+    "It seems that your observation {} is an image but its `dtype` is (int8) whereas it has to be `np.uint8`. "
+    "If your observation is not an image, we recommend you to flatten the observation to have only a 1D vector",
+    "It seems that your observation space {} is an image but the upper and lower bounds are not in [0, 255]. "
+    "Because the CNN policy normalize automatically the observation you may encounter issue if the values "
+    "are not in that range.",
+    "The minimal resolution for an image is 36x36 for the default `CnnPolicy`. You might need to use a custom "
+    "features extractor cf. https://stable-baselines3.readthedocs.io/en/master/guide/custom_policy.html",
+    # Boards of one or three axes.
+    "Your observation {} has an unconventional shape (neither an image, nor a 1D vector). We recommend you to "
+    "flatten the observation to have only a 1D vector or use a custom policy to properly process the data.",
+}
+
+
+@pytest.fixture(params=GAMES, ids=lambda name: name.replace(" ", "_"))
+def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return GAMES[request.param]
+
+
+@pytest.fixture
+def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A display that shows nothing, and windows that do not wait for a person to look at them."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setitem(BoardEnv.metadata, "render_fps", 10_000)
+
+
+@contextmanager
+def ignoring(texts: set[str], key: str = "") -> Iterator[None]:
+    """Warnings of exactly these texts are ignored; others stay errors."""
+    with warnings.catch_warnings():
+        for text in texts:
+            warnings.filterwarnings("ignore", re.escape(text.replace("{}", key)) + r"\Z", UserWarning)
+        yield
+
+
+def said_by(check: Callable[[], object]) -> set[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check()
+    return {str(warning.message) for warning in caught}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestPettingZoo:
+    def test_api(self, settings: dict[str, Any], kind: str) -> None:
+        with ignoring(API_TEST_SAYS):
+            api_test(ttt_env.make(**settings, observation=kind), num_cycles=1000)
+
+    def test_seed(self, settings: dict[str, Any], kind: str) -> None:
+        seed_test(lambda: ttt_env.make(**settings, observation=kind, illegal="resample"))
+
+    def test_render(self, settings: dict[str, Any], kind: str, no_display: None) -> None:
+        render_test(lambda render_mode: ttt_env.make(**settings, observation=kind, render_mode=render_mode))
+
+    def test_its_wrappers_go_around(self, settings: dict[str, Any], kind: str) -> None:
+        wrapped = TerminateIllegalWrapper(ttt_env.make(**settings, observation=kind), illegal_reward=-1)
+        with ignoring(API_TEST_SAYS):
+            api_test(OrderEnforcingWrapper(AssertOutOfBoundsWrapper(wrapped)))
+
+
+def test_each_ignored_text_of_api_test_is_needed() -> None:
+    qubic = [partial(api_test, ttt_env.make("qubic-v0", observation=kind)) for kind in KINDS]
+    assert set.union(*map(said_by, qubic)) == API_TEST_SAYS
+
+
+class TestGymnasium:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_check_env(self, settings: dict[str, Any], kind: str, no_display: None) -> None:
+        check_env(ttt_env.make(**settings, opponent="random", observation=kind))
+
+    @pytest.mark.parametrize("id", CATALOGUE)
+    @pytest.mark.parametrize("misere", [False, True])
+    def test_check_env_by_its_own_make(self, id: str, misere: bool, no_display: None) -> None:
+        env = gymnasium.make(f"ttt_env/{id}", opponent="random", misere=misere).unwrapped
+        assert env.game == ttt_env.get_game(id, misere=misere)
+        check_env(env)
+
+    def test_its_make_imports_us_when_asked_to(self) -> None:
+        script = """
+import gymnasium
+env = gymnasium.make("ttt_env:ttt_env/tictactoe-v0", opponent="minimax", play_as="O")
+env.reset(seed=1)
+print(env.unwrapped.position.ply, env.unwrapped.seat)
+"""
+        run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
+        assert (run.stdout, run.stderr) == ("1 O\n", "")
+
+    def test_episode_statistics_are_recorded(self) -> None:
+        env = RecordEpisodeStatistics(gymnasium.make("ttt_env/tictactoe-v0", opponent=min_cell, play_as="X"))
+        env.reset(seed=0)
+        for cell in (6, 7, 8):  # O answers 0 and 1
+            info = env.step(cell)[4]
+        assert info["episode"]["r"] == 1.0 and info["episode"]["l"] == 3
+
+    def test_masks_come_through_wrappers(self) -> None:
+        inner = gymnasium.make("ttt_env/tictactoe-v0", opponent=min_cell, play_as="X")
+        env = RecordEpisodeStatistics(TransformReward(FlattenObservation(inner), lambda reward: reward * 2))
+        env.reset(seed=0)
+        env.step(4)
+        taken = [False, True, True, True, False, True, True, True, True]
+        assert env.get_wrapper_attr("action_masks")().tolist() == taken
+        assert get_action_masks(env).tolist() == taken
+
+    def test_vector_env_stacks_masks(self) -> None:
+        envs = gymnasium.make_vec("ttt_env/tictactoe-v0", 2, "sync", opponent=min_cell, play_as="X")
+        envs.reset(seed=0)
+        infos = envs.step(np.array([4, 8]))[4]
+        free = [[c not in (0, cell) for c in range(9)] for cell in (4, 8)]
+        assert infos["action_mask"].tolist() == free
+
+    def test_vector_env_resets_done_games_alone(self) -> None:
+        envs = gymnasium.make_vec("ttt_env/tictactoe-v0", 2, "sync", opponent=min_cell, play_as="X")
+        envs.reset(seed=0)
+        for cells in ((6, 8), (7, 4)):
+            envs.step(np.array(cells))
+        _, rewards, terminated, _, _ = envs.step(np.array([8, 3]))  # 6 7 8 is a row, 8 4 3 is none: O has 0 1 2
+        assert rewards.tolist() == [1.0, -1.0] and terminated.all()
+        observations, _, terminated, _, _ = envs.step(np.array([0, 0]))
+        assert not observations.any() and not terminated.any()
+
+    @pytest.mark.parametrize(
+        "env",
+        [
+            ttt_env.make("mnk-v0", m=4, n=3, k=3, opponent="random", play_as="O", observation="dict"),
+            ttt_env.make(ttt_env.Game("corners", (2, 2), [(0, 3)]), opponent="random", play_as="O"),
+            gymnasium.make("ttt_env/square-v0", n=3, opponent="random", play_as="O").unwrapped,
+        ],
+        ids=lambda env: env.game.name,
+    )
+    def test_a_spec_makes_the_env_again(self, env: ttt_env.envs.single.SingleAgentEnv) -> None:
+        again = gymnasium.make(env.spec).unwrapped
+        assert (again.game, again.play_as) == (env.game, "O")
+        assert again.observation_space == env.observation_space
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestStableBaselines:
+    def test_check_env(self, settings: dict[str, Any], kind: str) -> None:
+        env = ttt_env.make(**settings, opponent="random", observation=kind)
+        with ignoring(SB3_SAYS, key="observation" if kind == "dict" else ""):
+            sb3_check_env(env)
+
+    def test_check_env_finds_nothing_in_a_flat_one(self, settings: dict[str, Any], kind: str) -> None:
+        sb3_check_env(FlattenObservation(ttt_env.make(**settings, opponent="random", observation=kind)))
+
+
+def test_each_ignored_text_of_sb3_is_needed() -> None:
+    envs = [ttt_env.make(id, opponent="random") for id in ("tictactoe-v0", "qubic-v0")]
+    said = set.union(*(said_by(partial(sb3_check_env, env)) for env in envs))
+    assert said == {text.replace("{}", "") for text in SB3_SAYS}
+
+
+def min_cell(position: ttt_env.Position) -> int:
+    return position.legal_cells[0]
+
+
+def makers(**settings: Any) -> list[Callable[[], gymnasium.Env[Any, Any]]]:
+    return [partial(ttt_env.make, "tictactoe-v0", opponent="random", **settings)] * 2
+
+
+def monitored(**settings: Any) -> gymnasium.Env[Any, Any]:
+    return Monitor(ttt_env.make("tictactoe-v0", opponent="random", **settings))
+
+
+def learn(learner: type[PPO] | type[MaskablePPO], envs: VecEnv, kind: str = "planes") -> Any:
+    policy = "MultiInputPolicy" if kind == "dict" else "MlpPolicy"
+    try:
+        return learner(policy, envs, n_steps=32, batch_size=32, n_epochs=1, seed=0, device="cpu").learn(128)
+    finally:
+        envs.close()
+
+
+class TestLearning:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("vector", [DummyVecEnv, SubprocVecEnv])
+    def test_masks_keep_a_masked_learner_from_illegal_moves(self, vector: type[VecEnv], kind: str) -> None:
+        model = learn(MaskablePPO, vector(makers(illegal="raise", observation=kind)), kind)
+        assert model.num_timesteps == 128
+
+    @pytest.mark.parametrize("vector", [DummyVecEnv, SubprocVecEnv])
+    def test_an_unmasked_learner_learns_of_its_illegal_moves(self, vector: type[VecEnv]) -> None:
+        assert learn(PPO, vector(makers())).num_timesteps == 128
+
+    def test_an_unmasked_learner_makes_illegal_moves(self) -> None:
+        with pytest.raises(ttt_env.IllegalMoveError):
+            learn(PPO, DummyVecEnv(makers(illegal="raise")))
+
+    def test_masks_are_found_through_a_monitor(self) -> None:
+        assert learn(MaskablePPO, DummyVecEnv([partial(monitored, illegal="raise")])).num_timesteps == 128
+
+    @pytest.mark.parametrize("vector", [DummyVecEnv, SubprocVecEnv])
+    def test_masks_of_a_vector_env(self, vector: type[VecEnv]) -> None:
+        envs = vector(makers(play_as="X", start=ttt_env.Position.parse("XO./.../...")))
+        envs.reset()
+        assert get_action_masks(envs).tolist() == [[False] * 2 + [True] * 7] * 2
+        envs.close()
+
+    def test_the_opponent_is_changed_from_outside(self) -> None:
+        envs = DummyVecEnv(makers(play_as="X"))
+        envs.env_method("set_opponent", min_cell)
+        envs.reset()
+        planes, _, _, _ = envs.step([8, 8])
+        assert planes[:, 0, 0, 1].tolist() == [1, 1]
+        envs.close()

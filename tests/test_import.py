@@ -1,0 +1,39 @@
+"""What a bare `import ttt_env` brings along."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ["torch", "numba", "pygame", "tkinter", "matplotlib", "stable_baselines3", "sb3_contrib", "typer", "rich"]
+
+
+def imported_by(statement: str) -> set[str]:
+    script = f"{statement}\nimport sys\nprint(*sys.modules)"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in run.stdout.split()}
+
+
+USES = {
+    "import": "import ttt_env",
+    "play": """
+import ttt_env
+env = ttt_env.make("tictactoe-v0", opponent="minimax", render_mode="rgb_array")
+env.reset(seed=0)
+env.render()
+env.position._repr_svg_()
+ttt_env.match("random", "minimax")
+""",
+}
+
+
+@pytest.mark.parametrize("statement", USES.values(), ids=USES)
+def test_no_heavy_package_is_loaded(statement: str) -> None:
+    loaded = imported_by(statement)
+    assert "ttt_env" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_agents_are_loaded_when_named_and_not_before() -> None:
+    assert "agents" not in imported_by("import ttt_env")
+    assert "agents" in imported_by("import ttt_env\nttt_env.make_agent('random')")

@@ -1,0 +1,199 @@
+"""`make` and the ways to an environment by name."""
+
+import pickle
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+
+import ttt_env
+from ttt_env.envs.aec import TwoPlayerEnv
+from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.rules.catalogue import CATALOGUE
+
+MODULES = {id: getattr(ttt_env, id.replace("-", "_")) for id in CATALOGUE}
+
+
+@pytest.mark.parametrize("id", CATALOGUE)
+class TestEveryId:
+    def test_two_players(self, id: str) -> None:
+        env = ttt_env.make(id)
+        assert isinstance(env, pettingzoo.AECEnv)
+        assert env.possible_agents == ["X", "O"] and env.game == ttt_env.get_game(id)
+
+    def test_one_player(self, id: str) -> None:
+        env = ttt_env.make(id, opponent="random")
+        assert isinstance(env, gymnasium.Env) and env.game == ttt_env.get_game(id)
+
+    def test_gymnasium_id(self, id: str) -> None:
+        env = gymnasium.make(f"ttt_env/{id}")
+        assert env.unwrapped.game == ttt_env.get_game(id)
+        assert env.spec is not None and env.spec.id == f"ttt_env/{id}"
+
+    @pytest.mark.parametrize("build", ["env", "raw_env"])
+    def test_pettingzoo_module(self, id: str, build: str) -> None:
+        env = getattr(MODULES[id], build)(misere=True, observation="planes")
+        assert isinstance(env, TwoPlayerEnv) and env.game == ttt_env.get_game(id, misere=True)
+        assert env.observation_space("O").shape == (*env.game.shape, 2)
+
+    def test_metadata_has_the_name_of_a_module(self, id: str) -> None:
+        assert ttt_env.make(id).metadata["name"] == id.replace("-", "_")
+
+
+GAMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "parameters": ("mnk-v0", {"m": 4, "n": 3, "k": 3}),
+    "in the id": ("mnk-v0:m=4,n=3,k=3", {}),
+    "both": ("mnk-v0:m=4,n=3", {"k": 3}),
+    "numpy": ("mnk-v0", {"m": np.int64(4), "n": 3, "k": 3}),
+}
+
+
+@pytest.mark.parametrize("opponent", [None, "random"])
+@pytest.mark.parametrize(("id", "parameters"), GAMES.values(), ids=GAMES)
+def test_parameters_of_the_game(id: str, parameters: dict[str, Any], opponent: str | None) -> None:
+    env = ttt_env.make(id, opponent=opponent, **parameters, observation="planes")
+    env.reset(seed=0)
+    assert env.game.shape == (3, 4)
+    assert env.position.game.name == "mnk-v0:m=4,n=3,k=3"
+
+
+def test_parameters_of_the_game_by_gymnasium() -> None:
+    assert gymnasium.make("ttt_env/mnk-v0", m=4, n=3, k=3).unwrapped.game.shape == (3, 4)
+
+
+@pytest.mark.parametrize("opponent", [None, "random"])
+def test_a_game_is_an_id(opponent: str | None) -> None:
+    game = ttt_env.Game("corners", (2, 2), [(0, 3), (1, 2)])
+    env = ttt_env.make(game, opponent=opponent)
+    env.reset(seed=0)
+    assert env.game is game and env.position.game is game
+
+
+def test_settings_arrive() -> None:
+    start = ttt_env.Position.parse("X../.O./...")
+    env = ttt_env.make(
+        "tictactoe-v0",
+        opponent=["random", "minimax"],
+        play_as="O",
+        illegal="raise",
+        rewards={"draw": 0.5},
+        observation="dict",
+        start=start,
+        render_mode="ansi",
+    )
+    assert isinstance(env, SingleAgentEnv)
+    assert (env.play_as, env.illegal, env.render_mode) == ("O", "raise", "ansi")
+    assert env.rewards_of == (1.0, 0.5, -1.0, -1.0)
+    assert set(env.observation_space.spaces) == {"observation", "action_mask"}
+    env.reset(seed=0)
+    assert str(env.position).count("X") == 2
+
+
+def test_registering_twice_changes_nothing() -> None:
+    before = dict(gymnasium.registry)
+    ttt_env.register_envs()
+    assert gymnasium.registry == before
+
+
+def test_a_spec_survives_pickling() -> None:
+    spec = ttt_env.make("mnk-v0", m=4, n=3, k=3, opponent="random").spec
+    assert gymnasium.make(pickle.loads(pickle.dumps(spec))).unwrapped.game.shape == (3, 4)
+
+
+BAD_NAMES: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
+    "game": ("tictactoe-v1", {}, ttt_env.UnknownGameError, "did you mean tictactoe-v0"),
+    "no game": (3, {}, ttt_env.UnknownGameError, "not 3"),
+    "agent": ("tictactoe-v0", {"opponent": "minmax"}, ttt_env.UnknownAgentError, "did you mean minimax"),
+    "no agent": ("tictactoe-v0", {"opponent": 3}, ttt_env.UnknownAgentError, "not 3"),
+    "agent in a list": (
+        "tictactoe-v0",
+        {"opponent": ["random", "randon"]},
+        ttt_env.UnknownAgentError,
+        "did you mean random",
+    ),
+    "no opponents": ("tictactoe-v0", {"opponent": []}, ttt_env.ParameterError, "at least one"),
+    "parameter of the env": ("tictactoe-v0", {"ilegal": "lose"}, ttt_env.ParameterError, "did you mean illegal"),
+    "parameter of the single env": (
+        "tictactoe-v0",
+        {"opponent": "random", "playas": "X"},
+        ttt_env.ParameterError,
+        "did you mean play_as",
+    ),
+    "parameter of the game": ("mnk-v0", {"kk": 3}, ttt_env.ParameterError, "did you mean k"),
+    "parameter of another game": ("tictactoe-v0", {"m": 3}, ttt_env.ParameterError, "'m'"),
+    "parameter of an own game": (
+        ttt_env.Game("corners", (2, 2), [(0, 3)]),
+        {"misere": True},
+        ttt_env.ParameterError,
+        "'misere'",
+    ),
+    "max_cycles": ("tictactoe-v0", {"max_cycles": 9}, ttt_env.ParameterError, "'max_cycles'"),
+    "play_as without opponent": ("tictactoe-v0", {"play_as": "X"}, ttt_env.ParameterError, "'play_as'"),
+    "a misspelt opponent": ("tictactoe-v0", {"opponnent": "random"}, ttt_env.ParameterError, "mean opponent"),
+    "game given twice": ("tictactoe-v0", {"opponent": "random", "game": "x"}, ttt_env.ParameterError, "'game'"),
+}
+
+
+@pytest.mark.parametrize(("id", "settings", "error", "text"), BAD_NAMES.values(), ids=BAD_NAMES)
+def test_unknown_names(id: Any, settings: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        ttt_env.make(id, **settings)
+
+
+BAD_VALUES: dict[str, dict[str, Any]] = {
+    "play_as": {"opponent": "random", "play_as": "x"},
+    "illegal": {"illegal": "los"},
+    "observation": {"observation": "plane"},
+    "render_mode": {"render_mode": "rgb"},
+    "three rewards": {"rewards": (1, 0, -1)},
+    "rewards of another name": {"rewards": {"wim": 1}},
+    "rewards of text": {"rewards": {"win": "much"}},
+    "text as rewards": {"rewards": "1000"},
+    "rewards in no order": {"rewards": {1, 2, 3, 4}},
+    "infinite reward": {"rewards": {"win": float("inf")}},
+    "no number as reward": {"rewards": {"win": float("nan")}},
+    "a reward beyond floats": {"rewards": {"win": 10**400}},
+    "None as rewards": {"rewards": None},
+    "misere": {"misere": "yes"},
+    "size": {"id": "mnk-v0", "m": 3.0},
+    "size 0": {"id": "mnk-v0", "m": 0},
+}
+
+
+@pytest.mark.parametrize("settings", BAD_VALUES.values(), ids=BAD_VALUES)
+def test_values_that_a_parameter_cannot_take(settings: dict[str, Any]) -> None:
+    with pytest.raises(ttt_env.ParameterError):
+        ttt_env.make(**{"id": "tictactoe-v0", **settings})
+
+
+@pytest.mark.parametrize(
+    "build",
+    [ttt_env.tictactoe_v0.env, lambda **settings: gymnasium.make("ttt_env/tictactoe-v0", **settings)],
+    ids=["module", "gymnasium"],
+)
+@pytest.mark.parametrize("caught", [ValueError, TypeError])
+def test_other_doors_name_the_nearest_parameter(build: Any, caught: type[Exception]) -> None:
+    with pytest.raises(caught, match="did you mean observation"):
+        build(obseration="dict")
+
+
+STARTS: dict[str, Any] = {
+    "another game's": ttt_env.get_game("square-v0").start,
+    "misere's": ttt_env.get_game("tictactoe-v0", misere=True).start,
+    "over": ttt_env.Position.parse("XXX/OO./..."),
+    "impossible": ttt_env.Position(ttt_env.get_game("tictactoe-v0"), 0b111, 0),
+    "text": "X../.../...",
+    "empty text": "",
+    "zero": 0,
+    "False": False,
+    "empty tuple": (),
+}
+
+
+@pytest.mark.parametrize("opponent", [None, "random"])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_starts_that_are_none(start: Any, opponent: str | None) -> None:
+    with pytest.raises(ttt_env.ImpossiblePositionError):
+        ttt_env.make("tictactoe-v0", opponent=opponent, start=start)
