@@ -151,7 +151,7 @@ def _identity(game: Game) -> dict[str, NDArray[Any]]:
 
 def _load(path: Path, game: Game) -> Table:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             loaded = {name: file[name] for name in file.files}
     except OSError as error:
         raise PolicyFileError(f"{path} cannot be read: {error}") from error

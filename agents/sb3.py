@@ -28,8 +28,8 @@ class SB3(BatchAgent):
     """A model that Stable-Baselines3 or sb3-contrib has saved, of any algorithm for discrete actions.
 
     Illegal cells are masked, whether the model was trained with masks or not. `deterministic` plays
-    the likeliest cell, as `model.predict(..., deterministic=True)` does; otherwise the policy is the
-    model's distribution (of a Q-network: the greedy cell in both cases).
+    the likeliest cell, as `model.predict(..., deterministic=True)` does (uniform among equals); otherwise
+    the policy is the model's distribution (of a Q-network: the greedy cell in both cases).
 
     Raises `PolicyFileError` for a file that is no such model, or one of another game.
     """

@@ -2,15 +2,15 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from agents.sb3 import SB3
 from ttt_env.agent import Agent, AgentLike
-from ttt_env.analysis.certificate import certify
-from ttt_env.analysis.evaluation import Exploitability, best_response, exploitability
+from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.registration import make
 from ttt_env.rules.catalogue import get_game
@@ -19,9 +19,11 @@ from ttt_env.rules.sampling import random_position
 
 if TYPE_CHECKING:
     from sb3_contrib import MaskablePPO
-    from stable_baselines3.common.callbacks import BaseCallback
 
 OPPONENTS: tuple[AgentLike, ...] = ("random", "minimax")
+_MAX_CELLS = 12  # up to here the exact certificate and best response cost less than a rollout
+_RESPONSES = 4  # best responses to the latest models, kept as opponents
+_NO_STEP_LIMIT = 2**62
 _PPO: dict[str, Any] = {
     "n_steps": 64,
     "batch_size": 1024,
@@ -36,11 +38,17 @@ _PPO: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands: agent steps made, seconds used, and the exact exploitability now."""
+    """Where a training stands: agent steps made, seconds used, and the proof or refutation of now.
+
+    The certificate is None where computing it takes too long to do it all the time.
+    """
 
     steps: int
     seconds: float
-    exploitability: Exploitability | None
+    certificate: Certificate | None
+
+
+Report = Callable[[Progress], None]
 
 
 @dataclass
@@ -51,6 +59,7 @@ class RandomStarts:
     probability: float = 0.3
 
     def __call__(self, rng: np.random.Generator) -> Position:
+        """The first position of an episode."""
         if rng.random() < self.probability:
             return random_position(self.game, rng)
         return self.game.start
@@ -63,13 +72,15 @@ def train(
     seconds: float = 60.0,
     seed: int = 0,
     n_envs: int = 64,
-    report: Callable[[Progress], None] | None = None,
+    report: Report | None = None,
 ) -> "MaskablePPO":
-    """Train MaskablePPO against these opponents, on both seats, for a while.
+    """A MaskablePPO model trained against these opponents, on both seats, for so long.
 
-    Where the game can be enumerated, the exact best response to the model, computed anew after every
+    On games of up to 12 cells the exact best response to the model, computed anew after every
     rollout, is one more opponent, and training ends when the model is certified unbeatable. `report` is
     called after every rollout.
+
+    Raises `ImportError` without the extra `train`.
     """
     try:
         from sb3_contrib import MaskablePPO
@@ -82,7 +93,46 @@ def train(
         lambda: make(made, opponent=list(opponents), start=RandomStarts(made)), n_envs=n_envs, seed=seed
     )
     model = MaskablePPO("MlpPolicy", envs, seed=seed, device="cpu", **_PPO)
-    watch = _Watch(made, list(opponents), seconds, report or (lambda progress: None))
-    model.learn(total_timesteps=2**62, callback=watch.callback())
+    watch = _Watch(made, model, list(opponents), seconds, report)
+    model.learn(_NO_STEP_LIMIT, callback=watch.after_rollout)
     envs.close()
     return model
+
+
+class _Watch:
+    """Looks at the model before every rollout: reports, renews the best responses, ends the training."""
+
+    def __init__(
+        self,
+        game: Game,
+        model: "MaskablePPO",
+        opponents: list[AgentLike],
+        seconds: float,
+        report: Report | None,
+    ) -> None:
+        self.agent = SB3.from_model(game, model)
+        self.model, self.opponents, self.report = model, opponents, report
+        self.responses: list[Agent] = []
+        self.begin = time.monotonic()
+        self.seconds = seconds
+        self.watches = game.n_cells <= _MAX_CELLS and is_enumerable(game)
+
+    def after_rollout(self, local: dict[str, Any], _: dict[str, Any]) -> bool:
+        """What SB3 calls after every step of all environments; False ends the training."""
+        used = time.monotonic() - self.begin
+        if local["n_steps"] == 0:  # the first step of a rollout: the model has just learned
+            return self._look(used)
+        return used < self.seconds
+
+    def _look(self, used: float) -> bool:
+        certificate = certify(self.agent, self.agent.game) if self.watches else None
+        if self.report is not None:
+            self.report(Progress(self.model.num_timesteps, used, certificate))
+        if certificate is not None and certificate.unbeatable:
+            return False
+        if self.watches:
+            response = best_response(self.agent, self.agent.game)
+            self.responses = [*self.responses, response][-_RESPONSES:]
+            envs: Any = self.model.get_env()
+            envs.env_method("set_opponent", [*self.opponents, *self.responses])
+        return used < self.seconds

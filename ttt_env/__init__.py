@@ -20,6 +20,7 @@ from ttt_env.errors import (
     ParameterError,
     PolicyError,
     PolicyFileError,
+    TttEnvError,
     UnknownAgentError,
     UnknownGameError,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "Result",
     "Solution",
     "Transition",
+    "TttEnvError",
     "UnknownAgentError",
     "UnknownGameError",
     "agent_names",

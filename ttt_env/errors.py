@@ -4,38 +4,42 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-class GameError(ValueError):
+class TttEnvError(ValueError):
+    """What all errors of this package are."""
+
+
+class GameError(TttEnvError):
     """A game that cannot exist: winning sets out of the board, an empty shape and the like."""
 
 
-class GameTooLargeError(ValueError):
+class GameTooLargeError(TttEnvError):
     """The game has too many cells or positions for what was asked of it."""
 
 
-class UnknownGameError(ValueError):
+class UnknownGameError(TttEnvError):
     """No game of this id."""
 
 
-class UnknownAgentError(ValueError):
+class UnknownAgentError(TttEnvError):
     """No agent of this name."""
 
 
-class ParameterError(ValueError, TypeError):
+class ParameterError(TttEnvError, TypeError):
     """A parameter that does not exist here, or a value that it cannot take.
 
     Also a `TypeError`, which is what Python raises for an unexpected keyword.
     """
 
 
-class PolicyError(ValueError):
+class PolicyError(TttEnvError):
     """An agent's policy that is no distribution over the legal cells, or is not known."""
 
 
-class IllegalMoveError(ValueError):
+class IllegalMoveError(TttEnvError):
     """A move that the rules do not allow in this position."""
 
 
-class NotationError(ValueError):
+class NotationError(TttEnvError):
     """Text that is no position or game record."""
 
 
@@ -43,11 +47,11 @@ class ImpossiblePositionError(NotationError):
     """Stones that no sequence of legal moves puts on the board."""
 
 
-class EpisodeOrderError(ValueError, RuntimeError):
+class EpisodeOrderError(TttEnvError, RuntimeError):
     """`step` before `reset`, or after the end of the episode."""
 
 
-class PolicyFileError(ValueError):
+class PolicyFileError(TttEnvError):
     """A file that holds no policy for this game, or not one that is safe to load."""
 
 

@@ -2,6 +2,7 @@
 
 from ttt_env.render.layout import layers_of, mark_at, n_abreast
 from ttt_env.rules.game import SEATS, Position
+from ttt_env.rules.notation import GameRecord
 
 _TERMINAL = 80
 _GAP = 3
@@ -29,6 +30,16 @@ def draw_text(position: Position, last: int | None = None, numbers: bool = False
     if layers == 1:
         return "\n".join(boards[0])
     return _side_by_side([[f"layer {i}", *board] for i, board in enumerate(boards)])
+
+
+def draw_game(record: GameRecord) -> str:
+    """The boards of a game after every move, side by side, each under the move's number and mover."""
+    positions = record.positions()[1:]
+    blocks = [
+        [f"{number + 1}. {SEATS[number % 2]}", *draw_text(position, cell).split("\n")]
+        for number, (position, cell) in enumerate(zip(positions, record.cells, strict=True))
+    ]
+    return _side_by_side(blocks) if blocks else draw_text(record.game.start)
 
 
 def _glyph(position: Position, cell: int, last: int | None, numbers: bool, width: int) -> str:

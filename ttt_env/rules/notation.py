@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from ttt_env.errors import IllegalMoveError, NotationError
+from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, unknown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
 
@@ -103,7 +103,7 @@ class GameRecord:
 
 
 def as_seat(seat: object) -> Seat:
-    """`seat` if it is one. Raises `ValueError` otherwise."""
+    """`seat` if it is one. Raises `ParameterError` otherwise."""
     if seat not in SEATS:
-        raise ValueError(f"{seat!r} is not a seat: X and O are")
+        raise ParameterError(unknown("seat", seat, SEATS))
     return seat

@@ -1,0 +1,82 @@
+"""The command `ttt`, run as a program."""
+
+import subprocess
+import sys
+
+import pytest
+
+import ttt_env
+
+
+def ttt(*arguments, cwd=None, answers=""):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "ttt_env.app", *arguments],
+        cwd=cwd,
+        input=answers,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
+def test_demo_trains_saves_and_judges(tmp_path):
+    run = ttt("demo", "--seconds", "3", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "Scorecard of models/demo.zip" in run.stdout
+    assert "against minimax" in run.stdout and "What next" in run.stdout
+    agent = ttt_env.make_agent(f"sb3:{tmp_path}/models/demo.zip")
+    verdict = "CERTIFIED UNBEATABLE" if ttt_env.certify(agent).unbeatable else "BEATABLE."
+    assert f"\n{verdict}" in run.stdout
+    env = ttt_env.make("tictactoe-v0", opponent=f"sb3:{tmp_path}/models/demo.zip")
+    env.reset(seed=0)
+
+
+def test_demo_shows_the_exact_results(tmp_path):
+    run = ttt("certify", "random")
+    as_x = ttt_env.match("random", "minimax").as_x
+    row = next(line for line in run.stdout.splitlines() if line.startswith("against minimax"))
+    assert [float(cell) for cell in row.split()[2:5]] == pytest.approx(as_x, abs=5e-5)
+
+
+def test_certify_draws_a_game_that_refutes():
+    run = ttt("certify", "random")
+    record = ttt_env.certify("random").refutations["X"]
+    assert str(record) in run.stdout
+    assert f"{len(record.cells)}. O" in run.stdout
+
+
+def test_certify_minimax():
+    assert "CERTIFIED UNBEATABLE" in ttt("certify", "minimax", "--game", "mnk-v0:m=4,n=3,k=3").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["play", "minmax"], "did you mean minimax?"),
+        (["play", "minimax", "--game", "tictacto-v0"], "did you mean tictactoe-v0?"),
+        (["play", "minimax", "--seat", "Z"], "Allowed: O, X"),
+        (["certify", "minimax", "--game", "qubic-v0"], "64 cells"),
+        (["certify", "sb3:nowhere.zip"], "nowhere.zip"),
+        (["train", "--opponent", "lookup:nowhere.npz"], "nowhere.npz"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments, told):
+    run = ttt(*arguments)
+    assert run.returncode == 2
+    assert run.stderr.startswith("ttt: ") and run.stderr.count("\n") == 1
+    assert told in run.stderr
+
+
+def test_agents_lists_what_is_installed():
+    run = ttt("agents")
+    assert all(name in run.stdout for name in ttt_env.agent_names())
+
+
+def test_play_to_the_end(tmp_path):
+    answers = "4\nnonsense\n4\n0\n1\n2\n3\n5\n6\n7\n8\nn\n" + "q\n" * 5
+    run = ttt("play", "minimax", "--seed", "0", answers=answers)
+    assert run.returncode == 0, run.stderr
+    assert "'nonsense' is no cell" in run.stdout
+    assert "is taken; free are" in run.stdout
+    assert "You lose." in run.stdout or "A draw." in run.stdout
+    assert "Final score: you 0, draws" in run.stdout

@@ -1,0 +1,156 @@
+"""Models of Stable-Baselines3 as agents, and their training."""
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import PolicyFileError
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+
+from agents.sb3 import SB3  # noqa: E402
+from agents.training import RandomStarts, train  # noqa: E402
+
+ALGORITHMS = {
+    "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 16, "batch_size": 16}),
+    "PPO": (sb3.PPO, {"n_steps": 16, "batch_size": 16}),
+    "A2C": (sb3.A2C, {}),
+    "DQN": (sb3.DQN, {"learning_starts": 8}),
+    "QRDQN": (contrib.QRDQN, {"learning_starts": 8}),
+    "TRPO": (contrib.TRPO, {"n_steps": 16, "batch_size": 16}),
+}
+
+
+def fresh(algorithm, observation="planes", game="tictactoe-v0", **extra):
+    make_model, options = ALGORITHMS[algorithm]
+    policy = "MultiInputPolicy" if observation == "dict" else "MlpPolicy"
+    env = ttt_env.make(game, opponent="random", observation=observation)
+    return make_model(policy, env, device="cpu", seed=0, **options, **extra)
+
+
+def some_boards(game="tictactoe-v0"):
+    layers = reachable(ttt_env.get_game(game))
+    return [position for layer in layers if len(layer.open) for position in layer.boards(layer.open)][::41]
+
+
+@pytest.mark.parametrize("observation", ["planes", "dict"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_any_algorithm_is_loaded_and_masked(algorithm, observation, tmp_path):
+    model = fresh(algorithm, observation)
+    model.learn(48)
+    model.save(tmp_path / "model.zip")
+    agent = ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
+    boards = ttt_env.Boards.of(some_boards())
+    policies = agent.policies(boards)
+    assert np.allclose(policies.sum(axis=1), 1)
+    assert (policies[~boards.legal] == 0).all()
+    assert np.array_equal(policies, SB3.from_model(agent.game, model).policies(boards))
+
+
+def planes(position):
+    env = ttt_env.make("tictactoe-v0", opponent="random", start=position, play_as=position.to_move)
+    return env.reset(seed=0)
+
+
+def test_plays_what_predict_says():
+    model = fresh("MaskablePPO")
+    agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+    for position in some_boards():
+        observation, info = planes(position)
+        predicted, _ = model.predict(observation, action_masks=info["action_mask"], deterministic=True)
+        policy = agent.policy(position)
+        assert policy[predicted] == policy.max()
+        assert position.ply == 0 or policy[predicted] == 1  # an empty board is all zeros: all cells are equal
+
+
+def test_a_q_network_plays_its_best_legal_cell():
+    import torch
+
+    model = fresh("DQN")
+    agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+    for position in some_boards():
+        observation, info = planes(position)
+        with torch.no_grad():
+            q = model.q_net(model.q_net.obs_to_tensor(observation)[0]).numpy()[0]
+        best = np.where(info["action_mask"], q, -np.inf).argmax()
+        assert agent.choose(position, np.random.default_rng(0)) == best
+
+
+def test_the_distribution_of_a_masked_model():
+    model = fresh("MaskablePPO")
+    game = ttt_env.get_game("tictactoe-v0")
+    agent = SB3.from_model(game, model, deterministic=False)
+    for position in some_boards():
+        observation, info = planes(position)
+        tensor, _ = model.policy.obs_to_tensor(observation)
+        masks = info["action_mask"][None]
+        probabilities = model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
+        assert np.allclose(agent.policy(position), probabilities.detach().numpy()[0], atol=1e-6)
+
+
+def test_a_flat_observation(tmp_path):
+    from gymnasium.wrappers import FlattenObservation
+
+    env = FlattenObservation(ttt_env.make("tictactoe-v0", opponent="random"))
+    sb3.PPO("MlpPolicy", env, n_steps=16, batch_size=16, device="cpu").save(tmp_path / "flat.zip")
+    assert ttt_env.match(f"sb3:{tmp_path}/flat.zip", "random").exact
+
+
+def test_a_model_of_another_game(tmp_path):
+    fresh("A2C", game="square-v0").save(tmp_path / "square.zip")
+    with pytest.raises(PolicyFileError, match="no model for tictactoe-v0"):
+        ttt_env.make_agent(f"sb3:{tmp_path}/square.zip")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no zip at all"])
+def test_a_file_that_is_no_model(content, tmp_path):
+    path = tmp_path / "model.zip"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(PolicyFileError, match=r"model\.zip is no model"):
+        ttt_env.make_agent(f"sb3:{path}")
+
+
+def test_a_table_in_place_of_a_model(tmp_path):
+    ttt_env.make_agent("lookup").save(tmp_path / "table.zip")
+    with pytest.raises(PolicyFileError):
+        ttt_env.make_agent(f"sb3:{tmp_path}/table.zip")
+
+
+def test_as_an_opponent_and_pickled(tmp_path):
+    import pickle
+
+    fresh("MaskablePPO").save(tmp_path / "model.zip")
+    agent = ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
+    copy = pickle.loads(pickle.dumps(agent))
+    boards = ttt_env.Boards.of(some_boards())
+    assert np.array_equal(copy.policies(boards), agent.policies(boards))
+    env = ttt_env.make("tictactoe-v0", opponent=agent, play_as="O")
+    _, info = env.reset(seed=0)
+    assert info["action_mask"].sum() == 8
+
+
+def test_random_starts_are_positions_to_be_played():
+    game, rng = ttt_env.get_game("tictactoe-v0"), np.random.default_rng(0)
+    starts = [RandomStarts(game, 0.5)(rng) for _ in range(200)]
+    assert not any(start.is_over for start in starts)
+    assert {start.ply for start in starts} >= set(range(7))
+    assert RandomStarts(game, 0.0)(rng) == game.start
+
+
+def test_training_reports_and_stops_in_time():
+    reports = []
+    train(seconds=2.0, n_envs=8, report=reports.append)
+    assert reports[0].steps == 8
+    assert [report.steps for report in reports] == sorted(report.steps for report in reports)
+    assert reports[-1].certificate.game.name == "tictactoe-v0"
+    assert reports[-1].seconds < 30
+
+
+@pytest.mark.slow
+def test_training_makes_an_unbeatable_agent():
+    model = train(seconds=240.0)
+    agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+    assert ttt_env.certify(agent).unbeatable

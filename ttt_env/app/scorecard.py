@@ -1,0 +1,58 @@
+"""What an agent is worth, as text."""
+
+from collections.abc import Sequence
+
+from ttt_env.agent import AgentLike
+from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.evaluation import Match, Result, exploitability, fixed_agent, match
+from ttt_env.render.text import draw_game
+from ttt_env.rules.game import Game
+
+_RESULTS = {1: "wins", 0: "draws", -1: "loses"}
+
+
+def scorecard(
+    agent: AgentLike, game: Game, name: str, opponents: Sequence[str] = ("random", "minimax")
+) -> str:
+    """Exact results against the opponents, exploitability, and the certificate or the refuting games."""
+    made = fixed_agent(agent, game)
+    worst = exploitability(made, game)
+    lines = [
+        f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
+        "",
+        f"{'':22}{'as X':^24}   {'as O':^24}",
+        f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
+        *(_row(f"against {opponent}", match(made, opponent, game)) for opponent in opponents),
+        "",
+        f"The best response gets {worst.as_x:+.4f} against it as X and {worst.as_o:+.4f} against it as O:",
+        f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
+        "",
+        verdict(certify(made, game)),
+    ]
+    return "\n".join(lines)
+
+
+def _row(label: str, played: Match) -> str:
+    return f"{label:22}{_cells(played.as_x)}   {_cells(played.as_o)}"
+
+
+def _cells(result: Result) -> str:
+    return "".join(f"{share:8.4f}" for share in result)
+
+
+def verdict(certificate: Certificate) -> str:
+    """The certificate in words; where the agent can be beaten, the games that do it."""
+    mistakes = len(certificate.blunders)
+    if certificate.unbeatable:
+        return (
+            "CERTIFIED UNBEATABLE. In every game that can come up, on both seats, it gets at least the "
+            f"value of the game.\nPositions in which it can still give value away: {mistakes}."
+        )
+    lines = [f"BEATABLE. It can give value away in {mistakes} positions that can come up."]
+    for seat, record in certificate.refutations.items():
+        if record is None:
+            lines.append(f"\nAs {seat} it is unbeatable.")
+        else:
+            lines.append(f"\nAs {seat} it {_RESULTS[record.value(seat)]} this game ({record}):")
+            lines.append(draw_game(record))
+    return "\n".join(lines)

@@ -1,0 +1,84 @@
+"""Charts as matplotlib figures; matplotlib, of the extra `plot`, is imported when one is drawn."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Figure
+
+Floats = NDArray[np.float64]
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "ttt_env",  # the same picture gives the same file
+}
+_COLOURS = "RdBu"  # red and blue can be told apart in every common kind of colour blindness
+_FULL = 1.3  # the score of the darkest colours; the text stays legible on those up to 1
+_DARK = 0.75  # beyond this score the text is white
+_MIN_WIDTH = 5.6  # of the title, in inches
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty white figure of this size in inches, without pyplot.
+
+    Raises `ImportError` if matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('charts need the extra "plot": pip install "ttt-env[plot]"') from error
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def save(figure: "Figure", *paths: str | Path) -> None:
+    """Write the figure under each path, in the format of its suffix; the same figure, the same file."""
+    from matplotlib import rc_context
+
+    for path in map(Path, paths):
+        metadata: dict[str, Any] = {"Date": None} if path.suffix in (".svg", ".pdf") else {}
+        with rc_context(_STYLE):
+            figure.savefig(path, dpi=160, metadata=metadata)
+
+
+def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]], title: str) -> "Figure":
+    """A square of cells, one row and column a name, coloured by `values` `[n, n]` in [−1, 1].
+
+    `texts` are written in the cells; NaN is left white.
+    """
+    side = 0.62 * len(names) + 0.5
+    longest = 0.085 * max(map(len, names))
+    figure = new_figure(max(side + longest + 1.1, _MIN_WIDTH), side + 0.8 * longest + 0.7)
+    axes = figure.subplots()
+    image = axes.imshow(values, cmap=_COLOURS, vmin=-_FULL, vmax=_FULL)
+    bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=25, pad=0.02, ticks=[-1, -0.5, 0, 0.5, 1])
+    bar.ax.set_ylim(-1, 1)
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
+    _label(axes, names)
+    _write(axes, values, texts)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _label(axes: "Axes", names: Sequence[str]) -> None:
+    places = range(len(names))
+    axes.set_yticks(places, names, fontsize=9)
+    axes.set_xticks(places, names, fontsize=9, rotation=40, ha="left", rotation_mode="anchor")
+    axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+    axes.set_xticks(np.arange(len(names) - 1) + 0.5, minor=True)
+    axes.set_yticks(np.arange(len(names) - 1) + 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.5)
+    axes.tick_params(which="minor", length=0, top=False)
+    axes.spines[:].set_visible(False)
+
+
+def _write(axes: "Axes", values: Floats, texts: Sequence[Sequence[str]]) -> None:
+    for (row, column), value in np.ndenumerate(values):
+        colour = "white" if abs(value) > _DARK else "black"
+        text = texts[row][column].replace(" ", "\n")
+        axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
