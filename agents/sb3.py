@@ -14,7 +14,7 @@ from gymnasium import spaces
 from ttt_env.agent import BatchAgent, Floats
 from ttt_env.envs.observation import planes_of
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules.boards import Boards
+from ttt_env.rules.boards import Boards, check_size
 from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class SB3(BatchAgent):
         return made
 
     def _set_model(self, policy: "BasePolicy", deterministic: bool, origin: str) -> None:
+        check_size(self.game)
         space = policy.observation_space
         planes = space["observation"] if isinstance(space, spaces.Dict) else space
         actions = policy.action_space

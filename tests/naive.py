@@ -29,6 +29,11 @@ def squares(n):
     return found
 
 
+def board_of(text):
+    """The board that the text of a position shows: without what joins its rows."""
+    return "".join(stone for stone in text if stone in "XO.")
+
+
 def mover(board):
     return "X" if board.count("X") == board.count("O") else "O"
 
@@ -104,6 +109,16 @@ class NaiveGame:
         cells = self.best_cells(board)
         return dict.fromkeys(cells, Fraction(1, len(cells)))
 
+    def first(self, board):
+        return {self.moves(board)[0]: Fraction(1)}
+
+    def odd(self, board):
+        """Some policy without symmetry, with zeros and unequal fractions."""
+        stones = sum(place * "XO".index(stone) + place for place, stone in enumerate(board) if stone != ".")
+        weights = {cell: (7 * cell + stones) % 4 for cell in self.moves(board)}
+        total = sum(weights.values())
+        return {c: Fraction(w, total) for c, w in weights.items()} if total else self.uniform(board)
+
     def results(self, x, o):
         """The probabilities (X wins, draw, O wins) of every board when the seats play these policies."""
         found = {}
@@ -118,7 +133,7 @@ class NaiveGame:
         return found
 
     def best_reply(self, seat, policy, prefer=1):
-        """(value, losses) of a best reply of `seat` to `policy` that has the most losses, or the least (−1)."""
+        """(value, losses) of a best reply of `seat` to `policy`, with the most losses or the least (−1)."""
         found = {}
         for board in reversed(self.boards()):
             cells = self.moves(board)
@@ -126,7 +141,9 @@ class NaiveGame:
                 result = self.result(board, seat)
                 found[board] = (Fraction(result), Fraction(result == -1))
             elif mover(board) == seat:
-                found[board] = max((found[play(board, c)] for c in cells), key=lambda f: (f[0], prefer * f[1]))
+                found[board] = max(
+                    (found[play(board, c)] for c in cells), key=lambda f: (f[0], prefer * f[1])
+                )
             else:
                 chances = policy(board).items()
                 found[board] = tuple(sum(p * found[play(board, c)][i] for c, p in chances) for i in range(2))

@@ -138,10 +138,9 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
     policies = np.asarray(agent.policies(boards), dtype=np.float64)
     if policies.shape != boards.legal.shape:
         raise PolicyError(f"policies of {agent!r} have shape {policies.shape}, not {boards.legal.shape}")
-    legal = np.where(boards.legal, policies, 0.0)
-    good = (np.abs(legal.sum(axis=1) - 1) < _ROUNDING) & (legal >= 0).all(axis=1)
-    good &= (legal == policies).all(axis=1)
-    if not good.all():
+    good = np.abs(policies.sum(axis=1) - 1) < _ROUNDING
+    if not good.all() or not policies.min() >= 0 or policies[~boards.legal].any():
+        good &= (np.where(boards.legal, policies, 0.0) == policies).all(axis=1) & (policies >= 0).all(axis=1)
         at = int(np.argmin(good))
         raise PolicyError(
             f"{agent!r} has no policy in {boards[at]}: {policies[at].round(6).tolist()} "

@@ -1,12 +1,14 @@
 """The proof that an agent is unbeatable, or the game that beats it."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike
-from ttt_env.analysis.evaluation import TwoPassPolicy, fixed_agent
+from ttt_env.agent import Agent, AgentLike, checked_policies
+from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.analysis.grid import Slots
+from ttt_env.analysis.induction import TwoPass
 from ttt_env.analysis.layers import Layer, reachable
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.rules.boards import Boards
@@ -64,8 +66,8 @@ class _Seat:
 
     def __init__(self, agent: Agent, seat: Seat, solution: Solution) -> None:
         self.agent, self.seat, self.solution = agent, seat, solution
-        self.policy = TwoPassPolicy(agent)
-        x, o = (self.policy, None) if seat == "X" else (None, self.policy)
+        self.follows = TwoPass(partial(checked_policies, agent))
+        x, o = (self.follows, None) if seat == "X" else (None, self.follows)
         self.layers = reachable(agent.game, x, o)
         self.least = solution.value * _SIGN[seat]
 
@@ -109,11 +111,12 @@ class _Seat:
 
     def blunders(self) -> tuple[np.ndarray, np.ndarray]:
         """The masks (mine, theirs) of the positions in which a possible move is not a best one."""
-        values, found = self.solution.values.layers, []
+        values = self.solution.values.layers
+        found = [(np.zeros(0, np.uint64),) * 2]
         for layer in self.layers[SEATS.index(self.seat) :: 2]:
             for moves in layer.moves():
                 q = -values[layer.ply + 1][moves.successors]
-                possible = moves.of_policy(self.policy(moves.boards)).T > 0
+                possible = moves.chosen_by(self.follows).T > 0
                 found.append(layer.grid.masks(moves.slots[(possible & (q < q.max(axis=0))).any(axis=0)]))
         mine, theirs = zip(*found, strict=True)
         return np.concatenate(mine), np.concatenate(theirs)

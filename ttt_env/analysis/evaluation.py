@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
-from ttt_env.analysis.induction import Floats, Outcomes, backward_induction, best, follow
+from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
 from ttt_env.analysis.layers import is_enumerable, reachable
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.errors import ParameterError, PolicyError
-from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
@@ -76,25 +75,6 @@ class Exploitability:
         return self.nash_conv / 2
 
 
-class TwoPassPolicy:
-    """An agent's policy, checked, and computed once for the two passes over a game.
-
-    `reachable` asks for every batch of positions, then the sweep asks for the same ones again.
-    """
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._once: dict[tuple[int, int, int], Floats] = {}
-
-    def __call__(self, boards: Boards) -> Floats:
-        """The move probabilities, `[B, cells]`. Raises `PolicyError` if they are none."""
-        key = (int(boards.mine[0]), int(boards.theirs[0]), len(boards))
-        if key in self._once:
-            return self._once.pop(key)
-        self._once[key] = checked_policies(self._agent, boards)
-        return self._once[key]
-
-
 def fixed_agent(agent: AgentLike, game: Game | str) -> Agent:
     """The agent, if its policy depends on the position alone. Raises `PolicyError` otherwise."""
     made = make_agent(agent, game)
@@ -136,14 +116,13 @@ def _rounded(number: float) -> float:
 def _outcomes(x: Agent | None, o: Agent | None) -> Outcomes:
     """The sweep over what can come up between two agents; None is the best response to the other."""
     game = (x or o).game  # type: ignore[union-attr]
-    policies = [None if agent is None else TwoPassPolicy(agent) for agent in (x, o)]
-    seats = [best if policy is None else follow(policy) for policy in policies]
-    return backward_induction(reachable(game, *policies), *seats)
+    seats = [None if agent is None else TwoPass(partial(checked_policies, agent)) for agent in (x, o)]
+    return backward_induction(reachable(game, *seats), *(seat or best for seat in seats))
 
 
 def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Match:
-    if games < 2:
-        raise ParameterError(f"games={games!r}: at least 2, one on each seat")
+    if not isinstance(games, int) or games < 2:
+        raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
     half = games // 2
     values = np.array(
         [

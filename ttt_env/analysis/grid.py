@@ -7,7 +7,7 @@ lie below the cell. So all successors of all positions come from two small table
 or searched for (ranking in the combinatorial number system, D. H. Lehmer 1964).
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,8 @@ class Grid:
         self.patterns = _masks_of_size(ply, (ply + 1) // 2)
         self.n_patterns = len(self.patterns)
         self.n_slots = len(self.occupied) * self.n_patterns
-        bits = np.arange(n_cells, dtype=np.uint64)
-        is_free = (self.occupied >> bits[:, None] & np.uint64(1)) == 0
-        self.free = np.nonzero(is_free.T)[1].reshape(len(self.occupied), n_cells - ply).T.copy()
+        is_free = _bits(self.occupied, n_cells) == 0
+        self.free = np.nonzero(is_free)[1].reshape(len(self.occupied), n_cells - ply).T.copy()
         if ply < n_cells:
             self._tabulate_successors()
 
@@ -69,14 +68,16 @@ class Grid:
 
     def masks(self, slots: Slots) -> tuple[Masks, Masks]:
         """The stones (mine, theirs), `uint64[S]` each."""
-        row, pattern = np.divmod(slots, self.n_patterns)
-        occupied, chosen = self.occupied[row], self.patterns[pattern]
-        theirs = np.zeros_like(occupied)
-        for cell in range(self.n_cells):
-            stone = occupied >> np.uint64(cell) & np.uint64(1)
-            theirs |= (chosen & stone) << np.uint64(cell)
-            chosen = chosen >> stone
-        return occupied ^ theirs, theirs
+        theirs = self._theirs[slots].astype(np.uint64)
+        return self.occupied[slots // self.n_patterns] ^ theirs, theirs
+
+    @cached_property
+    def _theirs(self) -> NDArray[np.uint32]:
+        """The stones of who has just moved, for each slot."""
+        cells = np.flatnonzero(_bits(self.occupied, self.n_cells)) % self.n_cells
+        stones = 2.0 ** cells.reshape(len(self.occupied), self.ply)
+        # Sums of powers of two below 2⁵³ are exact in floating point, and its products are fast.
+        return (stones @ _bits(self.patterns, self.ply).T).astype(np.uint32).ravel()
 
     def slots(self, mine: Masks, theirs: Masks) -> Slots:
         """The slots of positions of this ply, `[S]`."""
@@ -85,6 +86,12 @@ class Grid:
         pattern = _rank_table(self.ply, (self.ply + 1) // 2)[_extract(theirs, occupied)]
         slots: Slots = row * self.n_patterns + pattern
         return slots
+
+
+def _bits(masks: Masks, n_bits: int) -> NDArray[np.float64]:
+    """Bit masks, `[N]`, spread out as 0.0 and 1.0, `[N, n_bits]`."""
+    bits = masks[:, None] >> np.arange(n_bits, dtype=np.uint64) & np.uint64(1)
+    return bits.astype(np.float64)
 
 
 @lru_cache(maxsize=128)

@@ -6,30 +6,17 @@ What the sweep computes depends only on its two responders: with `best` and `bes
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.layers import BatchPolicy, Layer, Moves
+from ttt_env.analysis.layers import BatchPolicy, Bools, Floats, Layer, Moves, Responder
+from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 TIE = 1e-9  # action values closer than this are equal: what rounding leaves of equal sums
-
-
-class Responder(Protocol):
-    """How a seat moves: action values `q` `[B, K]` and legal masks `[B, K]` to probabilities `[B, K]`.
-
-    `q` is the expected win − loss of the player to move. `moves` says which positions and cells these
-    are; of the responders here only `follow` asks.
-    """
-
-    def __call__(self, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
-        """The probability of each move, `[B, K]`."""
 
 
 Payoff = Callable[[int], tuple[float, float, float]]
@@ -57,7 +44,12 @@ def uniform(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
 
 
 def softmax(temperature: float) -> Responder:
-    """Probabilities proportional to exp(q / temperature); 0 is `best`, infinity `uniform`."""
+    """Probabilities proportional to exp(q / temperature); 0 is `best`, infinity `uniform`.
+
+    Raises `ParameterError` for a temperature below 0 or NaN.
+    """
+    if not temperature >= 0:
+        raise ParameterError(f"temperature={temperature!r}: numbers from 0 on are allowed")
     if temperature == 0:
         return best
     if np.isinf(temperature):
@@ -84,6 +76,27 @@ def follow(policy: BatchPolicy) -> Responder:
         return moves.of_policy(policy(moves.boards))
 
     return respond
+
+
+class TwoPass:
+    """A seat that follows a policy, computed once for two passes over a game.
+
+    `reachable` asks for every batch of positions, then the sweep asks for the same ones again.
+    """
+
+    def __init__(self, policy: BatchPolicy) -> None:
+        self._follow = follow(policy)
+        self._once: dict[tuple[int, int], Floats] = {}
+
+    def __call__(self, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+        """The policy's probabilities, `[B, K]`."""
+        if moves is None:
+            return self._follow(q, legal, moves)
+        key = moves.layer.ply, int(moves.slots[0])
+        if key in self._once:
+            return self._once.pop(key)
+        self._once[key] = self._follow(q, legal, moves)
+        return self._once[key]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import comb
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,9 @@ from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.boards import Boards, owns_set
 from ttt_env.rules.game import Game
 
-BatchPolicy = Callable[[Boards], NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+BatchPolicy = Callable[[Boards], Floats]
 
 MAX_SLOTS = 100_000_000  # 18 cells have 8.0e7; one number a slot is what the sweep stores
 _CHUNK = 1 << 15  # positions at a time: their successors' values stay in the processor's cache
@@ -26,7 +29,7 @@ class Moves:
     layer: "Layer"
     slots: Slots
 
-    @property
+    @cached_property
     def boards(self) -> Boards:
         """The positions, `Boards[S]`."""
         return Boards(self.layer.game, *self.layer.grid.masks(self.slots))
@@ -41,9 +44,15 @@ class Moves:
         """The slot of each move's position in the next layer, `[F, S]`: one row a move."""
         return self.layer.grid.successors(self.slots)
 
-    def of_policy(self, policy: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_policy(self, policy: Floats) -> Floats:
         """`[S, cells]` move probabilities as `[S, F]`, one column a free cell."""
-        return np.take_along_axis(policy, self.cells, axis=1)
+        chosen: Floats = policy[self.boards.legal].reshape(len(self.slots), -1)
+        return chosen
+
+    def chosen_by(self, respond: "Responder") -> Floats:
+        """The probabilities `[S, F]` that a responder gives that does not look at values."""
+        shape = len(self.slots), self.layer.game.n_cells - self.layer.ply
+        return respond(np.broadcast_to(np.nan, shape), np.broadcast_to(np.True_, shape), self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +87,27 @@ class Layer:
             yield Moves(self, self.open[start : start + _CHUNK])
 
 
+class Responder(Protocol):
+    """How a seat moves: action values `q` `[B, K]` and legal masks `[B, K]` to probabilities `[B, K]`.
+
+    `q` is the expected win − loss of the player to move. `moves` says which positions and cells these
+    are, for responders that follow a policy.
+    """
+
+    def __call__(self, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+        """The probability of each move, `[B, K]`."""
+
+
 def is_enumerable(game: Game) -> bool:
     """Whether the positions of the game are few enough to look at each of them."""
     n = game.n_cells
     return sum(comb(n, ply) * comb(ply, ply // 2) for ply in range(n + 1)) <= MAX_SLOTS
 
 
-def reachable(game: Game, x: BatchPolicy | None = None, o: BatchPolicy | None = None) -> list[Layer]:
+def reachable(game: Game, x: Responder | None = None, o: Responder | None = None) -> list[Layer]:
     """The layers of the positions that can come up, the empty board's first.
 
-    A seat with a policy makes only moves of positive probability; one without makes any.
+    A seat that follows a policy makes only moves of positive probability; one without makes any.
 
     Raises `GameTooLargeError` if the game has too many positions to look at each.
     """
@@ -101,7 +121,7 @@ def _all_reachable(game: Game) -> tuple[Layer, ...]:
     return tuple(_explore(game, None, None))
 
 
-def _explore(game: Game, x: BatchPolicy | None, o: BatchPolicy | None) -> list[Layer]:
+def _explore(game: Game, x: Responder | None, o: Responder | None) -> list[Layer]:
     if not is_enumerable(game):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many to look at each position; 18 cells are the limit"
@@ -113,12 +133,12 @@ def _explore(game: Game, x: BatchPolicy | None, o: BatchPolicy | None) -> list[L
     return layers
 
 
-def _successors_of(layer: Layer, policy: BatchPolicy | None) -> Slots:
+def _successors_of(layer: Layer, respond: Responder | None) -> Slots:
     seen = np.zeros(grid(layer.game.n_cells, layer.ply + 1).n_slots, np.bool_)
     for moves in layer.moves():
         successors = moves.successors
-        if policy is not None:
-            successors = successors[moves.of_policy(policy(moves.boards)).T > 0]
+        if respond is not None:
+            successors = successors[moves.chosen_by(respond).T > 0]
         seen[successors.ravel()] = True
     return np.flatnonzero(seen)
 

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from ttt_env.agent import BatchAgent
-from ttt_env.analysis.induction import Floats, Responder, Values, backward_induction, best
-from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.induction import Values, backward_induction, best
+from ttt_env.analysis.layers import Floats, Responder, reachable
 from ttt_env.errors import ImpossiblePositionError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game

@@ -1,6 +1,8 @@
 """The two-player environment: a PettingZoo AEC env with the agents X and O."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from ttt_env.envs.observation import ObservationKind, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError
 from ttt_env.rules.game import SEATS, Game, Seat, as_cell
 
+_RESET = "call reset()"
 _OTHER: dict[Seat, Seat] = {"X": "O", "O": "X"}
 
 
@@ -39,6 +42,9 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         self.metadata = {**BoardEnv.metadata, "name": name, "is_parallelizable": False}  # type: ignore[misc]
         self.possible_agents: list[Seat] = list(SEATS)
         self.agents: list[Seat] = []
+        self.agent_selection: Seat = "X"
+        self._to_move: Seat = "X"
+        self._cumulative_rewards: dict[Seat, float] = {}
         self._infos: dict[Seat, dict[str, Any]] | None = None
         self.observation_spaces = {seat: observation_space(game, observation) for seat in SEATS}
         self.action_spaces = {seat: spaces.Discrete(game.n_cells) for seat in SEATS}
@@ -68,7 +74,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[Seat]:
         """The agent to step next, until none is left or `max_iter` steps have been made."""
-        for _ in range(max_iter):
+        for _ in repeat(None, min(max_iter, sys.maxsize)):
             if not self.agents:
                 return
             yield self.agent_selection
@@ -77,7 +83,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         """What this agent sees: its own stones on plane 0. The mask of who may not move is empty."""
         scene = self._scene
         if scene is None:
-            raise EpisodeOrderError("there is nothing to observe yet: call reset() first")
+            raise EpisodeOrderError(f"there is nothing to observe yet: {_RESET}")
         moves = agent == self._to_move
         planes = scene.mover.copy() if moves else scene.waiting.copy()
         if not self._gives_dict:
@@ -86,15 +92,23 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         return {"observation": planes, "action_mask": mask.copy()}
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Observation, reward since its last move, terminated, truncated, info of `agent_selection`."""
+        """Observation, reward since its last move, terminated, truncated, info of `agent_selection`.
+
+        Raises `EpisodeOrderError` before `reset` and after the last agent has left.
+        """
         agent = self.agent_selection
-        return (
-            self.observe(agent) if observe else None,
-            self._cumulative_rewards[agent],
-            self.terminations[agent],
-            self.truncations[agent],
-            (self._infos or self.infos)[agent],
-        )
+        try:
+            return (
+                self.observe(agent) if observe else None,
+                self._cumulative_rewards[agent],
+                self.terminations[agent],
+                self.truncations[agent],
+                (self._infos or self.infos)[agent],
+            )
+        except KeyError:
+            raise EpisodeOrderError(
+                f"last() before reset(), or after the last agent has left: {_RESET}"
+            ) from None
 
     @property
     def infos(self) -> dict[Seat, dict[str, Any]]:
@@ -131,7 +145,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
 
     def _step_dead(self, action: Any) -> None:
         if not self.agents:
-            raise EpisodeOrderError("step() before reset(), or after the last agent has left: call reset()")
+            raise EpisodeOrderError(f"step() before reset(), or after the last agent has left: {_RESET}")
         if action is not None:
             raise IllegalMoveError(f"the game is over: None is the only action, not {action!r}")
         seat = self.agent_selection

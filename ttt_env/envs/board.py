@@ -131,7 +131,7 @@ class BoardEnv:
     def render(self) -> Any:
         """The board as `render_mode` says: text, an RGB picture `uint8[height, width, 3]`, or None.
 
-        In the mode "human" every move is shown as it is made, and this shows the board once more.
+        In the mode "human" every move is shown as it is made, so there is nothing left to do.
         """
         if self.render_mode == "ansi":
             return draw_text(self.position, self._last_cell)
@@ -139,8 +139,6 @@ class BoardEnv:
             return draw_pixels(self.position, self._last_cell)
         if self.render_mode is None:
             gymnasium.logger.warn("render() without a render_mode: give make() one of ansi, rgb_array, human")
-        if self._window is not None:
-            self._window.show(self.position, self._last_cell)
         return None
 
     def close(self) -> None:

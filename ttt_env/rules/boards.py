@@ -31,10 +31,7 @@ class Boards:
     theirs: Masks
 
     def __post_init__(self) -> None:
-        if self.game.n_cells > MAX_CELLS:
-            raise GameTooLargeError(
-                f"{self.game.name} has {self.game.n_cells} cells; batches hold games of up to {MAX_CELLS}"
-            )
+        check_size(self.game)
 
     @classmethod
     def of(cls, positions: Iterable[Position]) -> "Boards":
@@ -42,6 +39,7 @@ class Boards:
         rows = list(positions)
         if not rows or any(row.game != rows[0].game for row in rows):
             raise ImpossiblePositionError("a batch needs positions, and all of one game")
+        check_size(rows[0].game)
         masks = np.array([(row.mine, row.theirs) for row in rows], dtype=np.uint64)
         return cls(rows[0].game, masks[:, 0].copy(), masks[:, 1].copy())
 
@@ -79,8 +77,8 @@ class Boards:
 
     @cached_property
     def is_won(self) -> NDArray[np.bool_]:
-        """Whether somebody owns a winning set, `bool[B]`."""
-        return owns_set(self.game, self.theirs) | owns_set(self.game, self.mine)
+        """Whether the last move completed a winning set, `bool[B]`."""
+        return owns_set(self.game, self.theirs)
 
     @cached_property
     def is_over(self) -> NDArray[np.bool_]:
@@ -103,6 +101,14 @@ class Boards:
         """The batch after one legal cell each, `[B]`, has been played. Trusts its caller."""
         stones = np.uint64(1) << cells.astype(np.uint64)
         return Boards(self.game, self.theirs, self.mine | stones)
+
+
+def check_size(game: Game) -> None:
+    """Raise `GameTooLargeError` for a game that `Boards` cannot hold."""
+    if game.n_cells > MAX_CELLS:
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells; batches hold games of up to {MAX_CELLS}"
+        )
 
 
 def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:

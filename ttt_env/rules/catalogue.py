@@ -94,7 +94,7 @@ def _name(name: str, misere: bool) -> str:
 
 def _at_least(game: str, **parameters: tuple[int, int]) -> None:
     for name, (value, least) in parameters.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if value < least:
             raise ParameterError(f"{name}={value!r} of {game}: integers from {least} on are allowed")
 
 
@@ -134,7 +134,8 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
 def _checked(name: str, allowed: dict[str, Parameter], parameters: dict[str, Any]) -> dict[str, Any]:
     for key, value in parameters.items():
         kind = type(allowed[key].default)
-        if type(value) is not kind and not (kind is int and hasattr(value, "__index__")):
+        is_integer = kind is int and hasattr(value, "__index__") and not isinstance(value, bool)
+        if type(value) is not kind and not is_integer:
             raise ParameterError(f"{key}={value!r} of {name} is not a value of type {kind.__name__}")
     return {key: type(allowed[key].default)(value) for key, value in parameters.items()}
 

@@ -37,7 +37,9 @@ class Game:
     ) -> None:
         axes = _checked_shape(shape)
         sets = _checked_sets(winning_sets, prod(axes))
-        self.__dict__.update(name=_checked_name(name), shape=axes, winning_sets=sets, misere=bool(misere))
+        self.__dict__.update(
+            name=_checked_name(name), shape=axes, winning_sets=sets, misere=_checked_flag(misere)
+        )
 
     def __hash__(self) -> int:
         return hash((self.name, self.misere))
@@ -162,8 +164,8 @@ class Position(NamedTuple):
 
     @property
     def is_won(self) -> bool:
-        """Whether somebody owns a winning set, so that the game has a winner."""
-        return self.game.owns_set(self.theirs) or self.game.owns_set(self.mine)
+        """Whether the last move completed a winning set, so that the game has a winner."""
+        return self.game.owns_set(self.theirs)
 
     @property
     def is_over(self) -> bool:
@@ -263,6 +265,12 @@ def _checked_name(name: object) -> str:
     if not isinstance(name, str) or not name.strip() or "\n" in name:
         raise GameError(f"the name of a game is one line of text, not {name!r}")
     return name
+
+
+def _checked_flag(misere: object) -> bool:
+    if not isinstance(misere, bool):
+        raise GameError(f"misere={misere!r}: True and False are allowed")
+    return misere
 
 
 def _checked_shape(shape: Iterable[int]) -> tuple[int, ...]:

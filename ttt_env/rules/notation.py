@@ -67,13 +67,14 @@ class GameRecord:
 
         Raises `NotationError` for text of another form or moves that are not legal.
         """
-        name, colon, moves = text.strip().rpartition(":")
+        name, colon, moves = str(text).strip().rpartition(":")
         if not colon or not re.fullmatch(r"[\d\s]*", moves):
             raise NotationError(f"{text!r} is no game record: 'tictactoe-v0: 4 0 8' is one")
-        if isinstance(game, Game) and game.name != name:
-            raise NotationError(f"{text!r} is a game of {name!r}, not of {game.name!r}")
+        made = get_game(name if game is None else game)
+        if made.name != name and game is not None:
+            raise NotationError(f"{text!r} is a game of {name!r}, not of {made.name!r}")
         try:
-            return cls(get_game(name if game is None else game), tuple(map(int, moves.split())))
+            return cls(made, tuple(map(int, moves.split())))
         except IllegalMoveError as error:
             raise NotationError(f"{text!r} is no game record: {error}") from error
 

@@ -1,0 +1,107 @@
+"""What can be read off the winning sets of a batch of positions: two bit masks a position, `uint64[B]`."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.rules.boards import Boards, Masks, check_size
+from ttt_env.rules.game import Game
+
+ONE = np.uint64(1)
+NONE = np.uint64(0)
+_BLOCKED = np.uint8(128)  # more than any set lacks
+
+
+@dataclass(frozen=True, eq=False)
+class SetTables:
+    """The winning sets of a game as arrays.
+
+    `masks` `[sets]` are their bit masks, `holds` `[sets, cells]` says with 1.0 and 0.0 which cells they
+    hold, `through` `[cells, most]` numbers the sets through each cell, filled up with the number of sets.
+    """
+
+    masks: Masks
+    holds: NDArray[np.float64]
+    through: NDArray[np.intp]
+
+
+@lru_cache(maxsize=64)
+def set_tables(game: Game) -> SetTables:
+    """The tables of a game. Raises `GameTooLargeError` if it has more than 64 cells."""
+    check_size(game)
+    holds = np.zeros((len(game.winning_sets), game.n_cells))
+    for number, cells in enumerate(game.winning_sets):
+        holds[number, list(cells)] = 1.0
+    counts = holds.sum(axis=0).astype(int)
+    through = np.full((game.n_cells, counts.max()), len(holds))
+    for cell, count in enumerate(counts):
+        through[cell, :count] = np.flatnonzero(holds[:, cell])
+    return SetTables(np.array(game.winning_masks, np.uint64), holds, through)
+
+
+class OpenSets:
+    """The winning sets of a batch in which the player with `stones` has no `others` in the way.
+
+    `stones` and `others` are bit masks, `uint64[B]`.
+    """
+
+    def __init__(self, game: Game, stones: Masks, others: Masks) -> None:
+        self._tables = set_tables(game)
+        masks = self._tables.masks
+        self._free = ~(stones | others)
+        self._rests = masks & ~stones[:, None]
+        is_blocked = (masks & others[:, None]) != NONE
+        self.missing = np.bitwise_count(self._rests) | is_blocked * _BLOCKED
+
+    def completing(self) -> Masks:
+        """The cells that complete a set, `uint64[B]`."""
+        cells: Masks = np.bitwise_or.reduce(np.where(self.missing == 1, self._rests, NONE), axis=1)
+        return cells
+
+    def forking(self) -> Masks:
+        """The cells that make two ways to win at once, `uint64[B]`.
+
+        After a stone there, at least two different cells complete sets that the stone is in. (Two squares
+        that lack the same last cell are one way to win.)
+        """
+        is_near = self.missing == 2
+        if not is_near.any():
+            return np.zeros_like(self._free)
+        rests = np.where(is_near, self._rests, NONE)
+        padded = np.concatenate([rests, np.zeros((len(rests), 1), np.uint64)], axis=1)
+        around = np.bitwise_or.reduce(padded[:, self._tables.through], axis=2)  # [B, cells]
+        return packed(np.bitwise_count(around) > 2) & self._free  # the cell and two more
+
+
+class Sight:
+    """What a rule looks at: a batch of positions, and the open sets of both players."""
+
+    def __init__(self, boards: Boards) -> None:
+        self.boards, self.game = boards, boards.game
+
+    @cached_property
+    def mine(self) -> OpenSets:
+        """The open sets of the players to move."""
+        return OpenSets(self.game, self.boards.mine, self.boards.theirs)
+
+    @cached_property
+    def theirs(self) -> OpenSets:
+        """The open sets of the other players."""
+        return OpenSets(self.game, self.boards.theirs, self.boards.mine)
+
+
+def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
+    """How many winning sets lack one cell, which is empty, and are `stones` otherwise, `[B]`."""
+    found = np.zeros(len(stones), np.int64)
+    for mask in set_tables(game).masks:  # one by one: millions of positions come at once
+        found += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
+    return found
+
+
+def packed(cells: NDArray[np.bool_]) -> Masks:
+    """Chosen cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
+    bits = ONE << np.arange(cells.shape[1], dtype=np.uint64)
+    masks: Masks = np.bitwise_or.reduce(np.where(cells, bits, NONE), axis=1)
+    return masks

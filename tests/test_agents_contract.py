@@ -1,0 +1,229 @@
+"""What every registered agent has to keep, on every kind of game."""
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError
+from ttt_env.rules.sampling import random_position
+from ttt_env.rules.symmetry import symmetries, transform_boards
+
+GAMES = {
+    "3×3": ttt_env.get_game("tictactoe-v0"),
+    "misère": ttt_env.get_game("tictactoe-v0:misere=true"),
+    "4,3,3": ttt_env.get_game("mnk-v0:m=4,n=3,k=3"),
+    "lopsided": ttt_env.Game(
+        "lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)]
+    ),
+    "square": ttt_env.get_game("square-v0"),
+    "5,5,4": ttt_env.get_game("mnk-v0:m=5,n=5,k=4"),
+    "qubic": ttt_env.get_game("qubic-v0"),
+    "9,9,5": ttt_env.get_game("mnk-v0:m=9,n=9,k=5"),
+}
+TO_BE_PLAYED = {"3×3": 4520, "misère": 4520}  # both games end with the first winning set
+N_SAMPLED = 40
+
+# Where an agent says that the game is too large for it.
+FEW_CELLS = {"9,9,5"}  # more than 64
+ENUMERABLE = {"5,5,4", "qubic", "9,9,5"}
+EVERYWHERE: set[str] = set()
+
+# Every registered agent: spec strings, and on which games they say that the game is too large.
+SPECS = {
+    "random": [("random", EVERYWHERE)],
+    "block": [("block", FEW_CELLS)],
+    "win-block": [("win-block", FEW_CELLS)],
+    "rules": [("rules", FEW_CELLS), ("rules:side+fork+opposite-corner+block-fork", FEW_CELLS)],
+    "newell-simon": [("newell-simon", FEW_CELLS)],
+    "weights": [("weights", FEW_CELLS)],
+    "minimax": [
+        ("minimax", ENUMERABLE),
+        ("minimax:prefer=fast", ENUMERABLE),
+        ("minimax:depth=2", FEW_CELLS),
+        ("minimax:depth=5", ENUMERABLE),
+    ],
+    "brute-force": [("brute-force", ENUMERABLE)],
+    "softmax": [
+        ("softmax", ENUMERABLE),
+        ("softmax:temperature=0.2,opponent_temperature=1", ENUMERABLE),
+        ("softmax:temperature=inf,opponent_temperature=0", ENUMERABLE),
+    ],
+    "best-response": [("best-response:newell-simon", ENUMERABLE)],
+    "epsilon": [
+        ("epsilon:random,epsilon=1", EVERYWHERE),
+        ("epsilon:softmax:temperature=0.2,epsilon=0.1", ENUMERABLE),
+    ],
+    "mixture": [
+        ("mixture:random+random", EVERYWHERE),
+        ("mixture:minimax+(epsilon:block,epsilon=0.5),weights=0.7+0.3", ENUMERABLE),
+    ],
+    "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
+    "sb3": [("sb3:{model}", FEW_CELLS), ("sb3:{model},deterministic=false", FEW_CELLS)],
+}
+# A network knows nothing of symmetry. All others treat symmetric positions alike.
+WITHOUT_SYMMETRY = {"sb3"}
+SLOW = {("lookup", "square"), ("best-response", "square")}  # all 9.3 million positions are played out
+
+
+def _table(game, path):
+    from agents.lookup import Lookup
+
+    Lookup.of("newell-simon", game).save(path)
+
+
+def _model(game, path):
+    pytest.importorskip("stable_baselines3")
+    contrib = pytest.importorskip("sb3_contrib")
+    env = ttt_env.make(game, opponent="random")
+    contrib.MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, device="cpu").save(path)
+
+
+FILES = {"{table}": (_table, "table.npz"), "{model}": (_model, "model.zip")}
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    """A function from (spec, name of a game) to the agent; the file that the spec names is made first."""
+
+    @cache
+    def filled_in(blank, name):
+        write, file = FILES[blank]
+        path = tmp_path_factory.mktemp("agents") / file
+        write(GAMES[name], path)
+        return str(path)
+
+    @cache
+    def made(spec, name):
+        for blank in FILES:
+            if blank in spec:
+                spec = spec.replace(blank, filled_in(blank, name))
+        return ttt_env.make_agent(spec, GAMES[name])
+
+    return made
+
+
+@cache
+def some_boards(name):
+    """Every position to be played of a 3×3 game, a sample of another's."""
+    game = GAMES[name]
+    if name not in TO_BE_PLAYED:
+        rng = np.random.default_rng(0)
+        return ttt_env.Boards.of([random_position(game, rng) for _ in range(N_SAMPLED)])
+    boards = [layer.boards(layer.open) for layer in reachable(game)]
+    mine, theirs = (np.concatenate([getattr(b, side) for b in boards]) for side in ("mine", "theirs"))
+    assert len(mine) == TO_BE_PLAYED[name]
+    return ttt_env.Boards(game, mine, theirs)
+
+
+@cache
+def some_positions(name):
+    if GAMES[name].n_cells > 64:
+        rng = np.random.default_rng(0)
+        return [random_position(GAMES[name], rng) for _ in range(N_SAMPLED)]
+    boards = some_boards(name)
+    return [boards[i] for i in range(0, len(boards), max(1, len(boards) // (2 * N_SAMPLED)))]
+
+
+def cases(pick):
+    return [
+        pytest.param(spec, name, id=f"{spec}-{name}", marks=[pytest.mark.slow] * ((agent, name) in SLOW))
+        for agent in SPECS
+        for spec, too_large in SPECS[agent]
+        for name in GAMES
+        if pick(agent, name, too_large)
+    ]
+
+
+PLAYABLE = cases(lambda agent, name, too_large: name not in too_large)
+IN_BATCHES = cases(lambda agent, name, too_large: name not in too_large | FEW_CELLS)
+ALIKE = cases(
+    lambda agent, name, too_large: name not in too_large | FEW_CELLS and agent not in WITHOUT_SYMMETRY
+)
+REFUSED = cases(lambda agent, name, too_large: name in too_large)
+
+
+def test_every_registered_agent_is_here():
+    assert set(ttt_env.agent_names()) == set(SPECS)
+    assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
+
+
+@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
+def test_policies_are_distributions_over_the_free_cells(make, spec, name):
+    boards = some_boards(name)
+    policies = make(spec, name).policies(boards)
+    assert policies.shape == (len(boards), GAMES[name].n_cells)
+    assert policies.dtype == np.float64
+    assert (policies >= 0).all()
+    assert not policies[~boards.legal].any()
+    assert np.abs(policies.sum(axis=1) - 1).max() < 1e-12
+
+
+@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
+def test_the_policy_of_a_position_is_a_distribution_over_its_free_cells(make, spec, name):
+    for position in some_positions(name):
+        policy = make(spec, name).policy(position)
+        assert policy.shape == (GAMES[name].n_cells,)
+        assert (policy >= 0).all()
+        assert set(np.flatnonzero(policy)) <= set(position.legal_cells)
+        assert abs(policy.sum() - 1) < 1e-12
+
+
+@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
+def test_a_batch_is_its_positions_in_any_order(make, spec, name):
+    agent, positions = make(spec, name), some_positions(name)
+    shuffled = [positions[i] for i in np.random.default_rng(1).permutation(len(positions))]
+    batch = agent.policies(ttt_env.Boards.of(shuffled))
+    np.testing.assert_allclose(batch, [agent.policy(position) for position in shuffled], atol=1e-6)
+
+
+@pytest.mark.parametrize(("spec", "name"), ALIKE)
+def test_symmetric_positions_are_played_alike(make, spec, name):
+    agent, boards = make(spec, name), some_boards(name)
+    policies = agent.policies(boards)
+    for permutation in symmetries(GAMES[name])[::5]:
+        moved = agent.policies(transform_boards(boards, permutation))
+        np.testing.assert_allclose(moved[:, permutation], policies, atol=1e-9)
+
+
+@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
+def test_the_same_seed_gives_the_same_legal_move(make, spec, name):
+    agent = make(spec, name)
+    for seed, position in enumerate(some_positions(name)):
+        cell = agent.choose(position, np.random.default_rng(seed))
+        assert cell == agent.choose(position, np.random.default_rng(seed))
+        assert type(cell) is int
+        assert agent.policy(position)[cell] > 0
+
+
+@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
+def test_pickled_agents_play_on(make, spec, name):
+    agent = make(spec, name)
+    again = pickle.loads(pickle.dumps(agent))
+    assert again.game == agent.game
+    assert again.is_fixed is agent.is_fixed is True
+    for position in some_positions(name)[::9]:
+        np.testing.assert_array_equal(again.policy(position), agent.policy(position))
+
+
+@pytest.mark.parametrize(("spec", "name"), REFUSED)
+def test_a_game_that_is_too_large_is_refused_by_name(make, spec, name):
+    with pytest.raises(GameTooLargeError, match=GAMES[name].name):
+        make(spec, name).policy(GAMES[name].start)  # a model is looked at only when it plays
+
+
+@pytest.mark.parametrize("agent", SPECS)
+def test_parameters_that_do_not_exist_are_refused(agent, make):
+    inner = {"best-response": "random,", "epsilon": "random,", "mixture": "random,"}.get(agent, "")
+    with pytest.raises(ttt_env.ParameterError, match="unknown parameter"):
+        ttt_env.make_agent(f"{agent}:{inner}no_such=1")
+
+
+@pytest.mark.parametrize("agent", SPECS)
+def test_the_docstring_is_the_rule(agent):
+    from ttt_env.agent import agent_class
+
+    assert len((agent_class(agent).__doc__ or "").strip()) > 80

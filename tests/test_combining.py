@@ -1,0 +1,172 @@
+"""Agents made of other agents."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import ttt_env
+from agents.combining import BestResponse, Epsilon, Mixture
+from agents.heuristics import Random
+from tests import reference
+from ttt_env.analysis.layers import reachable
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+
+
+def open_boards():
+    boards = [layer.boards(layer.open) for layer in reachable(TICTACTOE)]
+    mine, theirs = (np.concatenate([getattr(b, side) for b in boards]) for side in ("mine", "theirs"))
+    return ttt_env.Boards(TICTACTOE, mine, theirs)
+
+
+def policies(spec):
+    return ttt_env.make_agent(spec, TICTACTOE).policies(open_boards())
+
+
+def first_free(position):
+    return position.legal_cells[0]
+
+
+class Restless(ttt_env.Agent):
+    """No fixed policy: plays the first or the last free cell, as it likes."""
+
+    is_fixed = False
+
+    def policy(self, position):
+        raise AssertionError("there is none")
+
+    def choose(self, position, rng):
+        return position.legal_cells[-1 if rng.random() < 0.5 else 0]
+
+
+class TestEpsilon:
+    @pytest.mark.parametrize("epsilon", [0, 0.1, 0.5, 1])
+    def test_mixes_in_uniformly_random_moves(self, epsilon):
+        expected = (1 - epsilon) * policies("minimax") + epsilon * policies("random")
+        np.testing.assert_allclose(policies(f"epsilon:minimax,epsilon={epsilon}"), expected, atol=1e-15)
+
+    def test_the_default_is_a_tenth(self):
+        np.testing.assert_array_equal(policies("epsilon:minimax"), policies("epsilon:minimax,epsilon=0.1"))
+
+    def test_keywords_that_are_not_its_own_are_the_inner_agents(self):
+        one = policies("epsilon:softmax:temperature=0.2,epsilon=0.3,opponent_temperature=2")
+        other = policies("epsilon:(softmax:temperature=0.2,opponent_temperature=2),epsilon=0.3")
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(
+            one,
+            0.7 * policies("softmax:temperature=0.2,opponent_temperature=2") + 0.3 * policies("random"),
+            atol=1e-15,
+        )
+
+    @pytest.mark.parametrize("epsilon", ["2", "-0.1", "nan", "1.0001"])
+    def test_an_epsilon_outside_of_0_to_1_is_refused(self, epsilon):
+        with pytest.raises(ttt_env.ParameterError, match="of epsilon: numbers from 0 to 1 are allowed"):
+            ttt_env.make_agent(f"epsilon:minimax,epsilon={epsilon}")
+
+    def test_other_bad_parameters(self):
+        with pytest.raises(ttt_env.ParameterError, match="epsilon needs agent"):
+            ttt_env.make_agent("epsilon:epsilon=0.1")
+        with pytest.raises(ttt_env.UnknownAgentError, match="did you mean minimax"):
+            ttt_env.make_agent("epsilon:minmax")
+        with pytest.raises(ttt_env.ParameterError, match="unknown parameter of minimax 'epsilo'"):
+            ttt_env.make_agent("epsilon:minimax,epsilo=0.1")
+        with pytest.raises(ttt_env.ParameterError, match="numbers from 0 to 1"):
+            Epsilon(TICTACTOE, "random", "0.1")
+
+    def test_takes_agents_and_functions(self):
+        agent = Epsilon(TICTACTOE, first_free, 0.5)
+        assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
+        assert Epsilon(TICTACTOE, agent, 0).policy(TICTACTOE.start) == pytest.approx(
+            agent.policy(TICTACTOE.start)
+        )
+        with pytest.raises(ttt_env.UnknownAgentError, match="plays tictactoe-v0, not square-v0"):
+            Epsilon(ttt_env.get_game("square-v0"), agent)
+
+    def test_plays_boards_of_any_size(self):
+        game = ttt_env.get_game("mnk-v0:m=15,n=15,k=5")
+        assert ttt_env.make_agent("epsilon:random", game).policy(game.start) == pytest.approx([1 / 225] * 225)
+
+    def test_more_random_moves_lose_more(self):
+        scores = [ttt_env.match(f"epsilon:minimax,epsilon={e}", "minimax").score for e in (0, 0.1, 0.5, 1)]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] == 0
+        assert scores[-1] == ttt_env.match("random", "minimax").score
+
+
+class TestMixture:
+    def test_is_the_weighted_average(self):
+        expected = 0.7 * policies("minimax") + 0.3 * policies("random")
+        np.testing.assert_allclose(policies("mixture:minimax+random,weights=0.7+0.3"), expected, atol=1e-15)
+        np.testing.assert_allclose(policies("mixture:minimax+random,weights=7+3"), expected, atol=1e-15)
+
+    def test_equal_weights_by_default(self):
+        expected = (policies("minimax") + policies("random") + policies("block")) / 3
+        np.testing.assert_allclose(policies("mixture:minimax+random+block"), expected, atol=1e-15)
+
+    def test_agents_with_parameters(self):
+        expected = (
+            policies("softmax:temperature=0.2,opponent_temperature=1") + policies("rules:centre+win")
+        ) / 2
+        found = policies("mixture:(softmax:temperature=0.2,opponent_temperature=1)+(rules:centre+win)")
+        np.testing.assert_allclose(found, expected, atol=1e-15)
+
+    def test_constructed_from_python(self):
+        agent = Mixture(TICTACTOE, [first_free, "random", Random(TICTACTOE)], [2, 1, 1])
+        assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
+        assert agent.is_fixed
+
+    @pytest.mark.parametrize("weights", ["1", "1+2+3", "1+-1", "0+0", "nan+1", "inf+1", "1+x", "1++2"])
+    def test_bad_weights_are_refused(self, weights):
+        with pytest.raises(ttt_env.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"):
+            ttt_env.make_agent(f"mixture:minimax+random,weights={weights}")
+
+    def test_no_agents_are_refused(self):
+        with pytest.raises(ttt_env.ParameterError, match="mixture needs agents"):
+            ttt_env.make_agent("mixture")
+        with pytest.raises(ttt_env.ParameterError, match="of mixture of 0 agents"):
+            Mixture(TICTACTOE, [])
+        with pytest.raises(ttt_env.UnknownAgentError, match="''"):
+            ttt_env.make_agent("mixture:minimax+")
+
+
+class TestAgentsWithoutAPolicy:
+    @pytest.mark.parametrize("wrap", [Epsilon, lambda game, agent: Mixture(game, [agent, "random"])])
+    def test_wrappers_pass_it_on_and_still_choose(self, wrap):
+        agent = wrap(TICTACTOE, Restless(TICTACTOE))
+        assert not agent.is_fixed
+        rng = np.random.default_rng(0)
+        chosen = {agent.choose(TICTACTOE.start, rng) for _ in range(400)}
+        assert chosen == set(range(9))
+        assert all(type(cell) is int for cell in chosen)
+        with pytest.raises(ttt_env.PolicyError, match="random in a way"):
+            ttt_env.exploitability(agent)
+        assert not ttt_env.match(agent, "random", games=20).exact
+
+    def test_its_cells_are_drawn_as_often_as_said(self):
+        agent, rng = Epsilon(TICTACTOE, Restless(TICTACTOE), 0.0), np.random.default_rng(0)
+        assert {agent.choose(TICTACTOE.start, rng) for _ in range(100)} == {0, 8}
+
+    def test_there_is_no_best_response(self):
+        with pytest.raises(ttt_env.PolicyError, match="random in a way"):
+            BestResponse(TICTACTOE, Restless(TICTACTOE))
+
+
+class TestBestResponse:
+    def test_gets_as_much_as_published(self):
+        match = ttt_env.match("best-response:random", "random")
+        assert match.as_x.value == pytest.approx(float(reference.BEST_RESPONSE_TO_RANDOM["X"]))
+        assert match.as_o.value == pytest.approx(float(reference.BEST_RESPONSE_TO_RANDOM["O"]))
+
+    @pytest.mark.parametrize("spec", ["weights", "brute-force", "softmax:temperature=0.5", "minimax:depth=3"])
+    def test_gets_the_exploitability(self, spec):
+        match, found = ttt_env.match(f"best-response:{spec}", spec), ttt_env.exploitability(spec)
+        assert (match.as_x.value, match.as_o.value) == pytest.approx((found.as_o, found.as_x))
+
+    def test_is_often_beatable_itself(self):
+        assert not ttt_env.certify("best-response:random").unbeatable
+
+    def test_pickles_with_its_agent(self):
+        agent = BestResponse(TICTACTOE, first_free)
+        again = pickle.loads(pickle.dumps(agent))
+        np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
