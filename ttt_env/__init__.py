@@ -9,6 +9,7 @@ from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.solution import Solution, solve
+from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.envs.episode import Transition, collect_episode
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -61,6 +62,7 @@ __all__ = [
     "Position",
     "Result",
     "Solution",
+    "Tournament",
     "Transition",
     "TttEnvError",
     "UnknownAgentError",
@@ -83,4 +85,5 @@ __all__ = [
     "square_v0",
     "squares",
     "tictactoe_v0",
+    "tournament",
 ]

@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
@@ -124,19 +125,22 @@ def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Ma
     if not isinstance(games, int) or games < 2:
         raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
     half = games // 2
-    values = np.array(
-        [
-            [_played(one, two, rng).value("X") for _ in range(half)],
-            [_played(two, one, rng).value("O") for _ in range(half)],
-        ]
-    )
-    as_x, as_o = (Result(*(float(np.mean(seat == value)) for value in (1, 0, -1))) for seat in values)
+    as_x = [_played(one, two, rng).value("X") for _ in range(half)]
+    as_o = [_played(two, one, rng).value("O") for _ in range(half)]
+    return match_of(np.array([[seat.count(value) for value in (1, 0, -1)] for seat in (as_x, as_o)]))
+
+
+def match_of(counts: NDArray[np.int64]) -> Match:
+    """The sampled match of these numbers `[2, 3]` of wins, draws and losses as X and as O."""
+    half = int(counts[0].sum())
+    as_x, as_o = (Result(*(seat / half).tolist()) for seat in counts)
     # A win and a loss more on each seat keep the interval honest where all games end alike.
-    spread = np.concatenate([values, [[1, -1], [1, -1]]], axis=1).var(axis=1).sum()
+    wins, _, losses = counts.T + np.array([[1], [0], [1]])
+    mean = (wins - losses) / (half + 2)
+    spread = ((wins + losses) / (half + 2) - mean**2).sum()
     margin = _Z95 * float(np.sqrt(spread / half)) / 2
-    score = float(values.mean())
-    interval = (max(-1.0, score - margin), min(1.0, score + margin))
-    return Match(as_x, as_o, exact=False, games=2 * half, interval=interval)
+    score = (as_x.value + as_o.value) / 2
+    return Match(as_x, as_o, False, 2 * half, (max(-1.0, score - margin), min(1.0, score + margin)))
 
 
 def _played(x: Agent, o: Agent, rng: np.random.Generator) -> GameRecord:

@@ -6,16 +6,14 @@ from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, checked_policies, make_agent
-from ttt_env.analysis.evaluation import Exploitability, Match, Result, exploitability, match
+from ttt_env.analysis.evaluation import Exploitability, Match, Result, exploitability, match, match_of
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 
-_Z95 = 1.959964
 _BATCH = 100
 _MAX_CELLS = 12  # up to here the policy of an agent on all positions takes 15 MB
 
@@ -101,19 +99,6 @@ def pairing(field: Field, first: str, second: str, entropy: int, width: float, m
         pooled = match_of(counts)
         if width_of(pooled) <= width or games > max_games - 2:
             return pooled
-
-
-def match_of(counts: NDArray[np.int64]) -> Match:
-    """The sampled match of these numbers `[2, 3]` of wins, draws and losses as X and as O."""
-    half = int(counts[0].sum())
-    as_x, as_o = (Result(*(seat / half).tolist()) for seat in counts)
-    # As in `match`: a win and a loss more on each seat keep the interval honest.
-    wins, _, losses = counts.T + [[1], [0], [1]]
-    mean = (wins - losses) / (half + 2)
-    spread = ((wins + losses) / (half + 2) - mean**2).sum()
-    margin = _Z95 * float(np.sqrt(spread / half)) / 2
-    score = (as_x.value + as_o.value) / 2
-    return Match(as_x, as_o, False, 2 * half, (max(-1.0, score - margin), min(1.0, score + margin)))
 
 
 def width_of(found: Match) -> float:

@@ -62,7 +62,7 @@ class Tournament:
     @property
     def ranking(self) -> list[str]:
         """The names, the highest rating first."""
-        return sorted(self.names, key=lambda name: (-round(self.ratings[name], 6), name))
+        return sorted(self.names, key=lambda name: (-round(self.ratings[name], 3), name))
 
     @property
     def wide(self) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
 import numpy as np
 
 from ttt_env.agent import agent_names, make_agent
+from ttt_env.analysis.tournament import tournament
 from ttt_env.app.scorecard import scorecard
 from ttt_env.app.terminal import Table
 from ttt_env.errors import TttEnvError
@@ -52,6 +53,25 @@ def _learn(game: str, opponents: list[str], seconds: float, seed: int, out: Path
     from ttt_env.app.learning import train_and_judge
 
     train_and_judge(get_game(game), opponents, seconds, seed, out, Console())
+
+
+@app.command()
+def bench(
+    agents: Annotated[list[str], typer.Argument(help=f"at least two; {_AGENTS}")],
+    game: GameOption = "tictactoe-v0",
+    width: Annotated[float, typer.Option(help="of the 95 % interval where games are sampled")] = 0.05,
+    jobs: Annotated[int | None, typer.Option(help="processes; -1 for one on each core")] = None,
+    seed: Seed = 0,
+    csv: Annotated[Path | None, typer.Option(help="also write the table here")] = None,
+    plot: Annotated[Path | None, typer.Option(help="also draw a heat map here (SVG, PNG, PDF)")] = None,
+) -> None:
+    """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
+    found = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=sys.stderr.isatty())
+    typer.echo(str(found))
+    if csv is not None:
+        csv.write_text(found.to_csv())
+    if plot is not None:
+        found.plot(plot)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """Charts as matplotlib figures; matplotlib, of the extra `plot`, is imported when one is drawn."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure
 
 Floats = NDArray[np.float64]
-_STYLE = {
-    "font.family": "DejaVu Sans",
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "ttt_env",  # the same picture gives the same file
-}
 _COLOURS = "RdBu"  # red and blue can be told apart in every common kind of colour blindness
 _FULL = 1.3  # the score of the darkest colours; the text stays legible on those up to 1
 _DARK = 0.75  # beyond this score the text is white
+_LINE = 28  # characters of a name
 _MIN_WIDTH = 5.6  # of the title, in inches
 
 
@@ -40,38 +37,45 @@ def save(figure: "Figure", *paths: str | Path) -> None:
     from matplotlib import rc_context
 
     for path in map(Path, paths):
-        metadata: dict[str, Any] = {"Date": None} if path.suffix in (".svg", ".pdf") else {}
-        with rc_context(_STYLE):
+        metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {}
+        # Text stays text, and ids depend on the picture alone.
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ttt_env"}):
             figure.savefig(path, dpi=160, metadata=metadata)
 
 
 def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]], title: str) -> "Figure":
     """A square of cells, one row and column a name, coloured by `values` `[n, n]` in [−1, 1].
 
-    `texts` are written in the cells; NaN is left white.
+    The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white.
     """
-    side = 0.62 * len(names) + 0.5
-    longest = 0.085 * max(map(len, names))
-    figure = new_figure(max(side + longest + 1.1, _MIN_WIDTH), side + 0.8 * longest + 0.7)
+    side = 0.6 * len(names) + 0.5
+    labels = [f"{_folded(name)}  {place}" for place, name in enumerate(names, 1)]
+    longest = 0.09 * max(len(line) for label in labels for line in label.split("\n"))
+    figure = new_figure(max(side + longest + 1.0, _MIN_WIDTH), side + 0.8)
     axes = figure.subplots()
     image = axes.imshow(values, cmap=_COLOURS, vmin=-_FULL, vmax=_FULL)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=25, pad=0.02, ticks=[-1, -0.5, 0, 0.5, 1])
     bar.ax.set_ylim(-1, 1)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
-    _label(axes, names)
+    _label(axes, labels)
     _write(axes, values, texts)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=12)
     return figure
 
 
-def _label(axes: "Axes", names: Sequence[str]) -> None:
-    places = range(len(names))
-    axes.set_yticks(places, names, fontsize=9)
-    axes.set_xticks(places, names, fontsize=9, rotation=40, ha="left", rotation_mode="anchor")
+def _folded(name: str) -> str:
+    """The name in lines, if it is long: its parameters below each other."""
+    return name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name)
+
+
+def _label(axes: "Axes", labels: Sequence[str]) -> None:
+    places = range(len(labels))
+    axes.set_yticks(places, labels, fontsize=10)
+    axes.set_xticks(places, [str(place + 1) for place in places], fontsize=10)
     axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
-    axes.set_xticks(np.arange(len(names) - 1) + 0.5, minor=True)
-    axes.set_yticks(np.arange(len(names) - 1) + 0.5, minor=True)
+    axes.set_xticks(np.arange(len(labels) - 1) + 0.5, minor=True)
+    axes.set_yticks(np.arange(len(labels) - 1) + 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=1.5)
     axes.tick_params(which="minor", length=0, top=False)
     axes.spines[:].set_visible(False)
@@ -79,6 +83,7 @@ def _label(axes: "Axes", names: Sequence[str]) -> None:
 
 def _write(axes: "Axes", values: Floats, texts: Sequence[Sequence[str]]) -> None:
     for (row, column), value in np.ndenumerate(values):
-        colour = "white" if abs(value) > _DARK else "black"
-        text = texts[row][column].replace(" ", "\n")
-        axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+        if not np.isnan(value):
+            colour = "white" if abs(value) > _DARK else "black"
+            text = texts[row][column].replace(" ", "\n")
+            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)

@@ -1,0 +1,126 @@
+"""What every classical agent is worth on one game, exactly: the ladder.
+
+Writes the table of the README (Markdown between two markers, one row an agent) and the heat map of
+everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,
+`--game mnk-v0:m=4,n=4,k=4`) a match is a walk over up to ten million positions: all of them take twenty
+minutes and 2.2 GB.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+import ttt_env
+from ttt_env.analysis.tournament import Tournament, tournament
+from ttt_env.render.charts import save
+
+AGENTS = (
+    "random",
+    "block",
+    "win-block",
+    "rules:centre+block",
+    "newell-simon",
+    "weights",
+    "brute-force",
+    "minimax",
+    "minimax:prefer=fast",
+    "minimax:depth=5",
+    "softmax:temperature=0.2,opponent_temperature=1",
+    "lookup",
+    "best-response:random",
+    "epsilon:minimax,epsilon=0.1",
+    "mixture:random+minimax",
+)
+OPPONENTS = ("random", "minimax")
+LEGEND = """\
+Results are win / draw / loss in percent. *Exploitable*: win − loss of the best response to the agent on that
+seat. *Beaten by*: a shortest game that ends worse for the agent on that seat than best play.
+"""
+HEAD = (
+    "agent",
+    *(f"v {opponent} as {seat}" for opponent in OPPONENTS for seat in "XO"),
+    *(f"exploitable as {seat}" for seat in "XO"),
+    *(f"beaten as {seat} by" for seat in "XO"),
+)
+_MOVES = 1000
+
+
+def percent(share: float) -> str:
+    """The share in percent; 0 and 100 only where it is exactly that."""
+    if share in (0, 1):
+        return f"{100 * share:.0f}"
+    text = f"{100 * share:.1f}"
+    return {"0.0": "<0.1", "100.0": ">99.9"}.get(text, text)
+
+
+def results(played: Tournament, name: str, opponent: str) -> list[str]:
+    """Win / draw / loss of the agent on each seat."""
+    if name == opponent:
+        match = ttt_env.match(name, name, played.game)
+    else:
+        match = played.matches[name, opponent]
+    return [" / ".join(map(percent, seat)) for seat in (match.as_x, match.as_o)]
+
+
+def refutations(name: str, game: ttt_env.Game) -> list[str]:
+    """A shortest game that beats the agent on each seat."""
+    records = ttt_env.certify(name, game).refutations.values()
+    return [f"`{' '.join(map(str, record.cells))}`" if record else "nobody" for record in records]
+
+
+def microseconds(name: str, game: ttt_env.Game) -> float:
+    """The mean time that the agent takes for a move in random positions, when it has met them once."""
+    agent, rng = ttt_env.make_agent(name, game), np.random.default_rng(0)
+    positions = [ttt_env.random_position(game, rng) for _ in range(_MOVES)]
+    took = 0.0
+    for _ in range(2):
+        start = time.perf_counter()
+        for position in positions:
+            agent.choose(position, rng)
+        took = time.perf_counter() - start
+    return took / _MOVES * 1e6
+
+
+def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[str]]:
+    """The rows of the table, best agents first."""
+    found = []
+    for name in (name for name in played.ranking if name in agents):
+        worst = played.exploitability[name]
+        against = [text for opponent in OPPONENTS for text in results(played, name, opponent)]
+        losses = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
+        took = [f"{microseconds(name, played.game):.0f}"] if with_times else []
+        found.append([name, *against, *losses, *refutations(name, played.game), *took])
+    return found
+
+
+def markdown(played: Tournament, agents: list[str], with_times: bool) -> str:
+    """The table between the markers by which the README's copy is found."""
+    head = [*HEAD, *(["µs a move"] if with_times else [])]
+    table = [head, ["---"] * len(head), *rows(played, agents, with_times)]
+    lines = [f"| {' | '.join(row)} |" for row in table]
+    name = f"ladder {played.game.name}"
+    return "\n".join([f"<!-- {name} -->", LEGEND, *lines, f"<!-- end of {name} -->", ""])
+
+
+def main() -> None:
+    """Write `ladder-GAME.md`, `.svg` and `.png`."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
+    parser.add_argument("--game", default="tictactoe-v0")
+    parser.add_argument("--agents", nargs="+", default=AGENTS, help="spec strings")
+    parser.add_argument("--no-times", action="store_true", help="leave out the column of microseconds")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    agents = list(dict.fromkeys([*arguments.agents, *OPPONENTS]))
+    played = tournament(agents, arguments.game, progress=True)
+    text = markdown(played, list(arguments.agents), not arguments.no_times)
+    print(f"{played}\n\n{text}")
+    stem = f"ladder-{played.game.name.replace(':', '-').replace(',', '-').replace('=', '')}"
+    (arguments.out / f"{stem}.md").write_text(text)
+    save(played.plot(), *(arguments.out / f"{stem}.{suffix}" for suffix in ("svg", "png")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The five bots of Pascal Thormeier's "Self-built Tic-tac-toe AIs vs Human" against each other.
+
+And against optimal play, which he had not. Everything is computed, not sampled: the cross table as Markdown
+and as a heat map (SVG and PNG), and for each bot and seat a shortest game that beats it, if there is one.
+"""
+
+import argparse
+from pathlib import Path
+
+import ttt_env
+from ttt_env.analysis.tournament import tournament
+from ttt_env.render.charts import save
+
+BOTS = ("random", "block", "win-block", "brute-force", "minimax:depth=5")
+OPTIMAL = "minimax"
+
+
+def beaten(game: str) -> str:
+    """For each bot a shortest game that beats it on each seat, in Markdown."""
+    rows = ["| bot | as X beaten by | as O beaten by |", "| --- | --- | --- |"]
+    for name in (*BOTS, OPTIMAL):
+        records = ttt_env.certify(name, game).refutations.values()
+        games = [f"`{' '.join(map(str, record.cells))}`" if record else "nobody" for record in records]
+        rows.append(f"| {name} | {' | '.join(games)} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Play the showdown, write `showdown.md`, `showdown.svg` and `showdown.png`."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
+    parser.add_argument("--game", default="tictactoe-v0")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    played = tournament([*BOTS, OPTIMAL], arguments.game)
+    print(played)
+    text = f"{played.to_markdown()}\n\n{beaten(arguments.game)}\n"
+    print(f"\n{text}")
+    (arguments.out / "showdown.md").write_text(text)
+    save(played.plot(), *(arguments.out / f"showdown.{suffix}" for suffix in ("svg", "png")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""What the figures in scripts/ show, computed: the claims of the authors whose systems they redo."""
+
+import numpy as np
+import pytest
+
+from ttt_env import Boards, certify, get_game, match
+from ttt_env.analysis.induction import Outcomes, backward_induction, softmax
+from ttt_env.analysis.layers import reachable
+
+GAME = get_game("tictactoe-v0")
+TEMPERATURES = [round(0.1 * step, 1) for step in range(1, 11)]
+CORNERS, CENTRE, EDGES = [0, 2, 6, 8], 4, [1, 3, 5, 7]
+
+
+def softmax_outcomes(x: float, o: float) -> Outcomes:
+    """X and O play by softmax, each knowing the other's temperature: one sweep for both."""
+    return backward_induction(reachable(GAME), softmax(x), softmax(o))
+
+
+def lead(x: float, o: float) -> float:
+    x_wins, o_wins = softmax_outcomes(x, o).start
+    return x_wins - o_wins
+
+
+def openings(x: float, o: float) -> dict[str, float]:
+    q = softmax_outcomes(x, o).values().q(Boards.start(GAME))[0]
+    for cells in (CORNERS, EDGES):
+        np.testing.assert_allclose(q[cells], q[cells[0]], atol=1e-12)
+    return {"corner": q[0], "centre": q[CENTRE], "edge": q[1]}
+
+
+def best_opening(x: float, o: float) -> str:
+    found = openings(x, o)
+    return max(found, key=found.__getitem__)
+
+
+class TestSoftmax:
+    """Lachlan Gibson, "Making tic-tac-toe interesting with AI": his four plots."""
+
+    def test_x_wins_more_than_half_if_both_are_hot(self) -> None:
+        assert 0.58 < softmax_outcomes(1, 1).start[0] < 0.59
+
+    def test_chances_are_equal_near_half_the_temperature(self) -> None:
+        assert lead(1, 0.45) < 0 < lead(1, 0.5)
+        leads = [lead(1, o) for o in TEMPERATURES]
+        assert leads == sorted(leads)  # so they are equal there only
+
+    def test_o_almost_never_wins_against_a_cold_x(self) -> None:
+        assert max(softmax_outcomes(0.1, o).start[1] for o in TEMPERATURES) < 0.001
+
+    def test_two_cold_ones_draw(self) -> None:
+        assert 1 - sum(softmax_outcomes(0.1, 0.1).start) > 0.999
+
+    @pytest.mark.parametrize("o", TEMPERATURES)
+    def test_the_centre_is_best_for_a_hot_x(self, o: float) -> None:
+        assert best_opening(1, o) == "centre"
+
+    @pytest.mark.parametrize("o", TEMPERATURES)
+    def test_the_corner_is_best_for_a_cold_x_except_against_a_hot_o(self, o: float) -> None:
+        assert best_opening(0.1, o) == ("corner" if o <= 0.7 else "centre")
+
+    @pytest.mark.parametrize(("x", "o"), [(1, 0.5), (0.1, 0.3), (1, 1)])
+    def test_the_agents_play_what_the_sweep_says(self, x: float, o: float) -> None:
+        played = match(
+            f"softmax:temperature={x},opponent_temperature={o}",
+            f"softmax:temperature={o},opponent_temperature={x}",
+        )
+        assert (played.as_x.win, played.as_x.loss) == pytest.approx(softmax_outcomes(x, o).start)
+
+
+class TestShowdown:
+    """Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human": which of the five can be beaten."""
+
+    @pytest.mark.parametrize(
+        ("bot", "as_x", "as_o"),
+        [
+            ("random", 6, 5),
+            ("block", 8, 7),
+            ("win-block", 8, 7),
+            ("brute-force", None, 5),
+            ("minimax:depth=5", None, 5),
+            ("minimax", None, None),
+        ],
+    )
+    def test_length_of_the_shortest_game_that_beats_it(self, bot: str, as_x: int, as_o: int) -> None:
+        found = certify(bot).refutations
+        assert [record and len(record.cells) for record in found.values()] == [as_x, as_o]
+        assert all(record.value(seat) == -1 for seat, record in found.items() if record)
+
+    def test_each_round_does_better_against_optimal_play_than_random(self) -> None:
+        scores = [match(bot, "minimax").score for bot in ("random", "block", "win-block", "brute-force")]
+        assert scores[0] < scores[1] and scores[2] == scores[1] < scores[3]

@@ -1,0 +1,324 @@
+"""Tournaments: cross table, ratings, what is sampled, and who shares the work."""
+
+import csv
+import io
+import subprocess
+import sys
+import threading
+import time
+from itertools import permutations, product
+
+import joblib
+import numpy as np
+import pytest
+
+from ttt_env import ParameterError, UnknownAgentError, exploitability, get_game, make_agent, match
+from ttt_env.agent import Agent
+from ttt_env.analysis.induction import follow
+from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.pairings import Remembered, margin_of, match_of, width_of
+from ttt_env.analysis.ratings import bradley_terry
+from ttt_env.analysis.tournament import Tournament, tournament
+
+TICTACTOE = get_game("tictactoe-v0")
+TRIO = ["random", "minimax", "win-block"]
+CLASSICAL = [
+    *("random", "block", "win-block", "rules:centre+block", "newell-simon", "weights", "brute-force"),
+    *("minimax", "minimax:prefer=fast", "minimax:depth=5", "softmax:temperature=0.2", "epsilon:minimax"),
+]
+
+
+def lowest(position):
+    return position.legal_cells[0]
+
+
+def highest(position):
+    return position.legal_cells[-1]
+
+
+class Unsaid(Agent):
+    """Random in a way that it does not say: matches with it have to be sampled."""
+
+    is_fixed = False
+
+    def policy(self, position):
+        return make_agent("random", self.game).policy(position)
+
+
+class Untouched(Agent):
+    def policy(self, position):
+        raise AssertionError("was asked")
+
+
+@pytest.fixture(scope="module")
+def trio() -> Tournament:
+    return tournament(TRIO)
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Tournament:
+    return tournament({"unsaid": Unsaid(TICTACTOE), "minimax": "minimax", "lowest": lowest}, width=0.2)
+
+
+def test_each_match_is_the_match_of_the_two(trio: Tournament) -> None:
+    assert set(trio.matches) == set(permutations(TRIO, 2))
+    for (first, second), found in trio.matches.items():
+        assert found == match(first, second)
+
+
+def test_table_and_scores(trio: Tournament) -> None:
+    for (i, row), (j, column) in product(enumerate(TRIO), repeat=2):
+        expected = np.nan if i == j else match(row, column).score
+        np.testing.assert_equal(trio.table[i, j], expected)
+    assert (
+        trio.scores["minimax"] == (match("minimax", "random").score + match("minimax", "win-block").score) / 2
+    )
+    assert trio.ranking == ["minimax", "win-block", "random"]
+    assert list(trio.ratings) == list(trio.scores) == TRIO
+
+
+def test_exploitability_is_that_of_each_agent(trio: Tournament) -> None:
+    assert trio.exploitability == {name: exploitability(name) for name in TRIO}
+    unasked = tournament(TRIO, exploitability=False)
+    assert unasked.exploitability == dict.fromkeys(TRIO)
+    assert "exploited" in str(trio) and "exploited" not in str(unasked)
+
+
+def test_twelve_agents_take_less_than_five_seconds() -> None:
+    tournament(CLASSICAL)
+    start = time.process_time()
+    played = tournament(CLASSICAL)
+    assert time.process_time() - start < 5
+    assert played.table.shape == (12, 12) and all(found.exact for found in played.matches.values())
+
+
+class TestRatings:
+    def scores_of(self, ratings: list[float]) -> np.ndarray:
+        lead = np.subtract.outer(ratings, ratings)
+        scores = 2 / (1 + 10 ** (-lead / 400)) - 1
+        np.fill_diagonal(scores, np.nan)
+        return scores
+
+    def test_come_back_from_the_scores_that_they_predict(self) -> None:
+        known = [-250.0, -100.0, 0.0, 50.0, 300.0]
+        found = bradley_terry(self.scores_of(known))
+        np.testing.assert_allclose(found, known, rtol=0.03, atol=0.5)
+        assert abs(found.sum()) < 1e-9
+
+    def test_are_the_most_probable_of_a_grid(self) -> None:
+        scores = np.array([[np.nan, 0.3, 0.9], [-0.3, np.nan, 0.5], [-0.9, -0.5, np.nan]])
+
+        def posterior(ratings: tuple[float, ...]) -> float:
+            total = sum(-(r**2) / (2 * 1737.1779**2) for r in ratings)
+            for i, j in permutations(range(3), 2):
+                total += (1 + scores[i, j]) / 2 * -np.log1p(10 ** ((ratings[j] - ratings[i]) / 400))
+            return float(total)
+
+        steps = np.arange(-400, 401, 5.0)
+        grid = [(a, b, -a - b) for a, b in product(steps, steps)]
+        np.testing.assert_allclose(bradley_terry(scores), max(grid, key=posterior), atol=5)
+
+    def test_are_finite_for_those_who_always_win_and_equal_for_equals(self) -> None:
+        always = np.array([[np.nan, 1.0, 1.0], [-1.0, np.nan, 0.0], [-1.0, 0.0, np.nan]])
+        best, *others = bradley_terry(always)
+        # What the two wins lack in probability is what the prior pulls with.
+        assert 2 / (1 + 10 ** ((best - others[0]) / 400)) == pytest.approx(0.01 * best * np.log(10) / 400)
+        np.testing.assert_allclose(others, -best / 2, rtol=1e-6)
+
+    def test_order_of_the_agents_does_not_matter(self) -> None:
+        assert tournament(TRIO[::-1]).ratings == pytest.approx(tournament(TRIO).ratings, abs=1e-4)
+
+
+class TestSampling:
+    def test_only_where_nothing_else_is_possible(self, sampled: Tournament) -> None:
+        assert sampled.matches["lowest", "minimax"].exact
+        assert not sampled.matches["unsaid", "minimax"].exact
+        assert sampled.exploitability["unsaid"] is None
+        assert sampled.exploitability["lowest"] == exploitability(lowest)
+
+    @pytest.mark.parametrize("width", [0.3, 0.1])
+    def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
+        played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=width)
+        found = played.matches["random", "unsaid"]
+        assert width_of(found) <= width and not played.wide
+        assert width_of(found) > width / 2  # and no longer
+        assert found.interval[0] <= found.score <= found.interval[1]
+
+    def test_stops_at_max_games_and_says_so(self) -> None:
+        played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=0.01, max_games=151)
+        found = played.matches["random", "unsaid"]
+        assert found.games == 150 and width_of(found) > 0.01
+        assert played.wide == [("unsaid", "random")]
+        assert "stopped by max_games at intervals wider than 0.01: unsaid v random" in str(played)
+
+    def test_both_sides_of_a_match_agree(self, sampled: Tournament) -> None:
+        there, back = sampled.matches["unsaid", "minimax"], sampled.matches["minimax", "unsaid"]
+        assert there.as_x == back.as_o[::-1] and there.as_o == back.as_x[::-1]
+        assert there.interval == (-back.interval[1], -back.interval[0]) and there.games == back.games
+
+    def test_pooled_games_have_the_interval_of_match(self) -> None:
+        found = match(Unsaid(TICTACTOE), "minimax", games=300, rng=4)
+        pooled = match_of(np.rint(np.array([found.as_x, found.as_o]) * 150).astype(int))
+        assert pooled.as_x == found.as_x and pooled.as_o == found.as_o and pooled.games == 300
+        assert pooled.interval == pytest.approx(found.interval)
+
+    def test_margin_reaches_to_the_farther_end(self) -> None:
+        always = match_of(np.array([[50, 0, 0], [50, 0, 0]]))
+        low, high = always.interval
+        assert high == always.score == 1 and margin_of(always) == 1 - low == width_of(always)
+
+    def test_depends_on_the_seed_and_the_two_names_alone(self) -> None:
+        trio = {name: "random" for name in "abc"}
+        of_three = tournament(trio, "qubic-v0", width=0.4).matches
+        of_two = tournament({"c": "random", "a": "random"}, "qubic-v0", width=0.4).matches
+        assert of_three["a", "c"] == of_two["a", "c"]
+        assert of_three["a", "c"] != of_three["a", "b"]
+        other_seed = tournament(trio, "qubic-v0", width=0.4, rng=1).matches
+        assert other_seed["a", "c"] != of_three["a", "c"]
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0"])
+def test_any_number_of_processes_finds_the_same(game: str) -> None:
+    agents = {"a": "random", "b": "random", "c": "random"}
+    one, two = (tournament(agents, game, width=0.4, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert one.matches == two.matches and one.exploitability == two.exploitability
+
+
+def test_joblib_decides_where_the_work_is_done() -> None:
+    def in_thread(position):
+        threads.add(threading.current_thread())
+        return lowest(position)
+
+    threads = set()
+    with joblib.parallel_config("threading", n_jobs=2):
+        shared = tournament({"a": in_thread, "b": "random", "c": "minimax"})
+    assert threads - {threading.main_thread()}
+    assert shared.matches == tournament({"a": lowest, "b": "random", "c": "minimax"}).matches
+
+
+def test_an_agent_is_asked_once_for_a_position() -> None:
+    asked = []
+
+    def noted(position):
+        asked.append((position.mine, position.theirs))
+        return lowest(position)
+
+    agent = Remembered(make_agent(noted))
+    expected = make_agent(lowest)
+    for opponent in ("minimax", "random", "win-block"):
+        assert match(agent, opponent) == match(expected, opponent)
+    seat = follow(expected.policies)
+    as_x, as_o = reachable(TICTACTOE, seat), reachable(TICTACTOE, None, seat)
+    can_come_up = sum(len(layer.open) for layer in [*as_x[::2], *as_o[1::2]])
+    assert len(asked) == len(set(asked)) == can_come_up
+
+
+class TestTexts:
+    def test_terminal(self, sampled: Tournament) -> None:
+        lines = str(sampled).splitlines()
+        assert lines[0].startswith("tictactoe-v0: ")
+        assert [line.split()[1] for line in lines[2:5]] == sampled.ranking
+        margin = f"±{margin_of(sampled.matches['unsaid', 'lowest']):.2f}"
+        assert margin in str(sampled) and "sampled" in lines[-1]
+
+    def test_exact_tables_have_no_margins(self, trio: Tournament) -> None:
+        assert "±" not in str(trio) + trio.to_markdown() and str(trio).endswith("all exact")
+
+    def test_markdown(self, trio: Tournament) -> None:
+        head, rule, *rows = trio.to_markdown().splitlines()
+        assert head == "| agent | rating | score | exploited as X | as O | minimax | win-block | random |"
+        assert rule.count("|") == head.count("|")
+        score = match("minimax", "random").score
+        assert [cell.strip() for cell in rows[0].split("|")][-2] == f"+{score:.2f}"
+
+    def test_markdown_of_a_name_with_a_bar(self) -> None:
+        text = tournament({"a|b": "random", "c": "random"}).to_markdown()
+        assert all(line.replace("\\|", "").count("|") == 8 for line in text.splitlines())
+
+    def test_csv_has_all_digits(self, trio: Tournament) -> None:
+        rows = list(csv.DictReader(io.StringIO(trio.to_csv())))
+        assert [row["agent"] for row in rows] == trio.ranking
+        for row in rows:
+            name = row["agent"]
+            assert float(row["rating"]) == trio.ratings[name] and float(row["score"]) == trio.scores[name]
+            assert float(row["exploited_as_o"]) == trio.exploitability[name].as_o
+            assert row[name] == ""
+            for other in set(TRIO) - {name}:
+                assert float(row[other]) == trio.matches[name, other].score
+
+
+class TestHeatMap:
+    def test_cells_names_and_order(self, sampled: Tournament) -> None:
+        axes, _ = sampled.plot().axes
+        names = [label.get_text().split()[0] for label in axes.get_yticklabels()]
+        assert names == sampled.ranking
+        texts = {tuple(text.get_position()): text.get_text() for text in axes.texts}
+        assert len(texts) == 6
+        for (row, first), (column, second) in permutations(enumerate(names), 2):
+            found = sampled.matches[first, second]
+            score, *margin = texts[column, row].split("\n")
+            assert float(score.replace("−", "-")) == round(found.score, 2)
+            assert bool(margin) != found.exact
+
+    @pytest.mark.parametrize("suffix", ["svg", "png"])
+    def test_same_table_same_file(self, suffix: str, tmp_path, trio: Tournament) -> None:
+        paths = [tmp_path / f"{n}.{suffix}" for n in range(2)]
+        for path in paths:
+            trio.plot(path)
+        first, second = (path.read_bytes() for path in paths)
+        assert first == second and len(first) > 1000
+
+    def test_pyplot_is_left_alone(self, tmp_path) -> None:
+        code = (
+            "import sys\nfrom ttt_env.analysis.tournament import tournament\n"
+            f"tournament(['random', 'minimax']).plot({str(tmp_path / 'a.png')!r})\n"
+            "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("agents", "text"),
+        [
+            ([], "at least two agents"),
+            (["random"], r"at least two agents, not \['random'\]"),
+            ("random", r"at least two agents, not \['random'\]"),
+            (["random", "minimax", "random"], "two agents are called 'random'"),
+            ([lambda p: 0, lambda p: 1], "two agents are called '<lambda>': name them by a mapping"),
+        ],
+    )
+    def test_agents(self, agents: object, text: str) -> None:
+        with pytest.raises(ParameterError, match=text):
+            tournament(agents)
+
+    @pytest.mark.parametrize("wrong", [{"width": 0}, {"width": -1}, {"width": np.nan}, {"max_games": 1}])
+    def test_numbers(self, wrong: dict[str, float]) -> None:
+        with pytest.raises(ParameterError, match=f"{next(iter(wrong))}={next(iter(wrong.values()))}"):
+            tournament(TRIO, **wrong)
+
+    def test_an_unknown_agent_is_named_before_anybody_plays(self) -> None:
+        with pytest.raises(UnknownAgentError, match="did you mean minimax"):
+            tournament([Untouched(TICTACTOE), "random", "minmax"])
+
+    @pytest.mark.parametrize(
+        ("package", "extra"),
+        [("joblib", "tournament"), ("scipy.optimize", "tournament"), ("matplotlib.figure", "plot")],
+    )
+    def test_a_missing_package_names_its_extra(self, package: str, extra: str, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=rf"pip install \"ttt-env\[{extra}\]\""):
+            tournament(TRIO).plot()
+
+
+def test_names_of_agents_that_are_no_specs() -> None:
+    played = tournament([lowest, highest, make_agent("minimax"), "random"])
+    assert played.names == ("lowest", "highest", "Minimax", "random")
+    assert played.matches["lowest", "random"] == match(lowest, "random")
+
+
+def test_progress_bar_counts_all_there_is_to_do(capsys) -> None:
+    tournament(TRIO, progress=True)
+    assert "6/6" in capsys.readouterr().err
+    tournament(TRIO)
+    assert capsys.readouterr().err == ""
