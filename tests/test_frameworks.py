@@ -1,4 +1,4 @@
-"""The environments under the checkers, wrappers and learners of PettingZoo, Gymnasium and Stable-Baselines3."""
+"""The environments under the checkers, wrappers and learners of PettingZoo, Gymnasium and SB3."""
 
 import re
 import subprocess
@@ -57,16 +57,19 @@ API_TEST_SAYS = {
 # What SB3's check_env says of boards. `{}` is the key of a dict observation. Learners flatten boards; there
 # are no pictures for a CnnPolicy here.
 SB3_SAYS = {
-    "It seems that your observation {} is an image but its `dtype` is (int8) whereas it has to be `np.uint8`. "
-    "If your observation is not an image, we recommend you to flatten the observation to have only a 1D vector",
+    "It seems that your observation {} is an image but its `dtype` is (int8) whereas it has to be "
+    "`np.uint8`. "
+    "If your observation is not an image, we recommend you to flatten the observation to have only a 1D "
+    "vector",
     "It seems that your observation space {} is an image but the upper and lower bounds are not in [0, 255]. "
     "Because the CNN policy normalize automatically the observation you may encounter issue if the values "
     "are not in that range.",
-    "The minimal resolution for an image is 36x36 for the default `CnnPolicy`. You might need to use a custom "
-    "features extractor cf. https://stable-baselines3.readthedocs.io/en/master/guide/custom_policy.html",
+    "The minimal resolution for an image is 36x36 for the default `CnnPolicy`. You might need to use a "
+    "custom features extractor cf. https://stable-baselines3.readthedocs.io/en/master/guide/custom_policy.html",
     # Boards of one or three axes.
-    "Your observation {} has an unconventional shape (neither an image, nor a 1D vector). We recommend you to "
-    "flatten the observation to have only a 1D vector or use a custom policy to properly process the data.",
+    "Your observation {} has an unconventional shape (neither an image, nor a 1D vector). We recommend you "
+    "to flatten the observation to have only a 1D vector or use a custom policy to properly process the "
+    "data.",
 }
 
 
@@ -171,7 +174,9 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         envs.reset(seed=0)
         for cells in ((6, 8), (7, 4)):
             envs.step(np.array(cells))
-        _, rewards, terminated, _, _ = envs.step(np.array([8, 3]))  # 6 7 8 is a row, 8 4 3 is none: O has 0 1 2
+        _, rewards, terminated, _, _ = envs.step(
+            np.array([8, 3])
+        )  # 6 7 8 is a row, 8 4 3 is none: O has 0 1 2
         assert rewards.tolist() == [1.0, -1.0] and terminated.all()
         observations, _, terminated, _, _ = envs.step(np.array([0, 0]))
         assert not observations.any() and not terminated.any()

@@ -5,12 +5,24 @@ import sys
 
 import pytest
 
-HEAVY = ["torch", "numba", "pygame", "tkinter", "matplotlib", "stable_baselines3", "sb3_contrib", "typer", "rich"]
+HEAVY = [
+    "torch",
+    "numba",
+    "pygame",
+    "tkinter",
+    "matplotlib",
+    "stable_baselines3",
+    "sb3_contrib",
+    "typer",
+    "rich",
+]
 
 
 def imported_by(statement: str) -> set[str]:
     script = f"{statement}\nimport sys\nprint(*sys.modules)"
-    run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
+    )
     return {name.partition(".")[0] for name in run.stdout.split()}
 
 

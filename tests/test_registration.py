@@ -114,7 +114,12 @@ BAD_NAMES: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
         "did you mean random",
     ),
     "no opponents": ("tictactoe-v0", {"opponent": []}, ttt_env.ParameterError, "at least one"),
-    "parameter of the env": ("tictactoe-v0", {"ilegal": "lose"}, ttt_env.ParameterError, "did you mean illegal"),
+    "parameter of the env": (
+        "tictactoe-v0",
+        {"ilegal": "lose"},
+        ttt_env.ParameterError,
+        "did you mean illegal",
+    ),
     "parameter of the single env": (
         "tictactoe-v0",
         {"opponent": "random", "playas": "X"},
@@ -132,7 +137,12 @@ BAD_NAMES: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "max_cycles": ("tictactoe-v0", {"max_cycles": 9}, ttt_env.ParameterError, "'max_cycles'"),
     "play_as without opponent": ("tictactoe-v0", {"play_as": "X"}, ttt_env.ParameterError, "'play_as'"),
     "a misspelt opponent": ("tictactoe-v0", {"opponnent": "random"}, ttt_env.ParameterError, "mean opponent"),
-    "game given twice": ("tictactoe-v0", {"opponent": "random", "game": "x"}, ttt_env.ParameterError, "'game'"),
+    "game given twice": (
+        "tictactoe-v0",
+        {"opponent": "random", "game": "x"},
+        ttt_env.ParameterError,
+        "'game'",
+    ),
 }
 
 

@@ -85,6 +85,9 @@ class FunctionAgent(Agent):
         super().__init__(game)
         self.function = function
 
+    def __repr__(self) -> str:
+        return f"<FunctionAgent {self.function!r} of {self.game.name}>"
+
     @cached_property
     def is_fixed(self) -> bool:  # noqa: D102
         rng = np.random.default_rng(0)
@@ -100,12 +103,16 @@ class FunctionAgent(Agent):
         return self._cell(position)
 
     def _cell(self, position: Position) -> int:
-        cell = as_cell(self.function(position), self.game)
-        if not position.legal_mask >> cell & 1:
-            raise IllegalMoveError(
-                f"{self.function!r} plays {cell} in {position}; legal are {position.legal_cells}"
-            )
-        return cell
+        choice = self.function(position)
+        try:
+            cell = as_cell(choice, self.game)
+            if position.legal_mask >> cell & 1:
+                return cell
+        except IllegalMoveError:
+            pass
+        raise IllegalMoveError(
+            f"{self.function!r} plays {choice!r} in {position}; legal are {position.legal_cells}"
+        )
 
 
 def sample(policy: Floats, draw: float) -> int:

@@ -10,9 +10,9 @@ from gymnasium.envs.registration import EnvSpec
 
 from ttt_env.envs.aec import TwoPlayerEnv
 from ttt_env.envs.single import Opponents, SingleAgentEnv
-from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.errors import ParameterError
+from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.rules.game import Game
-from ttt_env.rules.specs import check_names, parameters_of
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
@@ -29,28 +29,16 @@ def make(id: Game | str, opponent: Opponents | None = None, **kwargs: Any) -> An
     Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
     exist or a value that it cannot take.
     """
-    kind = TwoPlayerEnv if opponent is None else SingleAgentEnv
-    game, settings = _split(id, kind, kwargs)
+    if "game" in kwargs:
+        raise ParameterError(f"'game' is given twice, as {id!r} and as {kwargs['game']!r}")
     if opponent is None:
-        return TwoPlayerEnv(game, **settings)
-    env = SingleAgentEnv(game, opponent, **settings)
-    env.spec = _spec(id, game, {**kwargs, "opponent": opponent})
+        return TwoPlayerEnv(id, **kwargs)
+    env = SingleAgentEnv(id, opponent, **kwargs)
+    env.spec = _spec(id, {**kwargs, "opponent": opponent})
     return env
 
 
-def _split(id: Game | str, kind: type, kwargs: dict[str, Any]) -> tuple[Game, dict[str, Any]]:
-    """The game with its parameters, and what is left for the environment."""
-    own = parameters_of(kind, skip=1)
-    settings = {key: value for key, value in kwargs.items() if key in own}
-    rest = {key: value for key, value in kwargs.items() if key not in own}
-    name = id.partition(":")[0] if isinstance(id, str) else ""
-    of_game = parameters_of(CATALOGUE[name]) if name in CATALOGUE else {}
-    if name in CATALOGUE or isinstance(id, Game):
-        check_names(str(getattr(id, "name", id)), rest, {**of_game, **own})
-    return get_game(id, **rest), settings
-
-
-def _spec(id: Game | str, game: Game, kwargs: dict[str, Any]) -> EnvSpec:
+def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:
     """What Gymnasium needs to make this env once more."""
     name = id.partition(":")[0] if isinstance(id, str) else "game-v0"
     return EnvSpec(

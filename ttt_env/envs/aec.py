@@ -13,6 +13,7 @@ from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError
 from ttt_env.rules.game import SEATS, Game, Seat, as_cell
+from ttt_env.rules.notation import as_seat
 
 _RESET = "call reset()"
 _OTHER: dict[Seat, Seat] = {"X": "O", "O": "X"}
@@ -28,17 +29,18 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
 
     def __init__(
         self,
-        game: Game,
+        game: Game | str = "tictactoe-v0",
         *,
         illegal: Illegal = "lose",
         rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
         observation: ObservationKind = "dict",
         start: StartLike | None = None,
         render_mode: RenderMode | None = None,
+        **parameters: Any,
     ) -> None:
         AECEnv.__init__(self)
-        self._configure(game, illegal, rewards, observation, start, render_mode)
-        name = game.name.partition(":")[0].replace("-", "_")
+        self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
+        name = self.game.name.partition(":")[0].replace("-", "_")
         self.metadata = {**BoardEnv.metadata, "name": name, "is_parallelizable": False}  # type: ignore[misc]
         self.possible_agents: list[Seat] = list(SEATS)
         self.agents: list[Seat] = []
@@ -46,8 +48,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         self._to_move: Seat = "X"
         self._cumulative_rewards: dict[Seat, float] = {}
         self._infos: dict[Seat, dict[str, Any]] | None = None
-        self.observation_spaces = {seat: observation_space(game, observation) for seat in SEATS}
-        self.action_spaces = {seat: spaces.Discrete(game.n_cells) for seat in SEATS}
+        self.observation_spaces = {seat: observation_space(self.game, observation) for seat in SEATS}
+        self.action_spaces = {seat: spaces.Discrete(self.game.n_cells) for seat in SEATS}
         self.np_random = np.random.default_rng()
 
     def observation_space(self, agent: Seat) -> spaces.Space[Any]:
@@ -60,9 +62,15 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Start an episode. `options={"position": …}` says where; other options are ignored."""
-        if seed is not None:
-            self.np_random = np.random.default_rng(seed)
-        position = self._first_position(options or {})
+        options = options or {}
+        rng, state = self.np_random if seed is None else np.random.default_rng(seed), self._rng_state(options)
+        try:
+            position = self._first_position(options, rng)
+        except BaseException:
+            if state is not None:
+                self.np_random.bit_generator.state = state
+            raise
+        self.np_random = rng
         self.agents = list(SEATS)
         self.rewards = {"X": 0.0, "O": 0.0}
         self._cumulative_rewards = {"X": 0.0, "O": 0.0}
@@ -72,23 +80,33 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         self._infos = None
         self._show(self._scenes.of(position), None)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_infos": None}  # a copy of read-only arrays could be written to
+
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[Seat]:
         """The agent to step next, until none is left or `max_iter` steps have been made."""
+        if self._scene is None:
+            raise EpisodeOrderError(f"there are no agents yet: {_RESET}")
         for _ in repeat(None, min(max_iter, sys.maxsize)):
             if not self.agents:
                 return
             yield self.agent_selection
 
     def observe(self, agent: Seat) -> Any:
-        """What this agent sees: its own stones on plane 0. The mask of who may not move is empty."""
+        """What this agent sees: its own stones on plane 0. The mask of who may not move is empty.
+
+        Raises `EpisodeOrderError` before `reset`, `ParameterError` for an agent that is not X or O.
+        """
         scene = self._scene
         if scene is None:
             raise EpisodeOrderError(f"there is nothing to observe yet: {_RESET}")
-        moves = agent == self._to_move
-        planes = scene.mover.copy() if moves else scene.waiting.copy()
+        if agent == self._to_move:
+            planes, mask = scene.mover.copy(), scene.mask if self._legal else self._scenes.no_mask
+        else:
+            as_seat(agent)
+            planes, mask = scene.waiting.copy(), self._scenes.no_mask
         if not self._gives_dict:
             return planes
-        mask = scene.mask if moves and self._legal else self._scenes.no_mask
         return {"observation": planes, "action_mask": mask.copy()}
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -116,7 +134,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         if self._infos is None:
             scene, none = self._scene, {"action_mask": self._scenes.no_mask}
             legal = {"action_mask": scene.mask} if scene and self._legal else none.copy()
-            self._infos = {"X": legal, "O": none} if self._to_move == "X" else {"X": none, "O": legal}
+            infos = {self._to_move: legal, _OTHER[self._to_move]: none}
+            self._infos = infos if len(self.agents) == 2 else {seat: infos[seat] for seat in self.agents}
         return self._infos
 
     def step(self, action: Any) -> None:
@@ -149,9 +168,9 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         if action is not None:
             raise IllegalMoveError(f"the game is over: None is the only action, not {action!r}")
         seat = self.agent_selection
-        self.agents.remove(seat)
         for of_agent in (self._cumulative_rewards, self.terminations, self.truncations, self.infos):
             del of_agent[seat]
+        self.agents.remove(seat)
         self.rewards = dict.fromkeys(self.agents, 0.0)
         if self.agents:
             self.agent_selection = self.agents[0]

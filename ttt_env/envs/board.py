@@ -19,7 +19,9 @@ from ttt_env.errors import (
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
+from ttt_env.rules.catalogue import get_game, parameters_of_game
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.specs import check_names, parameters_of
 
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]
@@ -38,9 +40,9 @@ class Rewards(NamedTuple):
     def of(cls, rewards: "Sequence[float] | Mapping[str, float]") -> "Rewards":
         """From four numbers, or from some of them by name. Raises `ParameterError` for other things."""
         try:
-            made = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(rewards)
-            made = cls._make(float(reward) for reward in made)
-        except (TypeError, ValueError):
+            given = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
+            made = cls._make(float(reward) for reward in given)
+        except (TypeError, ValueError, OverflowError):
             made = None
         if made is None or not all(map(isfinite, made)):
             raise ParameterError(f"rewards={rewards!r}: four finite numbers for win, draw, loss, illegal")
@@ -50,6 +52,12 @@ class Rewards(NamedTuple):
         """The rewards of who made the last move, to whom the end is worth `value`, and of the other."""
         ends = (self.draw, self.win, self.loss)
         return ends[value], ends[-value]
+
+
+def _in_order(rewards: object) -> Sequence[float]:
+    if isinstance(rewards, str | bytes) or not isinstance(rewards, Sequence | np.ndarray):
+        raise TypeError(rewards)
+    return rewards  # type: ignore[return-value]
 
 
 class BoardEnv:
@@ -64,20 +72,26 @@ class BoardEnv:
 
     def _configure(
         self,
-        game: Game,
+        game: Game | str,
+        parameters: Mapping[str, Any],
         illegal: Illegal,
         rewards: "Sequence[float] | Mapping[str, float]",
         observation: ObservationKind,
         start: StartLike | None,
         render_mode: RenderMode | None,
     ) -> None:
-        self.game = game
+        """Check and keep the settings, before anything else of the environment is made."""
+        own = {**parameters_of(type(self).__init__, skip=2), "opponent": None}
+        if isinstance(game, Game) or parameters_of_game(game):
+            check_names(str(getattr(game, "name", game)), parameters, {**parameters_of_game(game), **own})
+        self.game = game = get_game(game, **parameters)
         self.illegal = one_of("illegal", illegal, get_args(Illegal))
         self.rewards_of = Rewards.of(rewards)
         self.render_mode = one_of("render_mode", render_mode, (None, *get_args(RenderMode)))
         self._gives_dict = observation == "dict"
         self._scenes = Scenes(game)
-        self._start = start if callable(start) else self._checked_start(start or game.start)
+        start = game.start if start is None else start
+        self._start = start if callable(start) else self._checked_start(start)
         self._window = Window(fps=self.metadata["render_fps"]) if render_mode == "human" else None
         self._last_cell: int | None = None
 
@@ -103,11 +117,15 @@ class BoardEnv:
             raise ImpossiblePositionError(f"no episode can start in {position}: the game is over")
         return position
 
-    def _first_position(self, options: Mapping[str, Any]) -> Position:
+    def _rng_state(self, options: Mapping[str, Any]) -> Any:
+        """The state to go back to where starting an episode may fail after numbers were drawn, else None."""
+        return self.np_random.bit_generator.state if options or callable(self._start) else None
+
+    def _first_position(self, options: Mapping[str, Any], rng: np.random.Generator) -> Position:
         if "position" in options:
             return self._checked_start(options["position"])
         if callable(self._start) and not isinstance(self._start, Position):
-            return self._checked_start(self._start(self.np_random))
+            return self._checked_start(self._start(rng))
         return self._start
 
     def _show(self, scene: Scene, cell: int | None) -> None:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ttt_env.agent import AgentLike, make_agent
 from ttt_env.envs.aec import TwoPlayerEnv
+from ttt_env.errors import ParameterError
 from ttt_env.rules.game import SEATS, Seat
 
 
@@ -31,6 +32,8 @@ def collect_episode(
     This is what the loop of PettingZoo leaves to its user: `last()` gives the reward of the move
     *before* together with the observation for the move to come.
     """
+    if set(agents) != set(SEATS):
+        raise ParameterError(f"agents for {sorted(map(str, agents))}: one for X and one for O are needed")
     players = {seat: make_agent(agents[seat], env.game) for seat in SEATS}
     rows: dict[Seat, list[Transition]] = {seat: [] for seat in SEATS}
     pending: dict[Seat, tuple[Any, int]] = {}

@@ -1,5 +1,6 @@
 """The one place where positions become arrays and spaces."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -31,13 +32,20 @@ class Scene:
     waiting: NDArray[np.int8]
     mask: NDArray[np.int8]
 
+    def __reduce__(self) -> tuple[Callable[[Position], "Scene"], tuple[Position]]:
+        return _scene_of, (self.position,)
+
+
+def _scene_of(position: Position) -> Scene:
+    return Scenes(position.game).of(position)
+
 
 class Scenes:
     """The scenes of a game, remembered: copying an array costs a tenth of making it."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
-        self.no_mask = _mask(0, game.n_cells)
+        self.no_mask = _read_only(_spread(game.n_cells, 0)[0])
         self._known: dict[tuple[int, int], Scene] = {}
 
     def __reduce__(self) -> tuple[type["Scenes"], tuple[Game]]:
@@ -46,46 +54,55 @@ class Scenes:
     def of(self, position: Position) -> Scene:
         """The scene of a position."""
         _, mine, theirs = position
-        return self._known.get((mine, theirs)) or self._made(position)
+        return self._known.get((mine, theirs)) or self._made(position, self.game.owns_set(theirs))
 
     def after(self, position: Position, cell: int) -> Scene:
         """The scene after a legal cell has been played."""
-        _, mine, theirs = position
-        return self._known.get((theirs, mine | 1 << cell)) or self._made(position.child(cell))
-
-    def _made(self, position: Position) -> Scene:
         game, mine, theirs = position
-        value = self._value(position)
-        legal = game.full_mask ^ position.occupied_mask if value is None else 0
-        planes = np.stack([_spread(mine, game.n_cells), _spread(theirs, game.n_cells)], axis=-1)
-        planes = planes.reshape(*game.shape, 2)
-        scene = Scene(position, value, legal, planes, planes[..., ::-1].copy(), _mask(legal, game.n_cells))
+        stones = mine | 1 << cell
+        known = self._known.get((theirs, stones))
+        return known or self._made(position.child(cell), game.completes(stones, cell))
+
+    def _made(self, position: Position, is_won: bool) -> Scene:
+        game, mine, theirs = position
+        legal = 0 if is_won else game.full_mask ^ (mine | theirs)
+        value = _value_of_end(game, is_won) if not legal else None
+        bits = _spread(game.n_cells, mine, theirs, legal)
+        mover, waiting = (bits[order].T.reshape(*game.shape, 2) for order in (_MOVER, _WAITING))
+        scene = Scene(position, value, legal, mover, waiting, _read_only(bits[2]))
         if len(self._known) >= _MEMO_SIZE:
             self._known.clear()
         self._known[mine, theirs] = scene
         return scene
 
-    def _value(self, position: Position) -> int | None:
-        if self.game.owns_set(position.theirs):
-            return -1 if self.game.misere else 1
-        return 0 if position.occupied_mask == self.game.full_mask else None
+
+def _value_of_end(game: Game, is_won: bool) -> int:
+    """What the end is worth to who made the last move."""
+    if not is_won:
+        return 0
+    return -1 if game.misere else 1
 
 
-def _spread(mask: int, n_cells: int) -> NDArray[np.int8]:
-    octets = np.frombuffer(mask.to_bytes(-(-n_cells // 8), "little"), np.uint8)
-    return np.unpackbits(octets, count=n_cells, bitorder="little").astype(np.int8)
+_MOVER, _WAITING = slice(0, 2), slice(1, None, -1)
+
+
+def _spread(n_cells: int, *masks: int) -> NDArray[np.int8]:
+    """Bit masks as rows of 0 and 1, `int8[masks, n_cells]`."""
+    n_octets = -(-n_cells // 8)
+    packed = b"".join(mask.to_bytes(n_octets, "little") for mask in masks)
+    bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
+    return bits.view(np.int8).reshape(len(masks), 8 * n_octets)[:, :n_cells]
+
+
+def _read_only(array: NDArray[np.int8]) -> NDArray[np.int8]:
+    array.flags.writeable = False
+    return array
 
 
 def planes_of(boards: Boards) -> NDArray[np.int8]:
     """What the players to move see, `int8[B, *shape, 2]`."""
     planes = np.stack([boards.cells(boards.mine), boards.cells(boards.theirs)], axis=-1)
     return planes.reshape(len(boards), *boards.game.shape, 2).view(np.int8)
-
-
-def _mask(legal: int, n_cells: int) -> NDArray[np.int8]:
-    mask = _spread(legal, n_cells)
-    mask.flags.writeable = False
-    return mask
 
 
 def observation_space(game: Game, kind: ObservationKind) -> spaces.Space[Any]:

@@ -10,7 +10,6 @@ from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike, one_of
 from ttt_env.envs.observation import ObservationKind, Scene, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ImpossiblePositionError, ParameterError
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
 from ttt_env.rules.specs import check_names
 
@@ -44,7 +43,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         render_mode: RenderMode | None = None,
         **parameters: Any,
     ) -> None:
-        self._configure(get_game(game, **parameters), illegal, rewards, observation, start, render_mode)
+        self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
         self.observation_space = observation_space(self.game, observation)
         self.action_space = spaces.Discrete(self.game.n_cells)
         self.play_as = one_of("play_as", play_as, get_args(PlayAs))
@@ -79,11 +78,17 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         play_as = one_of("play_as", options.get("play_as", self.play_as), get_args(PlayAs))
         if "position" in options:
             self._checked_start(options["position"])
+        before, state = (self.np_random, self._episodes, self.opponent), self._rng_state(options)
         gymnasium.Env.reset(self, seed=seed)
-        if seed is not None:
-            self._episodes = 0
-        self.opponent = self._drawn_opponent()
-        self.seat, scene, cell = self._first_scene(play_as, options)
+        try:
+            self._episodes = 0 if seed is not None else self._episodes
+            self.opponent = self._drawn_opponent()
+            self.seat, scene, cell = self._first_scene(play_as, options)
+        except BaseException:
+            self.np_random, self._episodes, self.opponent = before
+            if state is not None:
+                self.np_random.bit_generator.state = state
+            raise
         self._episodes += 1
         self._show(scene, cell)
         return self._observation(scene), self._info()
@@ -92,7 +97,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         """The seat to play, the first scene in which that seat moves, and the cell of the opponent's move."""
         for _ in range(_MAX_STARTS):
             seat = self._drawn_seat(play_as)
-            position = self._first_position(options)
+            position = self._first_position(options, self.np_random)
             if position.to_move == seat:
                 return seat, self._scenes.of(position), None
             cell = self._reply_to(position)
@@ -109,12 +114,16 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         return SEATS[self._episodes % 2] if play_as == "alternate" else play_as
 
     def _reply_to(self, position: Position) -> int:
-        cell = self.opponent.choose(position, self.np_random)
-        if not (0 <= cell < self.game.n_cells and ~position.occupied_mask >> cell & 1):
-            raise IllegalMoveError(
-                f"the opponent {self.opponent!r} plays {cell} in {position}; free are {position.legal_cells}"
-            )
-        return cell
+        choice = self.opponent.choose(position, self.np_random)
+        try:
+            cell = as_cell(choice, self.game)
+            if ~position.occupied_mask >> cell & 1:
+                return cell
+        except IllegalMoveError:
+            pass
+        raise IllegalMoveError(
+            f"the opponent {self.opponent!r} plays {choice!r} in {position}; free are {position.legal_cells}"
+        )
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Play a cell. Returns observation, reward, terminated, truncated (never), info.

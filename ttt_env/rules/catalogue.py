@@ -106,6 +106,12 @@ CATALOGUE: dict[str, Callable[..., Game]] = {
 }
 
 
+def parameters_of_game(game: Game | str) -> dict[str, Parameter]:
+    """The parameters that `get_game` takes for this game; none for a `Game` or an unknown id."""
+    name = split_spec(game).name if isinstance(game, str) else ""
+    return parameters_of(CATALOGUE[name]) if name in CATALOGUE else {}
+
+
 def get_game(game: Game | str, **parameters: Any) -> Game:
     """The game of this id, or `game` itself if it is a `Game`.
 

@@ -1,0 +1,149 @@
+"""How fast the environments step, and how many times faster than PettingZoo's own tic-tac-toe.
+
+Two players: `ttt_env.tictactoe_v0.env()` and `pettingzoo.classic.tictactoe_v3.env()` run under the very same
+loop (`agent_iter`, `last`, a random legal move, `step`), one after the other, several rounds. Each round
+gives a ratio of its own, so a machine that is slow for a while slows both sides of it. `raw_env()`,
+PettingZoo without its wrappers and so without the checks that are built into ours, runs along for comparison.
+
+One player: `step` and `reset` of the single-agent environment against several opponents.
+
+Moves are drawn by rejection: random cells, all drawn beforehand, until the mask allows one. It costs little,
+so that the environments are measured and not the draw. A step is one call of `step`, dead steps included;
+resets are in the time. PettingZoo's game needs pygame: `pip install "ttt-env[peers]"`.
+"""
+
+import argparse
+import random
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from statistics import median
+from typing import Any
+
+import ttt_env
+
+GOAL_RATIO = 12
+GOAL_SINGLE = 150_000
+N_DRAWS = 100_003
+Loop = Callable[[Any, float, int], float]
+SINGLE: dict[str, dict[str, Any]] = {
+    "random": {"opponent": "random"},
+    "random, dict observation": {"opponent": "random", "observation": "dict"},
+    "minimax": {"opponent": "minimax"},
+    "random and minimax by turns": {"opponent": ["random", "minimax"]},
+    "a function": {"opponent": lambda position: position.legal_cells[0]},
+    "random, Square 4×4": {"id": "square-v0", "opponent": "random"},
+    "random, Qubic 4×4×4": {"id": "qubic-v0", "opponent": "random"},
+}
+
+
+def random_cells(n_cells: int, seed: int) -> Iterator[int]:
+    """Random cells without end: many drawn ones, again and again."""
+    return cycle(random.Random(seed).choices(range(n_cells), k=N_DRAWS))
+
+
+def aec_steps_per_second(env: Any, seconds: float, seed: int) -> float:
+    """Play random games for about so many seconds."""
+    cells = random_cells(env.action_space(env.possible_agents[0]).n, seed)
+    steps, begin = 0, time.perf_counter()
+    while (spent := time.perf_counter() - begin) < seconds or not steps:
+        env.reset()
+        for _ in env.agent_iter():
+            observation, _, terminated, truncated, _ = env.last()
+            if terminated or truncated:
+                action = None
+            else:
+                mask = observation["action_mask"]
+                action = next(cells)
+                while not mask[action]:
+                    action = next(cells)
+            env.step(action)
+            steps += 1
+    return steps / spent
+
+
+def single_steps_per_second(env: Any, seconds: float, seed: int) -> float:
+    """Play random games against the env's opponent for about so many seconds."""
+    cells = random_cells(env.action_space.n, seed)
+    steps, begin = 0, time.perf_counter()
+    while (spent := time.perf_counter() - begin) < seconds or not steps:
+        _, info = env.reset()
+        over = False
+        while not over:
+            mask = info["action_mask"]
+            action = next(cells)
+            while not mask[action]:
+                action = next(cells)
+            _, _, over, _, info = env.step(action)
+            steps += 1
+    return steps / spent
+
+
+def measured(envs: dict[str, Any], loop: Loop, seconds: float, rounds: int) -> dict[str, list[float]]:
+    """Steps per second of each environment in each round, the environments taking turns."""
+    speeds: dict[str, list[float]] = {name: [] for name in envs}
+    for round in range(-1, rounds):  # round −1 warms up
+        for name, env in envs.items():
+            speed = loop(env, seconds, round)
+            if round >= 0:
+                speeds[name].append(speed)
+    return speeds
+
+
+def two_player_envs() -> dict[str, Any]:
+    """The environments to compare. Exits with a hint if PettingZoo's cannot be imported."""
+    try:
+        with warnings.catch_warnings():
+            # PettingZoo 1.27 deprecates this way of making its games; older ones have no other.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from pettingzoo.classic import tictactoe_v3
+    except ImportError as error:
+        raise SystemExit(f'{error}. To compare with PettingZoo: pip install "ttt-env[peers]"') from error
+    return {
+        "ttt_env.tictactoe_v0.env()": ttt_env.tictactoe_v0.env(),
+        "pettingzoo tictactoe_v3.env()": tictactoe_v3.env(),
+        "pettingzoo tictactoe_v3.raw_env()": tictactoe_v3.raw_env(),
+    }
+
+
+def print_two_players(seconds: float, rounds: int) -> None:
+    """Print the table of the two-player environments, and the ratios round by round."""
+    speeds = measured(two_player_envs(), aec_steps_per_second, seconds, rounds)
+    print(f"Two players, the same loop for all; median of {rounds} rounds\n")
+    for name, of_rounds in speeds.items():
+        print(f"  {name:36}{median(of_rounds):>12,.0f} steps/s")
+    ours, theirs, _ = speeds.values()
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    print("\n  times env(), round by round: " + " ".join(f"{ratio:.1f}" for ratio in ratios))
+    print(f"  median {median(ratios):.1f}, goal {GOAL_RATIO}: {verdict(median(ratios) >= GOAL_RATIO)}\n")
+
+
+def print_one_player(seconds: float, rounds: int) -> None:
+    """Print the table of the single-agent environment against several opponents."""
+    envs = {name: ttt_env.make(**{"id": "tictactoe-v0", **settings}) for name, settings in SINGLE.items()}
+    speeds = measured(envs, single_steps_per_second, seconds, rounds)
+    print(f"One player, by opponent; median of {rounds} rounds\n")
+    for name, of_rounds in speeds.items():
+        print(f"  {name:36}{median(of_rounds):>12,.0f} steps/s")
+    reached = median(speeds["random"]) >= GOAL_SINGLE
+    print(f"\n  goal against random {GOAL_SINGLE:,}: {verdict(reached)}")
+
+
+def verdict(reached: bool) -> str:
+    """The word for it."""
+    return "reached" if reached else "MISSED"
+
+
+def main() -> None:
+    """Measure, and print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=0.5, help="for each environment in each round")
+    parser.add_argument("--rounds", type=int, default=7)
+    arguments = parser.parse_args()
+    print_two_players(arguments.seconds, arguments.rounds)
+    print_one_player(arguments.seconds, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

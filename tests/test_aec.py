@@ -1,0 +1,350 @@
+"""The two-player environment."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env import Position
+from ttt_env.envs.aec import TwoPlayerEnv
+
+X_WINS = [0, 3, 1, 4, 2]
+O_WINS = [0, 3, 1, 4, 8, 5]
+DRAW = [4, 0, 8, 2, 1, 7, 3, 5, 6]
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+}
+
+
+def started(*cells: int, seed: int = 0, id: Any = "tictactoe-v0", **settings: Any) -> TwoPlayerEnv:
+    env = ttt_env.make(id, **settings)
+    env.reset(seed=seed)
+    for cell in cells:
+        env.step(cell)
+    return env
+
+
+def ends(env: TwoPlayerEnv) -> dict[str, float]:
+    """The rewards that each player is told by its last `last()`."""
+    told = {}
+    for agent in env.agent_iter():
+        _, reward, terminated, truncated, _ = env.last()
+        assert terminated and not truncated
+        told[agent] = reward
+        env.step(None)
+    return told
+
+
+def arrays_of(env: TwoPlayerEnv) -> list[np.ndarray[Any, Any]]:
+    """All arrays that the environment hands out and that may be written to."""
+    seen = [env.observe("X"), env.observe("O"), env.last()[0]]
+    return [array for each in seen for array in each.values()] + [env.action_masks()]
+
+
+class TestOneGame:
+    def test_what_last_tells_move_by_move(self) -> None:
+        env = started()
+        told = []
+        for agent, action in zip(env.agent_iter(), [*X_WINS, None, None], strict=True):
+            observation, reward, terminated, truncated, info = env.last()
+            assert (observation["action_mask"] == info["action_mask"]).all()
+            told.append((agent, reward, terminated, truncated, int(info["action_mask"].sum())))
+            env.step(action)
+        assert told == [
+            ("X", 0.0, False, False, 9),
+            ("O", 0.0, False, False, 8),
+            ("X", 0.0, False, False, 7),
+            ("O", 0.0, False, False, 6),
+            ("X", 0.0, False, False, 5),
+            ("O", -1.0, True, False, 0),
+            ("X", 1.0, True, False, 0),
+        ]
+
+    def test_dead_steps_take_the_agents_out(self) -> None:
+        env = started(*X_WINS)
+        assert env.agents == ["X", "O"] and env.terminations == {"X": True, "O": True}
+        env.step(None)
+        assert env.agents == ["X"] and env.agent_selection == "X"
+        for of_agent in (env.rewards, env.terminations, env.truncations, env.infos):
+            assert set(of_agent) == {"X"}
+        env.step(None)
+        assert env.agents == [] and env.num_agents == 0
+        assert not (env.rewards or env.terminations or env.truncations or env.infos)
+
+    def test_another_game_starts_from_the_empty_board(self) -> None:
+        env = started(*X_WINS, None, None)
+        env.reset()
+        assert env.position == env.game.start and env.agents == ["X", "O"]
+        assert env.rewards == {"X": 0.0, "O": 0.0} and env.terminations == {"X": False, "O": False}
+
+    def test_reset_may_come_in_the_middle(self) -> None:
+        env = started(4, 0, 8)
+        env.reset()
+        assert env.position.ply == 0 and env.agent_selection == "X" and env.action_masks().all()
+
+    def test_agent_iter_stops_after_max_iter(self) -> None:
+        env = started()
+        agents = []
+        for agent in env.agent_iter(3):
+            agents.append(agent)
+            env.step(len(agents))
+        assert agents == ["X", "O", "X"] and env.position.ply == 3
+
+    def test_last_without_observing(self) -> None:
+        assert started(4).last(observe=False)[0] is None
+
+    def test_actions_of_numpy_are_cells(self) -> None:
+        env = started(np.int64(8), np.uint8(0), np.array(4))
+        assert str(env.position) == "O../.X./..X" and type(env.position.mine) is int
+
+    def test_the_last_cell_of_a_board_of_64(self) -> None:
+        env = started(np.int64(63), id="qubic-v0")
+        assert env.observe("O")["observation"][3, 3, 3].tolist() == [0, 1]
+
+
+class TestRewards:
+    @pytest.mark.parametrize(
+        ("cells", "expected"),
+        [(X_WINS, (1, -1)), (O_WINS, (-1, 1)), (DRAW, (0, 0))],
+        ids=["X wins", "O wins", "draw"],
+    )
+    def test_of_both_players(self, cells: list[int], expected: tuple[int, int]) -> None:
+        env = started(*cells)
+        assert env.rewards == dict(zip("XO", expected, strict=True))
+        assert ends(env) == env_rewards(expected)
+
+    @pytest.mark.parametrize(
+        ("cells", "expected"), [(X_WINS, (-1, 1)), (O_WINS, (1, -1)), (DRAW, (0, 0))], ids="XOD"
+    )
+    def test_in_misere(self, cells: list[int], expected: tuple[int, int]) -> None:
+        assert ends(started(*cells, misere=True)) == env_rewards(expected)
+
+    @pytest.mark.parametrize(
+        "rewards", [(2, 0.5, -3, -7), [2, 0.5, -3, -7], {"win": 2, "draw": 0.5, "loss": -3, "illegal": -7}]
+    )
+    def test_can_be_set(self, rewards: Any) -> None:
+        assert ends(started(*X_WINS, rewards=rewards)) == {"X": 2.0, "O": -3.0}
+        assert ends(started(*DRAW, rewards=rewards)) == {"X": 0.5, "O": 0.5}
+        assert ends(started(0, 0, rewards=rewards)) == {"X": 0.0, "O": -7.0}
+
+    def test_can_be_set_in_part(self) -> None:
+        assert ends(started(*DRAW, rewards={"draw": 0.25})) == {"X": 0.25, "O": 0.25}
+        assert ends(started(*X_WINS, rewards={"draw": 0.25})) == {"X": 1.0, "O": -1.0}
+
+    def test_are_floats(self) -> None:
+        env = started(*X_WINS, rewards=(2, 0, -2, -2))
+        assert {type(reward) for reward in env.rewards.values()} == {float}
+
+
+def env_rewards(of_both: tuple[int, int]) -> dict[str, float]:
+    return dict(zip("XO", map(float, of_both), strict=True))
+
+
+class TestIllegalMoves:
+    def test_lose(self) -> None:
+        env = started(4, 4)
+        assert env.rewards == {"O": -1.0, "X": 0.0} and env.terminations == {"X": True, "O": True}
+        assert str(env.position) == ".../.X./..."
+        assert not env.action_masks().any()
+        assert ends(env) == {"O": -1.0, "X": 0.0}
+
+    def test_the_observation_after_one_is_of_the_same_board(self) -> None:
+        env = started(4, 4)
+        assert env.observe("X")["observation"][1, 1].tolist() == [1, 0]
+        assert env.observe("O")["observation"][1, 1].tolist() == [0, 1]
+
+    def test_raise(self) -> None:
+        env = started(4, illegal="raise")
+        with pytest.raises(ttt_env.IllegalMoveError, match=r"cell 4 .* is taken; free are \[0, 1, 2, 3, 5"):
+            env.step(4)
+        env.step(3)
+        assert str(env.position) == ".../OX./..."
+
+    def test_resample_draws_every_free_cell_and_no_other(self) -> None:
+        def after(seed: int) -> int:
+            env = started(0, 1, 2, 4, 3, 5, seed=seed, illegal="resample")
+            env.step(4)
+            return env.position.theirs.bit_length() - 1
+
+        assert {after(seed) for seed in range(50)} == {6, 7, 8}
+        assert [after(seed) for seed in range(9)] == [after(seed) for seed in range(9)]
+
+    def test_resample_keeps_legal_moves(self) -> None:
+        assert str(started(*O_WINS, illegal="resample").position) == "XX./OOO/..X"
+
+
+class TestObservations:
+    def test_each_player_sees_its_own_stones_on_plane_0(self) -> None:
+        env = started(0, 4, 8)
+        x, o = env.observe("X")["observation"], env.observe("O")["observation"]
+        assert x.dtype == np.int8 and x.shape == (3, 3, 2)
+        assert np.argwhere(x[..., 0]).tolist() == [[0, 0], [2, 2]]
+        assert np.argwhere(x[..., 1]).tolist() == [[1, 1]]
+        assert (o == x[..., ::-1]).all()
+
+    def test_only_the_mover_has_legal_moves(self) -> None:
+        env = started(4, 0)
+        assert env.observe("X")["action_mask"].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 1]
+        assert env.observe("O")["action_mask"].tolist() == [0] * 9
+        assert env.infos["X"]["action_mask"].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 1]
+        assert env.infos["O"]["action_mask"].tolist() == [0] * 9
+
+    def test_nobody_has_legal_moves_at_the_end(self) -> None:
+        env = started(*X_WINS)
+        masks = [env.observe(agent)["action_mask"] for agent in "XO"]
+        masks += [info["action_mask"] for info in env.infos.values()] + [env.action_masks()]
+        assert not np.any(masks)
+
+    def test_action_masks_are_booleans_of_the_mover(self) -> None:
+        mask = started(4, 0).action_masks()
+        assert mask.dtype == np.bool_ and np.flatnonzero(~mask).tolist() == [0, 4]
+
+    def test_planes_alone(self) -> None:
+        env = started(4, observation="planes")
+        assert env.observation_space("X").contains(env.observe("X"))
+        assert env.observe("X")[1, 1].tolist() == [1, 0] and env.observe("O")[1, 1].tolist() == [0, 1]
+        assert env.last()[4]["action_mask"].tolist() == [1, 1, 1, 1, 0, 1, 1, 1, 1]
+
+    def test_arrays_are_the_callers_own(self) -> None:
+        env, other = started(4), started(4)
+        for array in arrays_of(env):
+            array[...] = 7 if array.dtype == np.int8 else False
+        for mine, others in zip(arrays_of(env), arrays_of(other), strict=True):
+            assert (mine == others).all()
+        env.step(0)
+        other.step(0)
+        for mine, others in zip(arrays_of(env), arrays_of(other), strict=True):
+            assert (mine == others).all()
+
+    def test_arrays_are_not_used_again(self) -> None:
+        env = started()
+        before = env.last()[0]["observation"]
+        env.step(4)
+        assert not before.any()
+
+    @pytest.mark.parametrize("of", [lambda env: env, *COPIES.values()], ids=["itself", *COPIES])
+    def test_masks_in_infos_are_read_only(self, of: Callable[[TwoPlayerEnv], TwoPlayerEnv]) -> None:
+        env = of(started(4))
+        for info in env.infos.values():
+            with pytest.raises(ValueError, match="read-only"):
+                info["action_mask"][0] = 0
+
+
+def some_start(rng: np.random.Generator) -> Position:
+    return Position.parse("X../.../...").play(int(rng.integers(1, 9)))
+
+
+class TestStart:
+    def test_is_the_empty_board(self) -> None:
+        assert str(started().position) == ".../.../..."
+
+    def test_can_be_a_position_of_either_seat(self) -> None:
+        assert started(start=Position.parse("X../.../...")).agent_selection == "O"
+        env = started(start=Position.parse("X../O../..."))
+        assert env.agent_selection == "X" and env.action_masks().sum() == 7
+
+    def test_the_player_who_has_not_moved_is_told_of_its_loss(self) -> None:
+        assert ends(started(2, start=Position.parse("XX./OO./..."))) == {"X": 1.0, "O": -1.0}
+
+    def test_can_be_drawn(self) -> None:
+        drawn = [str(started(start=some_start, seed=seed).position) for seed in range(30)]
+        assert len(set(drawn)) == 8
+        assert drawn == [str(started(start=some_start, seed=seed).position) for seed in range(30)]
+
+    def test_is_drawn_for_each_episode(self) -> None:
+        env = started(start=some_start)
+        seen = set()
+        for _ in range(30):
+            env.reset()
+            seen.add(env.position)
+        assert len(seen) == 8
+
+    def test_of_one_episode(self) -> None:
+        env = started(start=Position.parse("X../.../..."))
+        env.reset(options={"position": Position.parse("X../O../...")})
+        assert str(env.position) == "X../O../..." and env.agent_selection == "X"
+        env.reset()
+        assert str(env.position) == "X../.../..."
+
+    def test_other_options_do_not_matter(self) -> None:
+        env = started(4)
+        env.reset(options={"anything": 1})
+        assert env.position.ply == 0
+
+
+class TestRandomness:
+    def test_same_seed_same_episode(self) -> None:
+        def positions(seed: int) -> list[str]:
+            env = started(seed=seed, start=some_start, illegal="resample")
+            seen = []
+            while not any(env.terminations.values()):
+                seen.append(str(env.position))
+                env.step(0)
+            return seen
+
+        assert positions(5) == positions(5)
+        assert len({tuple(positions(seed)) for seed in range(10)}) > 5
+
+    def test_a_reset_without_seed_goes_on_with_the_numbers(self) -> None:
+        env, twin = started(start=some_start), started(start=some_start)
+        assert [(env.reset(), env.position)[1] for _ in range(9)] == [
+            (twin.reset(), twin.position)[1] for _ in range(9)
+        ]
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+class TestCopies:
+    def test_play_on_equally(self, duplicate: Callable[[Any], Any]) -> None:
+        env = started(4, 0, seed=3, illegal="resample", start=some_start)
+        twin = duplicate(env)
+        for _ in range(9):
+            assert env.position == twin.position and env.agents == twin.agents
+            assert env.rewards == twin.rewards and env.terminations == twin.terminations
+            if any(env.terminations.values()):
+                break
+            for mine, its in zip(arrays_of(env), arrays_of(twin), strict=True):
+                assert (mine == its).all()
+            env.step(0)
+            twin.step(0)
+        assert ends(env) == ends(twin)
+        env.reset()
+        twin.reset()
+        assert env.position == twin.position
+
+    def test_go_their_own_way(self, duplicate: Callable[[Any], Any]) -> None:
+        env = started(4)
+        twin = duplicate(env)
+        twin.step(0)
+        assert env.position.ply == 1 and env.agent_selection == "O"
+        env.step(8)
+        assert str(env.position) == ".../.X./..O" and str(twin.position) == "O../.X./..."
+
+    def test_between_the_dead_steps(self, duplicate: Callable[[Any], Any]) -> None:
+        assert ends(duplicate(started(*X_WINS, None))) == {"X": 1.0}
+
+    def test_before_the_first_reset(self, duplicate: Callable[[Any], Any]) -> None:
+        twin = duplicate(ttt_env.make("tictactoe-v0"))
+        twin.reset()
+        twin.step(4)
+        assert twin.position.ply == 1
+
+
+class TestRendering:
+    def test_text_has_the_last_move(self) -> None:
+        assert "[X]" in started(4, render_mode="ansi").render()
+
+    def test_picture_changes_with_each_move(self) -> None:
+        env = started(render_mode="rgb_array")
+        before = env.render()
+        env.step(4)
+        after = env.render()
+        assert before.dtype == np.uint8 and before.shape == after.shape and (before != after).any()
+
+    def test_without_a_mode_warns(self) -> None:
+        with pytest.warns(UserWarning, match="render_mode"):
+            assert started().render() is None

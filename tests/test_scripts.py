@@ -1,0 +1,31 @@
+"""Every script runs to its end, with a small budget and warnings as errors."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parent.parent / "scripts"
+# The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
+SMALL: dict[str, tuple[list[str], str]] = {
+    "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "steps/s"),
+    "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
+    "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
+    "showdown.py": (["--out", "."], "nobody"),
+    "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
+}
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.name)
+def test_script(path: Path, tmp_path: Path) -> None:
+    assert path.name in SMALL, f"how is {path.name} run in a few seconds? Say so in SMALL"
+    arguments, text = SMALL[path.name]
+    command = [sys.executable, "-W", "error", str(path), *arguments]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    assert text in run.stdout
+
+
+def test_no_small_run_is_of_a_script_that_is_gone() -> None:
+    assert set(SMALL) == {path.name for path in SCRIPTS.glob("*.py")}
