@@ -1,6 +1,7 @@
 """Every block of the README runs."""
 
 import doctest
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -8,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import ttt_env
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -53,6 +56,41 @@ def test_commands(text, tmp_path):
                 [*TTT, *arguments], cwd=tmp_path, input="q\n", capture_output=True, text=True, timeout=120
             )
         assert run.returncode == 0, run.stderr
+
+
+def ladder():
+    spec = importlib.util.spec_from_file_location("ladder", ROOT / "scripts" / "ladder.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table_of(game):
+    """The agents' rows of the README's table, without the times."""
+    text = re.search(f"<!-- ladder {game} -->\n(.*?)<!-- end", README, re.DOTALL)[1]
+    rows = [line.strip("| ").split(" | ")[:-1] for line in text.splitlines() if line.startswith("|")]
+    return {row[0]: row for row in rows[2:]}
+
+
+def computed(game, agents):
+    played = ttt_env.tournament(list(dict.fromkeys([*agents, *ladder().OPPONENTS])), game)
+    return {row[0]: row for row in ladder().rows(played, agents, with_times=False)}
+
+
+def test_table_of_3x3():
+    assert computed("tictactoe-v0", list(ladder().AGENTS)) == table_of("tictactoe-v0")
+
+
+@pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=4,n=4,k=4"])
+def test_a_row_of_4x4(game):
+    assert computed(game, ["weights"])["weights"] == table_of(game)["weights"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=4,n=4,k=4"])
+def test_tables_of_4x4(game):
+    table = table_of(game)
+    assert computed(game, list(table)) == table
 
 
 def test_pictures_are_there():
