@@ -1,7 +1,8 @@
 """Training of Stable-Baselines3 models on the single-agent environment, watched by exact evaluation."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +95,23 @@ def train(
     )
     model = MaskablePPO("MlpPolicy", envs, seed=seed, device="cpu", **_PPO)
     watch = _Watch(made, model, list(opponents), seconds, report)
-    model.learn(_NO_STEP_LIMIT, callback=watch.after_rollout)
+    with _one_thread():
+        model.learn(_NO_STEP_LIMIT, callback=watch.after_rollout)
     envs.close()
     return model
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch use one thread: for networks this small more only wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class _Watch:
