@@ -61,11 +61,15 @@ SPECS = {
         ("mixture:random+random", EVERYWHERE),
         ("mixture:minimax+(epsilon:block,epsilon=0.5),weights=0.7+0.3", ENUMERABLE),
     ],
+    "mcts": [
+        ("mcts:simulations=60,seed=0", FEW_CELLS),
+        ("mcts:simulations=30,playout=win-block,draw=0,c=1,solve=false,seed=1", FEW_CELLS),
+    ],
     "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
     "sb3": [("sb3:{model}", FEW_CELLS), ("sb3:{model},deterministic=false", FEW_CELLS)],
 }
-# A network knows nothing of symmetry. All others treat symmetric positions alike.
-WITHOUT_SYMMETRY = {"sb3"}
+# A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
+WITHOUT_SYMMETRY = {"mcts", "sb3"}
 SLOW = {("lookup", "square"), ("best-response", "square")}  # all 9.3 million positions are played out
 
 

@@ -11,7 +11,9 @@ SCRIPTS = Path(__file__).parent.parent / "scripts"
 SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "steps/s"),
     "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
+    "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
+    "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
     "showdown.py": (["--out", "."], "nobody"),
     "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
 }
