@@ -1,9 +1,7 @@
 """A policy as a table: of the solved game, of any agent, on disk."""
 
-import zlib
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +9,8 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, checked_policies
 from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.solution import solve
+from ttt_env.analysis.solution import Solution, solve
+from ttt_env.analysis.tablebase import identity, is_tablebase, read_arrays
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
@@ -51,7 +50,8 @@ class Lookup(BatchAgent):
 
     Without a path the table is the solved game (needs one that can be enumerated). `Lookup.of(agent)`
     makes a table of any fixed agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. Where the
-    agent itself treats symmetric positions differently, they are kept apart.
+    agent itself treats symmetric positions differently, they are kept apart. The path may also be that of a
+    tablebase, which `Solution.save` writes: the agent then plays uniformly among the best moves.
 
     Raises `PolicyFileError` for a file that is no table of this game; nothing in a file is ever run.
     """
@@ -59,6 +59,10 @@ class Lookup(BatchAgent):
     def __init__(self, game: Game, path: str | None = None) -> None:
         super().__init__(game)
         self._path = path
+        self._solution: Solution | None = None
+        if path is not None and is_tablebase(path):
+            self._solution = Solution.load(path, game)
+            return
         table = _tabulated(solve(game).policy()) if path is None else _load(Path(path), game)
         self._codes, self._policies, self._merged = table
 
@@ -72,25 +76,30 @@ class Lookup(BatchAgent):
         fixed = fixed_agent(agent, game)
         made = cls.__new__(cls)
         BatchAgent.__init__(made, fixed.game)
-        made._path = None
+        made._path = made._solution = None
         made._codes, made._policies, made._merged = _tabulated(fixed)
         return made
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return len(self._codes) if self._solution is None else sum(map(len, self._solution.values.layers))
 
     def save(self, path: str | Path) -> None:
         """Write the table as a compressed `.npz` file."""
+        if self._solution is not None:
+            self._solution.save(path)
+            return
         with Path(path).open("wb") as file:
             np.savez_compressed(
                 file,
-                **_identity(self.game),  # type: ignore[arg-type]
+                **identity(self.game),  # type: ignore[arg-type]
                 merged=np.array(self._merged),
                 codes=self._codes,
                 policies=self._policies,
             )
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        if self._solution is not None:
+            return self._solution.policy().policies(boards)
         found, back = _merge(boards) if self._merged else (boards, None)
         wanted = codes(found)
         rows = np.minimum(np.searchsorted(self._codes, wanted), len(self._codes) - 1)
@@ -139,32 +148,8 @@ def _rows(agent: Agent, merged: bool) -> list[tuple[Codes, NDArray[np.float32]]]
     return rows
 
 
-def _identity(game: Game) -> dict[str, NDArray[Any]]:
-    """What a table must have in common with the game it is used for."""
-    return {
-        "game": np.array(game.name),
-        "shape": np.array(game.shape),
-        "winning_masks": np.array(game.winning_masks, dtype=np.uint64),
-        "misere": np.array(game.misere),
-    }
-
-
 def _load(path: Path, game: Game) -> Table:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            loaded = {name: file[name] for name in file.files}
-    except OSError as error:
-        raise PolicyFileError(f"{path} cannot be read: {error}") from error
-    except (ValueError, EOFError, BadZipFile, zlib.error) as error:
-        raise PolicyFileError(
-            f"{path} is no policy table: damaged, or it holds pickled objects, which are never loaded"
-        ) from error
-    identity = _identity(game)
-    if missing := {*identity, "merged", "codes", "policies"} - set(loaded):
-        raise PolicyFileError(f"{path} is no policy table: it lacks {', '.join(sorted(missing))}")
-    for key, expected in identity.items():
-        if key != "game" and not np.array_equal(loaded[key], expected):
-            raise PolicyFileError(f"{path} is a table of {loaded['game']}, not of {game.name}: other {key}")
+    loaded = read_arrays(path, game, "policy table", {"merged", "codes", "policies"})
     _check_table(path, game, loaded["codes"], loaded["policies"])
     return loaded["codes"], loaded["policies"], bool(loaded["merged"])
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from agents.lookahead import lookahead
 from ttt_env.agent import Agent, Floats
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
-from ttt_env.analysis.layers import Moves, reachable
+from ttt_env.analysis.layers import Moves, is_enumerable, reachable
 from ttt_env.analysis.solution import ValueAgent, solve
-from ttt_env.errors import ParameterError
+from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position
 
@@ -43,32 +43,47 @@ class Planner(Agent):
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         return self._plan.policies(boards)
 
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return self._plan.is_fixed
+
 
 class Minimax(Planner):
     """Best play, uniform among the best moves (von Neumann 1928).
 
     Computed by backward induction over all positions. With `prefer="fast"` an earlier win and a later loss
     are better. With `depth=` the agent looks so many moves ahead, and takes the positions there for what
-    `lookahead.utility` says (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human").
+    `lookahead.utility` says (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), by alpha-beta on games
+    of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, at most
+    to a depth that is also given; such an agent is no fixed policy, and matches with it are sampled.
 
-    Raises `GameTooLargeError` for a game of too many positions, with a depth only if there are also too
-    many ways to play so many moves; `ParameterError` for both parameters at once.
+    Raises `GameTooLargeError` for a game of too many positions without depth or seconds, with them for a
+    game of more than 64 cells; `ParameterError` for `prefer` with one of the others, and for values that are
+    not above 0.
     """
 
-    def __init__(self, game: Game, prefer: str = "any", depth: int | None = None) -> None:
+    def __init__(
+        self, game: Game, prefer: str = "any", depth: int | None = None, seconds: float | None = None
+    ) -> None:
         if prefer not in ("any", "fast"):
             raise ParameterError(f"prefer={prefer!r} of minimax: any and fast are allowed")
         if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
             raise ParameterError(f"depth={depth!r} of minimax: integers from 1 on are allowed")
-        if depth is not None and prefer != "any":
-            raise ParameterError(f"minimax takes prefer={prefer!r} or depth={depth!r}, not both")
-        plan = lookahead(game, depth) if depth else _fast(game) if prefer == "fast" else _solved(game)
-        super().__init__(game, plan, prefer, depth)
+        if seconds is not None and not (checked_number("seconds", seconds, "minimax") > 0):
+            raise ParameterError(f"seconds={seconds!r} of minimax: numbers above 0 are allowed")
+        if (depth or seconds) and prefer != "any":
+            raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
+        plan = lookahead(game, depth, seconds) if depth or seconds else _exact(game, prefer)
+        super().__init__(game, plan, prefer, depth, seconds)
 
 
-@_memoised
-def _solved(game: Game) -> ValueAgent:
-    return solve(game).policy()
+def _exact(game: Game, prefer: str) -> ValueAgent:
+    if not is_enumerable(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many for minimax to look at each position: "
+            "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
+        )
+    return _fast(game) if prefer == "fast" else solve(game).policy()
 
 
 @_memoised

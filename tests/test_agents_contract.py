@@ -44,7 +44,7 @@ SPECS = {
         ("minimax", ENUMERABLE),
         ("minimax:prefer=fast", ENUMERABLE),
         ("minimax:depth=2", FEW_CELLS),
-        ("minimax:depth=5", ENUMERABLE),
+        ("minimax:depth=3", FEW_CELLS),
     ],
     "brute-force": [("brute-force", ENUMERABLE)],
     "softmax": [

@@ -52,11 +52,34 @@ def test_certify_minimax():
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (["mnk-v0", "m=4", "n=3", "k=3"], "X wins"),
+        (["mnk-v0:m=5,n=5", "k=4"], "A draw"),
+        (["tictactoe-v0", "--position", "XX./OO./XO."], "X wins"),
+        (["qubic-v0", "--nodes", "2000"], "Unknown: the budget was too small"),
+    ],
+)
+def test_solve(arguments, told):
+    run = ttt("solve", *arguments)
+    assert run.returncode == 0, run.stderr
+    assert told in run.stdout and " nodes, " in run.stdout
+
+
+def test_solve_saves_a_tablebase(tmp_path):
+    run = ttt("solve", "tictactoe-v0", "--save", "new/solved.npz", cwd=tmp_path)
+    assert "play from it as lookup:new/solved.npz" in run.stdout
+    assert ttt_env.certify(f"lookup:{tmp_path}/new/solved.npz").unbeatable
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
         (["play", "minmax"], "did you mean minimax?"),
         (["play", "minimax", "--game", "tictacto-v0"], "did you mean tictactoe-v0?"),
         (["play", "minimax", "--seat", "Z"], "Allowed: O, X"),
         (["certify", "minimax", "--game", "qubic-v0"], "64 cells"),
         (["certify", "sb3:nowhere.zip"], "nowhere.zip"),
+        (["solve", "mnk-v0", "q=3"], "Allowed: k, m, misere, n"),
+        (["solve", "tictactoe-v0", "--seconds", "-1"], "numbers above 0"),
         (["train", "--opponent", "lookup:nowhere.npz"], "nowhere.npz"),
     ],
 )

@@ -133,13 +133,6 @@ def test_the_tree_of_a_large_game_gives_the_naive_choice(game, depth):
         assert np.flatnonzero(agent.policy(position)).tolist() == largest
 
 
-def test_a_tree_of_too_many_leaves_is_refused():
-    message = "depth=5 of minimax on mnk-v0:m=5,n=5,k=4 makes 6,375,600 leaves .* 5,000,000"
-    with pytest.raises(ttt_env.GameTooLargeError, match=message):
-        ttt_env.make_agent("minimax:depth=5", "mnk-v0:m=5,n=5,k=4")
-    ttt_env.make_agent("minimax:depth=4", "mnk-v0:m=5,n=5,k=4")
-
-
 def test_utility_stays_inside_of_a_win():
     game = ttt_env.Game("star", (4, 4), [(0, 8 + cell) for cell in range(8)])
     eight_threats = ttt_env.Position(game, 1, 0b10)

@@ -14,6 +14,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
+    "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30"], "first player wins"),
     "showdown.py": (["--out", "."], "nobody"),
     "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
 }

@@ -8,6 +8,7 @@ from ttt_env.agent import Agent, BatchAgent, agent_names, make_agent
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
 from ttt_env.analysis.play import play_game
+from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.envs.episode import Transition, collect_episode
@@ -60,6 +61,7 @@ __all__ = [
     "PolicyError",
     "PolicyFileError",
     "Position",
+    "Proof",
     "Result",
     "Solution",
     "Tournament",
@@ -78,6 +80,7 @@ __all__ = [
     "match",
     "mnk_v0",
     "play_game",
+    "prove",
     "qubic_v0",
     "random_position",
     "runs",

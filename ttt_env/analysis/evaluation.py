@@ -116,7 +116,7 @@ def _rounded(number: float) -> float:
 
 def _outcomes(x: Agent | None, o: Agent | None) -> Outcomes:
     """The sweep over what can come up between two agents; None is the best response to the other."""
-    game = (x or o).game  # type: ignore[union-attr]
+    game = (o if x is None else x).game  # type: ignore[union-attr]
     seats = [None if agent is None else TwoPass(partial(checked_policies, agent)) for agent in (x, o)]
     return backward_induction(reachable(game, *seats), *(seat or best for seat in seats))
 

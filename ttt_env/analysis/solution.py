@@ -1,12 +1,14 @@
 """The solution of a game, and agents that move by the values of a sweep."""
 
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from ttt_env.agent import BatchAgent
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Floats, Responder, reachable
+from ttt_env.analysis.tablebase import load_values, save_values
 from ttt_env.errors import ImpossiblePositionError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
@@ -67,6 +69,19 @@ class Solution:
     def policy(self) -> ValueAgent:
         """The agent that plays uniformly among the best cells."""
         return ValueAgent(self.game, (self.values, best), (self.values, best))
+
+    def save(self, path: str | Path) -> None:
+        """Write the values as a compact `.npz` file, a tablebase, from which `lookup:PATH` plays."""
+        save_values(self.values, path)
+
+    @classmethod
+    def load(cls, path: str | Path, game: Game | str) -> "Solution":
+        """The solution that `save` has written.
+
+        Raises `PolicyFileError` for a file that is no tablebase of this game; nothing in it is ever run.
+        """
+        made = get_game(game)
+        return cls(made, load_values(path, made))
 
     def _batch(self, position: Position) -> Boards:
         if position.game != self.game:

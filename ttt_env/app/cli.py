@@ -18,6 +18,7 @@ from ttt_env.app.scorecard import scorecard
 from ttt_env.app.terminal import Table
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.rules.game import Position
 from ttt_env.rules.notation import as_seat
 
 app = typer.Typer(
@@ -79,6 +80,25 @@ def certify(agent: Annotated[str, typer.Argument(help=_AGENTS)], game: GameOptio
     """Prove that an agent is unbeatable, or show the games that beat it."""
     made = get_game(game)
     typer.echo(scorecard(make_agent(agent, made), made, agent))
+
+
+@app.command()
+def solve(
+    game: Annotated[str, typer.Argument(help="id of the game")] = "tictactoe-v0",
+    parameters: Annotated[list[str] | None, typer.Argument(help="of the game, such as m=5 n=5 k=4")] = None,
+    position: Annotated[str | None, typer.Option(help="such as X../.O./...; the empty board if none")] = None,
+    nodes: Annotated[int | None, typer.Option(help="budget")] = None,
+    seconds: Annotated[float | None, typer.Option(help="budget")] = None,
+    save: Annotated[Path | None, typer.Option(help="write the values of all positions here (.npz)")] = None,
+) -> None:
+    """Prove who wins under best play; Ctrl-C ends the search."""
+    from ttt_env.app.solving import save_tablebase, solve_and_tell
+
+    made = get_game(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
+    start = made.start if position is None else Position.parse(position, made)
+    solve_and_tell(made, start, nodes, seconds, Console())
+    if save is not None:
+        save_tablebase(made, save, Console())
 
 
 @app.command()

@@ -1,0 +1,59 @@
+"""Values proved by search, with the positions searched, the seconds, and a line of best play.
+
+The proofs run in this process, one after the other, each within `--seconds` and `--nodes`; "unknown" is what
+is left open then, with the bounds that are proved. Where a game can be enumerated, the sweep has to agree.
+`cube` is 3×3×3, three in a row.
+"""
+
+import argparse
+
+import ttt_env
+from ttt_env.analysis.layers import is_enumerable
+from ttt_env.analysis.proof import Proof, prove
+
+CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
+GAMES = (
+    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(3, 3, 3), (4, 3, 3), (5, 3, 3), (4, 4, 3), (4, 4, 4)]),
+    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(5, 4, 4), (6, 4, 4), (5, 5, 4), (6, 5, 4), (7, 4, 4)]),
+    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(8, 4, 4), (6, 6, 4), (5, 5, 5), (6, 6, 5)]),
+    "cube",
+    "square-v0",
+    "square-v0:n=5",
+    "qubic-v0",
+)
+VERDICTS = {1: "first player wins", 0: "draw", -1: "second player wins"}
+
+
+def verdict(found: Proof) -> str:
+    """The value in words, or what is known of it."""
+    if found.value is not None:
+        return VERDICTS[found.value]
+    return f"unknown, from {found.bounds[0]} to {found.bounds[1]}"
+
+
+def row(name: str, seconds: float, nodes: int | None) -> str:
+    """One line of the table."""
+    game = CUBE if name == "cube" else ttt_env.get_game(name)
+    found = prove(game, seconds=seconds, nodes=nodes)
+    checked = ""
+    if is_enumerable(game) and found.value is not None:
+        assert ttt_env.solve(game).value == found.value, name
+        checked = "yes"
+    line = " ".join(map(str, found.principal_variation))
+    return f"{name:20}{verdict(found):22}{found.nodes:>14,}{found.seconds:>10.2f}   {checked:7}{line}"
+
+
+def main() -> None:
+    """Prove, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each game")
+    parser.add_argument("--nodes", type=int, default=None, help="for each game")
+    parser.add_argument("--games", nargs="*", default=GAMES)
+    arguments = parser.parse_args()
+    print(f"{'game':20}{'value':22}{'nodes':>14}{'seconds':>10}   {'sweep':7}best play")
+    for name in arguments.games:
+        print(row(name, arguments.seconds, arguments.nodes), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Solved games as files."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.solution import Solution
+from ttt_env.analysis.tablebase import is_tablebase
+from ttt_env.errors import GameTooLargeError, PolicyFileError
+
+GAMES = [
+    "tictactoe-v0",
+    "tictactoe-v0:misere=true",
+    "mnk-v0:m=4,n=3,k=3",
+    "mnk-v0:m=1,n=1,k=1",
+    "mnk-v0:m=3,n=2,k=2",  # over before the board is full
+]
+LOPSIDED = ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
+
+
+@pytest.mark.parametrize("game", [*GAMES, LOPSIDED], ids=str)
+def test_every_value_comes_back(game, tmp_path):
+    game = ttt_env.get_game(game)
+    solution = ttt_env.solve(game)
+    solution.save(tmp_path / "base.npz")
+    loaded = Solution.load(tmp_path / "base.npz", game)
+    assert loaded.value == solution.value
+    for layer in reachable(game):
+        boards = layer.boards(np.concatenate([layer.open, layer.won, layer.drawn]))
+        np.testing.assert_array_equal(loaded.values.of(boards), solution.values.of(boards))
+        to_play = layer.boards(layer.open)
+        np.testing.assert_array_equal(loaded.values.q(to_play), solution.values.q(to_play))
+
+
+def test_square_4x4_is_small(tmp_path):
+    game, path = ttt_env.get_game("square-v0"), tmp_path / "square.npz"
+    solution = ttt_env.solve(game)
+    solution.save(path)
+    assert path.stat().st_size < 300_000  # the goal was 5 MB
+    loaded, rng = Solution.load(path, game), np.random.default_rng(0)
+    for layer in reachable(game)[1:]:
+        slots = np.concatenate([layer.open, layer.won, layer.drawn])
+        boards = layer.boards(rng.choice(slots, 2000))
+        np.testing.assert_array_equal(loaded.values.of(boards), solution.values.of(boards))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "base.npz"
+    ttt_env.solve("tictactoe-v0").save(path)
+    return path
+
+
+def test_a_loaded_base_is_saved_as_it_was(saved, tmp_path):
+    Solution.load(saved, "tictactoe-v0").save(tmp_path / "again.npz")
+    with np.load(saved) as one, np.load(tmp_path / "again.npz") as other:
+        assert one.files == other.files
+        assert all(np.array_equal(one[name], other[name]) for name in one.files)
+
+
+def test_lookup_plays_from_it(saved, tmp_path):
+    agent = ttt_env.make_agent(f"lookup:{saved}")
+    assert ttt_env.certify(agent).unbeatable
+    assert len(ttt_env.certify(agent).blunders) == 0
+    assert len(agent) > 765
+    boards = ttt_env.Boards.of([p for layer in reachable(agent.game) for p in layer.boards(layer.open)])
+    minimax = ttt_env.make_agent("minimax").policies(boards)
+    np.testing.assert_array_equal(agent.policies(boards), minimax)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(agent)).policies(boards), minimax)
+    agent.save(tmp_path / "copy.npz")
+    assert is_tablebase(tmp_path / "copy.npz")
+
+
+def test_what_is_a_tablebase(saved, tmp_path):
+    ttt_env.make_agent("lookup").save(tmp_path / "policy.npz")
+    (tmp_path / "text.npz").write_text("tablebase")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    assert is_tablebase(saved)
+    for name in ("policy.npz", "text.npz", "array.npy", "missing.npz"):
+        assert not is_tablebase(tmp_path / name)
+
+
+def changed(path, **changes):
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files} | changes
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tablebase": None}, "it lacks tablebase"),
+        ({"misere": None}, "it lacks misere"),
+        ({"tablebase": np.zeros(7, np.uint8)}, "another form"),
+        ({"tablebase": np.zeros((3, 3), np.uint8)}, "another form"),
+        ({"shape": np.array([9])}, "other shape"),
+        ({"misere": np.array(True)}, "other misere"),
+    ],
+)
+def test_files_that_are_none(saved, change, message):
+    changed(saved, **change)
+    with pytest.raises(PolicyFileError, match=message):
+        Solution.load(saved, "tictactoe-v0")
+
+
+@pytest.mark.parametrize("make", [lambda a: a.astype(np.int64), lambda a: np.full_like(a, 255)])
+def test_values_that_are_none(saved, make):
+    with np.load(saved) as file:
+        values = make(file["tablebase"])
+    changed(saved, tablebase=values)
+    with pytest.raises(PolicyFileError, match="another form"):
+        ttt_env.make_agent(f"lookup:{saved}")
+
+
+def test_another_game(saved):
+    with pytest.raises(PolicyFileError, match="table of tictactoe-v0, not of square-v0"):
+        Solution.load(saved, "square-v0")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 700])
+def test_a_damaged_file(saved, keep):
+    saved.write_bytes(saved.read_bytes()[:keep])
+    with pytest.raises(PolicyFileError, match=r"base\.npz"):
+        Solution.load(saved, "tictactoe-v0")
+
+
+def test_flipped_bits(saved):
+    content = bytearray(saved.read_bytes())
+    at = content.index(b"tablebase.npy") + 40
+    content[at : at + 8] = bytes(byte ^ 0x5A for byte in content[at : at + 8])
+    saved.write_bytes(content)
+    with pytest.raises(PolicyFileError):
+        Solution.load(saved, "tictactoe-v0")
+
+
+def test_pickled_objects_are_never_loaded(saved):
+    class Bomb:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was loaded",)
+
+    changed(saved, tablebase=np.array([Bomb()], dtype=object))
+    with pytest.raises(PolicyFileError, match="never loaded"):
+        Solution.load(saved, "tictactoe-v0")
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(PolicyFileError, match=r"none\.npz cannot be read"):
+        Solution.load(tmp_path / "none.npz", "tictactoe-v0")
+
+
+def test_games_that_are_too_large(saved):
+    with pytest.raises(GameTooLargeError, match="64 cells, too many for a tablebase"):
+        Solution.load(saved, "qubic-v0")
