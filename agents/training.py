@@ -13,7 +13,7 @@ from ttt_env.agent import Agent, AgentLike
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.layers import is_enumerable
-from ttt_env.registration import make
+from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sampling import random_position
@@ -85,14 +85,11 @@ def train(
     """
     try:
         from sb3_contrib import MaskablePPO
-        from stable_baselines3.common.env_util import make_vec_env
     except ImportError as error:
         raise ImportError('training needs the extra "train": pip install "ttt-env[train]"') from error
 
     made = get_game(game)
-    envs = make_vec_env(
-        lambda: make(made, opponent=list(opponents), start=RandomStarts(made)), n_envs=n_envs, seed=seed
-    )
+    envs = make_vec_env(made, n_envs, seed=seed, opponent=list(opponents), start=RandomStarts(made))
     model = MaskablePPO("MlpPolicy", envs, seed=seed, device="cpu", **_PPO)
     watch = _Watch(made, model, list(opponents), seconds, report)
     with _one_thread():

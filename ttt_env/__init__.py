@@ -11,6 +11,7 @@ from ttt_env.analysis.play import play_game
 from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tournament import Tournament, tournament
+from ttt_env.envs import sb3 as _sb3  # noqa: F401 - so that ttt_env.envs.sb3 is there
 from ttt_env.envs.episode import Transition, collect_episode
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -26,7 +27,7 @@ from ttt_env.errors import (
     UnknownAgentError,
     UnknownGameError,
 )
-from ttt_env.registration import make, pettingzoo_module, register_envs
+from ttt_env.registration import make, make_vec, pettingzoo_module, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game, runs, squares
 from ttt_env.rules.game import Game, Position
@@ -77,6 +78,7 @@ __all__ = [
     "get_game",
     "make",
     "make_agent",
+    "make_vec",
     "match",
     "mnk_v0",
     "play_game",

@@ -9,13 +9,16 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from ttt_env.envs.aec import TwoPlayerEnv
-from ttt_env.envs.single import Opponents, SingleAgentEnv
+from ttt_env.envs.board import Opponents
+from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.envs.vector import VectorGameEnv
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.rules.game import Game
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
+_VECTOR_ENTRY_POINT = "ttt_env.envs.vector:VectorGameEnv"
 
 
 def make(id: Game | str, opponent: Opponents | None = None, **kwargs: Any) -> Any:
@@ -38,6 +41,22 @@ def make(id: Game | str, opponent: Opponents | None = None, **kwargs: Any) -> An
     return env
 
 
+def make_vec(
+    id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
+) -> VectorGameEnv:
+    """A batch of games as a `gymnasium.vector.VectorEnv`; with `opponent=None` both sides are stepped.
+
+    `kwargs` are the parameters of the game and those of `VectorGameEnv`. Raises the errors of `make`, and
+    `GameTooLargeError` for a game of more than 64 cells.
+    """
+    if "game" in kwargs:
+        raise ParameterError(f"'game' is given twice, as {id!r} and as {kwargs['game']!r}")
+    envs = VectorGameEnv(id, num_envs, opponent, **kwargs)
+    given = {"opponent": opponent, "num_envs": num_envs, "vectorization_mode": "vector_entry_point"}
+    envs.spec = _spec(id, {**kwargs, **given})
+    return envs
+
+
 def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:
     """What Gymnasium needs to make this env once more."""
     name = id.partition(":")[0] if isinstance(id, str) else "game-v0"
@@ -47,6 +66,7 @@ def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:
         order_enforce=False,
         disable_env_checker=True,
         kwargs={"game": id, **kwargs},
+        vector_entry_point=_VECTOR_ENTRY_POINT,
     )
 
 
@@ -54,7 +74,12 @@ def register_envs() -> None:
     """Tell Gymnasium the ids of all games, as `ttt_env/tictactoe-v0` and so on. Importing does it."""
     for name in CATALOGUE:
         if f"{NAMESPACE}/{name}" not in gymnasium.registry:
-            gymnasium.register(f"{NAMESPACE}/{name}", _ENTRY_POINT, kwargs={"game": name})
+            gymnasium.register(
+                f"{NAMESPACE}/{name}",
+                _ENTRY_POINT,
+                kwargs={"game": name},
+                vector_entry_point=_VECTOR_ENTRY_POINT,
+            )
 
 
 def pettingzoo_module(id: str) -> SimpleNamespace:

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -20,11 +21,14 @@ from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game, parameters_of_game
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game, Position, as_cell
 from ttt_env.rules.specs import check_names, parameters_of
 
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]
+PlayAs = Literal["X", "O", "random", "alternate"]
+Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
+MAX_STARTS = 1000  # draws of a first position after which an episode that cannot begin is given up
 StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 
 
@@ -60,15 +64,13 @@ def _in_order(rewards: object) -> Sequence[float]:
     return rewards  # type: ignore[return-value]
 
 
-class BoardEnv:
-    """The board of an environment, and the settings that all environments have."""
+class GameEnv:
+    """The settings that all environments have."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(get_args(RenderMode)), "render_fps": 4}
 
     game: Game
     np_random: np.random.Generator
-    _scene: Scene | None = None
-    _legal = 0  # the bit mask of the cells that may be played now; 0 when the episode is over
 
     def _configure(
         self,
@@ -89,26 +91,8 @@ class BoardEnv:
         self.rewards_of = Rewards.of(rewards)
         self.render_mode = one_of("render_mode", render_mode, (None, *get_args(RenderMode)))
         self._gives_dict = observation == "dict"
-        self._scenes = Scenes(game)
         start = game.start if start is None else start
         self._start = start if callable(start) else self._checked_start(start)
-        self._window = Window(fps=self.metadata["render_fps"]) if render_mode == "human" else None
-        self._last_cell: int | None = None
-
-    @property
-    def position(self) -> Position:
-        """The current position. Raises `EpisodeOrderError` before the first `reset`."""
-        if self._scene is None:
-            raise EpisodeOrderError("there is no position yet: call reset() first")
-        return self._scene.position
-
-    def action_masks(self) -> NDArray[np.bool_]:
-        """The cells that may be played now, `bool[cells]`; sb3-contrib asks for them by this name."""
-        return self._mask().view(np.bool_)
-
-    def _mask(self) -> NDArray[np.int8]:
-        scene = self._scene
-        return (scene.mask if scene and self._legal else self._scenes.no_mask).copy()
 
     def _checked_start(self, position: object) -> Position:
         if not isinstance(position, Position) or position.game != self.game:
@@ -127,6 +111,34 @@ class BoardEnv:
         if callable(self._start) and not isinstance(self._start, Position):
             return self._checked_start(self._start(rng))
         return self._start
+
+
+class BoardEnv(GameEnv):
+    """One board, as an environment shows it."""
+
+    _scene: Scene | None = None
+    _legal = 0  # the bit mask of the cells that may be played now; 0 when the episode is over
+
+    def _configure(self, game: Game | str, *settings: Any) -> None:
+        super()._configure(game, *settings)
+        self._scenes = Scenes(self.game)
+        self._window = Window(fps=self.metadata["render_fps"]) if self.render_mode == "human" else None
+        self._last_cell: int | None = None
+
+    @property
+    def position(self) -> Position:
+        """The current position. Raises `EpisodeOrderError` before the first `reset`."""
+        if self._scene is None:
+            raise EpisodeOrderError("there is no position yet: call reset() first")
+        return self._scene.position
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """The cells that may be played now, `bool[cells]`; sb3-contrib asks for them by this name."""
+        return self._mask().view(np.bool_)
+
+    def _mask(self) -> NDArray[np.int8]:
+        scene = self._scene
+        return (scene.mask if scene and self._legal else self._scenes.no_mask).copy()
 
     def _show(self, scene: Scene, cell: int | None) -> None:
         """Make this the board, after a move to `cell`."""
@@ -170,3 +182,26 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
         raise ParameterError(unknown(name, value, map(str, allowed)))
     return value
+
+
+def agents_of(opponent: Opponents, game: Game) -> list[Agent]:
+    """The agents that `opponent` names, one or a list of them. Raises `ParameterError` for an empty list."""
+    if isinstance(opponent, str) or not isinstance(opponent, Sequence):
+        return [make_agent(opponent, game)]
+    if not opponent:
+        raise ParameterError("opponent=[]: at least one agent is needed")
+    return [make_agent(agent, game) for agent in opponent]
+
+
+def reply_of(opponent: Agent, position: Position, rng: np.random.Generator) -> int:
+    """The cell that the opponent chooses. Raises `IllegalMoveError` for one that is not free."""
+    choice = opponent.choose(position, rng)
+    try:
+        cell = as_cell(choice, position.game)
+        if ~position.occupied_mask >> cell & 1:
+            return cell
+    except IllegalMoveError:
+        pass
+    raise IllegalMoveError(
+        f"the opponent {opponent!r} plays {choice!r} in {position}; free are {position.legal_cells}"
+    )

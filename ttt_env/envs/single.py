@@ -1,22 +1,30 @@
 """The single-agent environment: a Gymnasium env in which an agent of one's choice is the opponent."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, SupportsFloat, get_args
+from typing import Any, SupportsFloat, get_args
 
 import gymnasium
 from gymnasium import spaces
 
-from ttt_env.agent import Agent, AgentLike, make_agent
-from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike, one_of
+from ttt_env.agent import Agent
+from ttt_env.envs.board import (
+    MAX_STARTS,
+    BoardEnv,
+    Illegal,
+    Opponents,
+    PlayAs,
+    RenderMode,
+    StartLike,
+    agents_of,
+    one_of,
+    reply_of,
+)
 from ttt_env.envs.observation import ObservationKind, Scene, observation_space
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ImpossiblePositionError, ParameterError
-from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
+from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
+from ttt_env.rules.game import SEATS, Game, Seat, as_cell
 from ttt_env.rules.specs import check_names
 
-PlayAs = Literal["X", "O", "random", "alternate"]
-Opponents = AgentLike | Sequence[AgentLike]
 _OPTIONS = {"play_as": None, "position": None}
-_MAX_STARTS = 1000  # draws of a first position after which an episode that cannot begin is given up
 
 
 class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
@@ -49,19 +57,12 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         self.play_as = one_of("play_as", play_as, get_args(PlayAs))
         self.seat: Seat = "X"
         self._episodes = 0
-        self._opponents = self._agents(opponent)
+        self._opponents = agents_of(opponent, self.game)
         self.opponent = self._opponents[0]
-
-    def _agents(self, opponent: Opponents) -> list[Agent]:
-        if isinstance(opponent, str) or not isinstance(opponent, Sequence):
-            return [make_agent(opponent, self.game)]
-        if not opponent:
-            raise ParameterError("opponent=[]: at least one agent is needed")
-        return [make_agent(agent, self.game) for agent in opponent]
 
     def set_opponent(self, opponent: Opponents) -> None:
         """Play against this agent, or one drawn from a list of them, from the next reply on."""
-        self._opponents = self._agents(opponent)
+        self._opponents = agents_of(opponent, self.game)
         self.opponent = self._drawn_opponent()
 
     def _drawn_opponent(self) -> Agent:
@@ -95,12 +96,12 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
 
     def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> tuple[Seat, Scene, int | None]:
         """The seat to play, the first scene in which that seat moves, and the cell of the opponent's move."""
-        for _ in range(_MAX_STARTS):
+        for _ in range(MAX_STARTS):
             seat = self._drawn_seat(play_as)
             position = self._first_position(options, self.np_random)
             if position.to_move == seat:
                 return seat, self._scenes.of(position), None
-            cell = self._reply_to(position)
+            cell = reply_of(self.opponent, position, self.np_random)
             scene = self._scenes.after(position, cell)
             if scene.value is None:
                 return seat, scene, cell
@@ -112,18 +113,6 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         if play_as == "random":
             return SEATS[int(self.np_random.random() * 2)]
         return SEATS[self._episodes % 2] if play_as == "alternate" else play_as
-
-    def _reply_to(self, position: Position) -> int:
-        choice = self.opponent.choose(position, self.np_random)
-        try:
-            cell = as_cell(choice, self.game)
-            if ~position.occupied_mask >> cell & 1:
-                return cell
-        except IllegalMoveError:
-            pass
-        raise IllegalMoveError(
-            f"the opponent {self.opponent!r} plays {choice!r} in {position}; free are {position.legal_cells}"
-        )
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Play a cell. Returns observation, reward, terminated, truncated (never), info.
@@ -149,7 +138,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         if scene.value is not None:
             self._show(scene, cell)
             return self.rewards_of.at_end(scene.value)[0]
-        reply = self._reply_to(scene.position)
+        reply = reply_of(self.opponent, scene.position, self.np_random)
         self._show(scene, cell)
         scene = self._scenes.after(scene.position, reply)
         self._show(scene, reply)

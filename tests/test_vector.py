@@ -1,0 +1,658 @@
+"""The vector environment."""
+
+import copy
+import itertools
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatistics
+
+import ttt_env
+from ttt_env import BatchAgent, Boards, Position
+from ttt_env.analysis.layers import reachable
+from ttt_env.envs import vector
+from ttt_env.envs.stores import BitStore, TableStore, store_of, table_store
+from ttt_env.envs.vector import VectorGameEnv
+
+STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
+MODES = ["next_step", "same_step", "disabled"]
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda envs: pickle.loads(pickle.dumps(envs)),
+}
+NEAR_WIN = Position.parse("XX./OO./...")
+
+
+class Nth(BatchAgent):
+    """Plays the free cell of this rank, counted on from the lowest if there are fewer."""
+
+    def __init__(self, game: ttt_env.Game, rank: int) -> None:
+        super().__init__(game)
+        self.rank = rank
+
+    def policies(self, boards: Boards) -> Any:
+        legal = boards.legal
+        counts = legal.cumsum(axis=1)
+        wanted = self.rank % np.maximum(counts[:, -1], 1) + 1
+        return (legal & (counts == wanted[:, None])).astype(float)
+
+
+class Wandering(Nth):
+    """The same, but not a fixed policy, and so asked by `choose`."""
+
+    is_fixed = False  # type: ignore[assignment]
+
+
+def lowest(position: Position) -> int:
+    return position.legal_cells[0]
+
+
+def highest(position: Position) -> int:
+    return position.legal_cells[-1]
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(vector, "store_of", STORES[request.param])
+    return str(request.param)
+
+
+def started(num_envs: int = 4, seed: int = 0, options: Any = None, **settings: Any) -> VectorGameEnv:
+    envs = ttt_env.make_vec(
+        settings.pop("id", "tictactoe-v0"), num_envs, **{"opponent": lowest, "play_as": "X", **settings}
+    )
+    envs.reset(seed=seed, options=options)
+    return envs
+
+
+def free_cells(envs: VectorGameEnv, rng: np.random.Generator) -> Any:
+    """A random free cell of each sub-env, any cell where there is none."""
+    masks = envs.action_masks()
+    return np.argmax(masks * rng.random(masks.shape), axis=1)
+
+
+def flat(value: Any) -> Any:
+    """Arrays, and tuples and dicts of them, as something to be compared with ==."""
+    if isinstance(value, dict):
+        return {key: flat(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(flat(part) for part in value)
+    is_of_objects = isinstance(value, np.ndarray) and value.dtype.kind == "O"
+    return [flat(part) for part in value] if is_of_objects else np.array(value).tolist()
+
+
+def trajectory(envs: VectorGameEnv, n_steps: int = 30, **reset: Any) -> list[Any]:
+    rng = np.random.default_rng(7)
+    shown = [flat(envs.reset(**reset))]
+    for _ in range(n_steps):
+        shown.append(flat(envs.step(free_cells(envs, rng))))
+    return shown
+
+
+def open_positions() -> list[Position]:
+    game = ttt_env.get_game("tictactoe-v0")
+    return [position for layer in reachable(game) for position in layer.boards(layer.open)]
+
+
+@pytest.fixture(scope="module")
+def single_steps() -> dict[tuple[str, int, int], tuple[Any, ...]]:
+    """What the single env tells, for every position × action × reply."""
+    told = {}
+    env = ttt_env.make("tictactoe-v0", opponent="random")
+    for rank in range(9):
+        env.set_opponent(Nth(env.game, rank))
+        for position in open_positions():
+            options = {"position": position, "play_as": position.to_move}
+            for cell in range(9):
+                env.reset(options=options)
+                observation, reward, over, _, info = env.step(cell)
+                told[position.mine, position.theirs, cell, rank] = (
+                    observation.tobytes(),
+                    reward,
+                    over,
+                    info["action_mask"].tobytes(),
+                    env.position,
+                )
+    return told
+
+
+class TestIsTheSingleEnv:
+    @pytest.mark.parametrize("seat", ["X", "O"])
+    def test_over_every_position_action_and_reply(self, store: str, single_steps: Any, seat: str) -> None:
+        positions = [position for position in open_positions() if position.to_move == seat]
+        envs = started(len(positions), autoreset_mode="disabled")
+        for rank, cell in itertools.product(range(9), range(9)):
+            if cell == 0:
+                envs.set_opponent(Nth(envs.game, rank))
+            envs.reset(options={"position": positions, "play_as": seat})
+            planes, rewards, over, truncated, info = envs.step(np.full(len(positions), cell))
+            assert not truncated.any()
+            masks = info["action_mask"]
+            for at, (position, after) in enumerate(zip(positions, envs.boards, strict=True)):
+                expected = single_steps[position.mine, position.theirs, cell, rank]
+                told = (planes[at].tobytes(), rewards[at], over[at], masks[at].tobytes(), after)
+                assert told == expected
+
+    @pytest.mark.parametrize("id", ["square-v0", "qubic-v0"])
+    @pytest.mark.parametrize("settings", [{}, {"misere": True}, {"illegal": "resample"}], ids=str)
+    def test_over_random_games(self, id: str, settings: dict[str, Any]) -> None:
+        n = 60
+        envs = ttt_env.make_vec(id, n, "random", play_as="alternate", **settings, autoreset_mode="disabled")
+        envs.set_opponent(Nth(envs.game, 3))
+        singles = [ttt_env.make(id, Nth(envs.game, 3), play_as="alternate", **settings) for _ in range(n)]
+        rng = np.random.default_rng(5)
+        envs.reset(seed=1)
+        for env in singles:
+            env.reset(seed=1)
+        live = np.ones(n, np.bool_)
+        while live.any():
+            cells = free_cells(envs, rng)
+            if "illegal" not in settings:
+                cells = np.where(rng.random(n) < 0.02, rng.integers(envs.game.n_cells, size=n), cells)
+            planes, rewards, over, _, info = envs.step(cells)
+            for at in np.flatnonzero(live):
+                observation, reward, ended, _, its = singles[at].step(cells[at])
+                assert (planes[at] == observation).all() and (rewards[at], over[at]) == (reward, ended)
+                assert (info["action_mask"][at] == its["action_mask"]).all()
+                assert envs.boards[int(at)] == singles[at].position
+            live &= ~over
+            if over.any():
+                envs.reset(options={"reset_mask": over})
+
+    def test_stores_are_equal_with_random_opponents(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        shown = []
+        for make_store in STORES.values():
+            monkeypatch.setattr(vector, "store_of", make_store)
+            for mode in MODES[:2]:
+                envs = started(64, opponent=["random", "minimax"], play_as="random", autoreset_mode=mode)
+                shown.append(trajectory(envs, seed=3))
+        assert shown[:2] == shown[2:]
+
+    def test_stores_are_chosen_by_the_game(self) -> None:
+        games = [ttt_env.get_game("tictactoe-v0"), ttt_env.get_game("mnk-v0", m=4, n=3, k=3)]
+        assert all(isinstance(store_of(game), TableStore) for game in games)
+        assert isinstance(store_of(ttt_env.get_game("square-v0")), BitStore)
+
+    def test_tables_of_the_second_smallest_game(self) -> None:
+        game = ttt_env.get_game("mnk-v0", m=4, n=3, k=3)
+        table, bits = table_store(game), BitStore(game)
+        assert table.n_open == sum(len(layer.open) for layer in reachable(game))
+        rng = np.random.default_rng(0)
+        one, other = (which.of(Boards.start(game, 3000)) for which in (table, bits))
+        for _ in range(game.n_cells + 2):
+            cells = rng.integers(game.n_cells, size=3000)
+            one, other = table.play(one, cells), bits.play(other, cells)
+            for tell in ("codes", "planes", "masks"):
+                assert (getattr(table, tell)(one) == getattr(bits, tell)(other)).all()
+            assert (table.boards(one).mine == bits.boards(other).mine).all()
+
+    def test_too_large_games_are_refused_by_name(self) -> None:
+        with pytest.raises(ttt_env.GameTooLargeError, match="64"):
+            ttt_env.make_vec("mnk-v0", 2, m=9, n=9, k=5)
+
+
+class TestAutoreset:
+    """A batch of two: sub-env 0 wins at once by cell 2, sub-env 1 goes on."""
+
+    @staticmethod
+    def won(mode: str, **settings: Any) -> tuple[VectorGameEnv, Any]:
+        positions = [NEAR_WIN, Position.parse(".../.../...")]
+        envs = started(2, options={"position": positions}, autoreset_mode=mode, **settings)
+        return envs, envs.step(np.array([2, 8]))
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_is_declared(self, mode: str) -> None:
+        envs = started(autoreset_mode=mode)
+        assert envs.metadata["autoreset_mode"] is AutoresetMode[mode.upper()]
+        assert started(autoreset_mode=AutoresetMode[mode.upper()]).metadata == envs.metadata
+
+    def test_next_step(self, store: str) -> None:
+        envs, (planes, rewards, over, truncated, info) = self.won("next_step")
+        assert rewards.tolist() == [1.0, 0.0] and over.tolist() == [True, False] and not truncated.any()
+        assert str(envs.boards[0]) == "XXX/OO./..." and planes[0, 0, 2].tolist() == [1, 0]
+        assert not info["action_mask"][0].any() and "final_obs" not in info
+        planes, rewards, over, _, info = envs.step(np.array([4, 4]))
+        assert [str(board) for board in envs.boards] == [".../.../...", "OO./.X./..X"]
+        assert rewards.tolist() == [0.0, 0.0] and not over.any()
+        assert not planes[0].any() and info["action_mask"][0].all()
+
+    def test_same_step(self, store: str) -> None:
+        envs, (planes, rewards, over, _, info) = self.won("same_step")
+        assert rewards.tolist() == [1.0, 0.0] and over.tolist() == [True, False]
+        assert [str(board) for board in envs.boards] == [".../.../...", "O../.../..X"]
+        assert not planes[0].any() and info["action_mask"][0].all()
+        assert info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
+        assert info["final_obs"][0][0, 2].tolist() == [1, 0] and info["final_obs"][1] is None
+        assert not info["final_info"]["action_mask"][0].any()
+        assert info["final_info"]["_action_mask"].tolist() == [True, False]
+        assert "final_obs" not in envs.step(np.array([4, 4]))[4]
+
+    def test_same_step_of_dicts(self) -> None:
+        _, (_, _, _, _, info) = self.won("same_step", observation="dict")
+        assert set(info["final_obs"][0]) == {"observation", "action_mask"}
+        assert info["final_obs"][0]["observation"].shape == (3, 3, 2)
+
+    def test_disabled(self, store: str) -> None:
+        envs, (_, _, over, _, _) = self.won("disabled")
+        with pytest.raises(ttt_env.EpisodeOrderError, match=r"sub-envs \[0\] are over"):
+            envs.step(np.array([4, 4]))
+        assert str(envs.boards[1]) == "O../.../..X"
+        options = {"reset_mask": over}
+        planes, info = envs.reset(options=options)
+        assert options == {"reset_mask": over}
+        assert [str(board) for board in envs.boards] == [".../.../...", "O../.../..X"]
+        assert planes[1].any() and info["action_mask"][1].sum() == 7
+        assert not envs.step(np.array([4, 4]))[2].any()
+
+    @pytest.mark.parametrize("opponent", [lowest, "random"], ids=["function", "table"])
+    @pytest.mark.parametrize("mode", MODES)
+    def test_no_end_touches_another(self, store: str, mode: str, opponent: Any) -> None:
+        """Every pattern of ends in a batch of 4: each sub-env's story depends on its own start alone."""
+        stories: dict[tuple[int, bool], set[str]] = {}
+        for pattern in itertools.product([False, True], repeat=4):
+            for at, story in enumerate(self.stories(pattern, mode, opponent)):
+                stories.setdefault((at, pattern[at]), set()).add(story)
+        assert len(stories) == 8 and all(len(told) == 1 for told in stories.values())
+
+    @staticmethod
+    def stories(pattern: tuple[bool, ...], mode: str, opponent: Any) -> list[str]:
+        middle = Position.parse("X../.O./...")
+        positions = [NEAR_WIN if ends else middle for ends in pattern]
+        envs = started(4, options={"position": positions}, autoreset_mode=mode, opponent=opponent)
+        told: list[list[Any]] = [[] for _ in pattern]
+        for cell in (2, 7):
+            planes, rewards, over, _, info = envs.step(np.full(4, cell))
+            for at in range(4):
+                final = flat(info["final_obs"][at]) if "final_obs" in info else None
+                told[at] += [flat(part[at]) for part in (planes, rewards, over, info["action_mask"])] + [
+                    final
+                ]
+            if mode == "disabled":
+                break
+        return [str(story) for story in told]
+
+
+class TestPlayAsAndOpponents:
+    def test_alternate_is_in_turn_in_each_sub_env(self, store: str) -> None:
+        envs = started(4, play_as="alternate", autoreset_mode="same_step", opponent="random")
+        seats, rng = [0] * 4, np.random.default_rng(0)
+        for _ in range(60):
+            assert envs.seats.tolist() == seats
+            over = envs.step(free_cells(envs, rng))[2]
+            seats = [seat ^ int(ended) for seat, ended in zip(seats, over, strict=True)]
+        envs.reset()
+        assert envs.seats.tolist() == [1 - seat for seat in seats]
+        envs.reset(seed=3)
+        assert envs.seats.tolist() == [0] * 4
+
+    def test_o_sees_the_first_move(self, store: str) -> None:
+        envs = started(3, play_as="O", opponent=highest)
+        planes, info = envs.reset()
+        assert [str(board) for board in envs.boards] == [".../.../..X"] * 3
+        assert (planes[:, 2, 2] == [0, 1]).all() and (info["action_mask"].sum(axis=1) == 8).all()
+
+    def test_random_takes_both_seats(self) -> None:
+        assert set(started(100, play_as="random").seats.tolist()) == {0, 1}
+
+    def test_one_episode_as_another_seat(self) -> None:
+        envs = started(3, options={"play_as": "O"})
+        assert envs.seats.tolist() == [1] * 3
+        envs.reset()
+        assert envs.seats.tolist() == [0] * 3
+
+    @pytest.mark.parametrize("kind", [Nth, Wandering])
+    def test_each_sub_env_draws_its_opponent_for_an_episode(self, store: str, kind: Any) -> None:
+        game = ttt_env.get_game("tictactoe-v0")
+        envs = started(200, opponent=[kind(game, 0), kind(game, -1)], autoreset_mode="disabled")
+        envs.step(np.full(200, 4))
+        replies = [board.o_mask for board in envs.boards]
+        assert set(replies) == {1, 1 << 8}
+        envs.step(np.full(200, 5))
+        second = [board.o_mask for board in envs.boards]
+        assert second == [0b11 if reply == 1 else 0b110000000 for reply in replies]
+
+    def test_a_mixture_of_all_kinds(self, store: str) -> None:
+        game = ttt_env.get_game("tictactoe-v0")
+        envs = started(300, opponent=[Nth(game, 0), Wandering(game, -1), lambda p: p.legal_cells[1]])
+        envs.step(np.full(300, 4))
+        assert {board.o_mask for board in envs.boards} == {1, 2, 1 << 8}
+
+    @pytest.mark.parametrize("opponent", [highest, [highest], "minimax"], ids=["function", "list", "name"])
+    def test_can_be_changed_in_the_middle(self, store: str, opponent: Any) -> None:
+        envs = started(3)
+        envs.step(np.full(3, 4))
+        envs.set_opponent(opponent)
+        envs.step(np.full(3, 1))
+        assert {board.o_mask for board in envs.boards} <= {1 | 1 << 8, 1 | 1 << 7}
+
+    def test_a_table_samples_as_the_policy(self) -> None:
+        """The draws of a step are known: `sample_each` of them gives the same cells."""
+        envs = started(500, opponent="softmax:temperature=0.5", seed=9)
+        rng = copy.deepcopy(envs.np_random)
+        before = [board.play(4) for board in envs.boards]
+        envs.step(np.full(500, 4))
+        draws = rng.random((3, 500))[0]
+        cells = ttt_env.agent.sample_each(envs.opponents[0].policies(Boards.of(before)), draws)
+        assert [board.o_mask for board in envs.boards] == [1 << cell for cell in cells.tolist()]
+
+    def test_starts_can_be_drawn(self, store: str) -> None:
+        middle = Position.parse("X../.../...")
+        envs = started(100, start=lambda rng: middle.play(int(rng.integers(1, 9))))
+        assert len({str(board) for board in envs.boards}) == 8
+
+    def test_a_start_that_the_opponent_ends_at_once_is_drawn_anew(self, store: str) -> None:
+        lost, open_ = Position.parse(".XX/OO./..."), Position.parse("..X/OO./.X.")
+        envs = started(20, play_as="O", start=lambda rng: (lost, open_)[int(rng.integers(2))])
+        assert {str(board) for board in envs.boards} == {"X.X/OO./.X."}
+
+    def test_a_start_that_the_opponent_always_ends(self) -> None:
+        with pytest.raises(ttt_env.ImpossiblePositionError, match="ends the game"):
+            started(2, play_as="O", start=Position.parse(".XX/OO./..."))
+
+
+class TestBothSides:
+    def test_every_step_is_the_aec_env(self, store: str) -> None:
+        """Every position × action: what the next player sees, and what both got."""
+        positions = open_positions()
+        envs = started(len(positions), opponent=None, play_as="random", autoreset_mode="disabled")
+        aec = ttt_env.make("tictactoe-v0")
+        for cell in range(9):
+            envs.reset(options={"position": positions})
+            assert envs.seats.tolist() == [position.ply % 2 for position in positions]
+            planes, rewards, over, _, info = envs.step(np.full(len(positions), cell))
+            for at, position in enumerate(positions):
+                aec.reset(options={"position": position})
+                mover = aec.agent_selection
+                aec.step(cell)
+                looker = "XO"[info["seat"][at]]
+                assert looker == aec.agent_selection != mover
+                told = aec.observe(looker)
+                assert (planes[at] == told["observation"]).all()
+                assert (info["action_mask"][at] == told["action_mask"]).all()
+                assert rewards[at] == aec.rewards[mover] and over[at] == aec.terminations[mover]
+                assert info["rewards"][at].tolist() == [aec.rewards["X"], aec.rewards["O"]]
+
+    @pytest.mark.parametrize("mode", MODES[:2])
+    def test_autoreset(self, mode: str) -> None:
+        options = {"position": [NEAR_WIN, Position.parse("X../.../...")]}
+        envs = started(2, options=options, opponent=None, play_as="random", autoreset_mode=mode)
+        _, rewards, over, _, info = envs.step(np.array([2, 4]))
+        assert rewards.tolist() == [1.0, 0.0] and info["rewards"].tolist() == [[1, -1], [0, 0]]
+        assert over.tolist() == [True, False]
+        if mode == "same_step":
+            assert info["seat"].tolist() == [0, 0] and info["final_info"]["seat"].tolist() == [1, 0]
+            assert info["final_obs"][0][0, :, 1].tolist() == [1, 1, 1]
+        else:
+            assert info["seat"].tolist() == [1, 0]
+            _, rewards, over, _, info = envs.step(np.array([2, 5]))
+            assert info["seat"].tolist() == [0, 1] and not rewards.any() and not over.any()
+
+    def test_has_no_opponent_to_change(self) -> None:
+        envs = started(opponent=None, play_as="random")
+        with pytest.raises(ttt_env.ParameterError, match="both sides"):
+            envs.set_opponent("random")
+        with pytest.raises(ttt_env.ParameterError, match="play_as"):
+            ttt_env.make_vec("tictactoe-v0", 2, None, play_as="X")
+        with pytest.raises(ttt_env.ParameterError, match="play_as"):
+            envs.reset(options={"play_as": "X"})
+        assert envs.opponents == []
+
+
+def story(envs: VectorGameEnv) -> Any:
+    return flat((envs.boards.mine, envs.boards.theirs, envs.seats, envs.action_masks()))
+
+
+BAD_ACTIONS: list[Any] = [
+    np.zeros(3, int),
+    np.zeros((4, 1), int),
+    np.zeros(4),
+    np.zeros(4, bool),
+    np.array([0, 0, 0, 9]),
+    np.array([0, -1, 0, 0], np.int8),
+    np.array([0, 0, 2**63, 0], np.uint64),
+    [0, 1, 2, 3.0],
+    [0, 1, 2, None],
+    [[0], [1, 2], [3], [4]],
+    3,
+    None,
+]
+
+
+class TestErrorsChangeNothing:
+    @pytest.mark.parametrize("actions", BAD_ACTIONS, ids=repr)
+    def test_bad_actions(self, store: str, actions: Any) -> None:
+        envs = started(opponent="random", seed=4)
+        twin, before = copy.deepcopy(envs), story(envs)
+        with pytest.raises(ttt_env.IllegalMoveError, match="4 cells of tictactoe"):
+            envs.step(actions)
+        assert story(envs) == before
+        assert flat(envs.step(np.arange(4))) == flat(twin.step(np.arange(4)))
+
+    @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64, list])
+    def test_good_actions(self, store: str, dtype: Any) -> None:
+        envs = started(id="square-v0" if store == "bits" else "tictactoe-v0")
+        cells = [4, 5, 6, 7] if dtype is list else np.array([4, 5, 6, 7], dtype)
+        envs.step(cells)
+        assert [board.x_mask for board in envs.boards] == [1 << 4, 1 << 5, 1 << 6, 1 << 7]
+
+    def test_raise(self, store: str) -> None:
+        envs = started(illegal="raise")
+        envs.step(np.full(4, 4))
+        before = story(envs)
+        with pytest.raises(ttt_env.IllegalMoveError, match=r"cell 0 .* in sub-env 2 is taken; free are \[1"):
+            envs.step(np.array([1, 2, 0, 3]))
+        assert story(envs) == before
+
+    def test_raise_ignores_who_is_over(self) -> None:
+        envs = started(2, options={"position": NEAR_WIN}, illegal="raise")
+        envs.step(np.array([2, 5]))
+        envs.step(np.array([2, 8]))
+        assert str(envs.boards[0]) == ".../.../..."
+
+    def test_resample_draws_every_free_cell_and_no_other(self, store: str) -> None:
+        start = Position.parse("XOX/XOO/...")
+        envs = started(100, illegal="resample", start=start, autoreset_mode="disabled")
+        envs.step(np.zeros(100, int))
+        assert {board.x_mask & ~start.x_mask for board in envs.boards} == {1 << 6, 1 << 7, 1 << 8}
+
+    def test_lose_by_its_own_reward(self, store: str) -> None:
+        envs = started(2, rewards={"illegal": -9})
+        envs.step(np.array([4, 4]))
+        planes, rewards, over, _, info = envs.step(np.array([0, 8]))
+        assert rewards.tolist() == [-9.0, 0.0] and over.tolist() == [True, False]
+        assert str(envs.boards[0]) == "O../.X./..." and planes[0, 1, 1].tolist() == [1, 0]
+        assert not info["action_mask"][0].any()
+
+    @pytest.mark.parametrize("mode", MODES[:2])
+    def test_an_opponent_that_fails(self, store: str, mode: str) -> None:
+        calls: list[int] = []
+
+        def fails_later(position: Position) -> int:
+            calls.append(0)
+            return 99 if len(calls) > 6 else position.legal_cells[0]
+
+        envs = started(4, opponent=[fails_later, "random"], autoreset_mode=mode)
+        before, state = story(envs), envs.np_random.bit_generator.state
+        calls += [0] * 6
+        with pytest.raises(ttt_env.IllegalMoveError, match="plays 99"):
+            envs.step(np.full(4, 4))
+        assert story(envs) == before and envs.np_random.bit_generator.state == state
+
+    def test_a_start_that_fails(self) -> None:
+        broken = [False]
+
+        def start(rng: np.random.Generator) -> Position:
+            rng.random()
+            return None if broken[0] else Position.parse("X../.O./...")  # type: ignore[return-value]
+
+        envs = started(start=start, opponent="random")
+        before, state = story(envs), envs.np_random.bit_generator.state
+        broken[0] = True
+        for seed in (None, 5):
+            with pytest.raises(ttt_env.ImpossiblePositionError):
+                envs.reset(seed=seed)
+            assert story(envs) == before and envs.np_random.bit_generator.state == state
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"colour": 1},
+            {"play_as": "Z"},
+            {"position": Position.parse("XXX/OO./...")},
+            {"position": [NEAR_WIN] * 3},
+            {"position": [NEAR_WIN] * 3 + [None]},
+            {"reset_mask": [True] * 4},
+            {"reset_mask": np.zeros(4, bool)},
+            {"reset_mask": np.ones(4, int)},
+            {"reset_mask": np.ones(3, bool)},
+        ],
+        ids=str,
+    )
+    def test_bad_options(self, options: Any) -> None:
+        envs = started(opponent="random")
+        before, state = story(envs), envs.np_random.bit_generator.state
+        with pytest.raises(ttt_env.TttEnvError):
+            envs.reset(seed=1, options=options)
+        assert story(envs) == before and envs.np_random.bit_generator.state == state
+
+    @pytest.mark.parametrize("seed", [[1, 2, 3], [1, 2, 3, None], [1, 2, 3, -1], "1234", 1.5], ids=repr)
+    def test_bad_seeds(self, seed: Any) -> None:
+        envs = started(opponent="random")
+        state = envs.np_random.bit_generator.state
+        with pytest.raises(ttt_env.ParameterError, match="seed"):
+            envs.reset(seed=seed)
+        assert envs.np_random.bit_generator.state == state
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"num_envs": 0},
+            {"num_envs": 2.0},
+            {"num_envs": True},
+            {"autoreset_mode": "never"},
+            {"render_mode": "human"},
+            {"play_as": "Z"},
+            {"illegal": "ignore"},
+            {"observation": "text"},
+            {"colour": 1},
+            {"opponent": []},
+            {"opponent": "nobody"},
+            {"game": "square-v0"},
+        ],
+        ids=str,
+    )
+    def test_bad_settings(self, settings: Any) -> None:
+        with pytest.raises(ttt_env.TttEnvError):
+            ttt_env.make_vec("tictactoe-v0", **{"num_envs": 2, **settings})
+
+    def test_order(self) -> None:
+        envs = ttt_env.make_vec("tictactoe-v0", 2)
+        with pytest.raises(ttt_env.EpisodeOrderError, match="reset"):
+            envs.step(np.zeros(2, int))
+        with pytest.raises(ttt_env.EpisodeOrderError, match="reset"):
+            envs.reset(options={"reset_mask": np.array([True, False])})
+        with pytest.raises(ttt_env.EpisodeOrderError, match="reset"):
+            _ = envs.boards
+        assert envs.action_masks().shape == (2, 9) and not envs.action_masks().any()
+
+
+class TestSeedsAndCopies:
+    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax", lowest], None], ids=str)
+    @pytest.mark.parametrize("mode", MODES[:2])
+    def test_same_seed_same_everything(self, store: str, mode: str, opponent: Any) -> None:
+        envs, other = (ttt_env.make_vec("tictactoe-v0", 5, opponent, autoreset_mode=mode) for _ in range(2))
+        other.reset(seed=8)
+        assert trajectory(envs, seed=3) == trajectory(other, seed=3)
+        assert trajectory(envs) == trajectory(other)
+        assert trajectory(envs, seed=[1, 2, 3, 4, 5]) == trajectory(other, seed=[1, 2, 3, 4, 5])
+
+    def test_other_seeds_other_games(self) -> None:
+        envs = started(5, opponent="random")
+        stories = [trajectory(envs, 8, seed=seed) for seed in [*range(20), [1, 2, 3, 4, 5], [1, 2, 3, 4, 6]]]
+        assert len({str(one) for one in stories}) == 22
+
+    @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"], None], ids=str)
+    def test_copies_play_on_equally(self, store: str, duplicate: Any, opponent: Any) -> None:
+        envs = ttt_env.make_vec("tictactoe-v0", 5, opponent, observation="dict")
+        envs.reset(seed=3)
+        envs.step(np.arange(5))
+        twin, rng = duplicate(envs), np.random.default_rng(0)
+        for _ in range(20):
+            cells = free_cells(envs, rng)
+            assert flat(envs.step(cells)) == flat(twin.step(cells))
+        twin.step(free_cells(twin, rng))
+        assert story(twin) != story(envs)
+
+    def test_arrays_are_the_callers_own(self) -> None:
+        envs, twin = (
+            started(4, opponent="random", observation="dict", autoreset_mode="same_step") for _ in "ab"
+        )
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            cells = free_cells(envs, rng)
+            told, expected = envs.step(cells), twin.step(cells)
+            assert flat(told) == flat(expected)
+            info = {key: value for key, value in told[4].items() if isinstance(value, np.ndarray)}
+            for array in (*told[0].values(), *told[1:4], *info.values(), envs.seats, envs.action_masks()):
+                array[...] = None if array.dtype == object else 1
+
+
+class TestFrameworks:
+    @pytest.mark.parametrize("kind", ["planes", "dict"])
+    @pytest.mark.parametrize("id", ["tictactoe-v0", "qubic-v0"])
+    def test_spaces(self, id: str, kind: str) -> None:
+        envs = started(3, id=id, observation=kind, opponent="random")
+        observation, _ = envs.reset(seed=0)
+        assert envs.observation_space.contains(observation)
+        envs.action_space.seed(0)
+        told = envs.step(envs.action_space.sample())
+        assert envs.observation_space.contains(told[0])
+        assert [part.dtype for part in told[1:4]] == [np.float64, np.bool_, np.bool_]
+        assert told[4]["action_mask"].dtype == np.int8 and envs.action_masks().dtype == np.bool_
+
+    @pytest.mark.parametrize("opponent", ["random", None])
+    def test_gymnasium_make_vec(self, opponent: Any) -> None:
+        settings = {"num_envs": 3, "opponent": opponent, "autoreset_mode": "same_step"}
+        envs = gymnasium.make_vec("ttt_env/tictactoe-v0", vectorization_mode="vector_entry_point", **settings)
+        assert isinstance(envs, VectorGameEnv) and envs.num_envs == 3
+        assert trajectory(envs, seed=1) == trajectory(ttt_env.make_vec("tictactoe-v0", **settings), seed=1)
+
+    def test_a_spec_makes_it_once_more(self) -> None:
+        envs = ttt_env.make_vec("mnk-v0", 3, "random", m=4, n=3, k=3)
+        again: Any = gymnasium.make_vec(envs.spec)
+        assert trajectory(again, seed=1) == trajectory(envs, seed=1)
+
+    @pytest.mark.parametrize("mode", MODES[:2])
+    def test_record_episode_statistics(self, mode: str) -> None:
+        envs: Any = RecordEpisodeStatistics(started(4, opponent="random", autoreset_mode=mode))
+        envs.reset(seed=0)
+        rng, ends = np.random.default_rng(0), []
+        for _ in range(40):
+            _, rewards, over, _, info = envs.step(free_cells(envs.unwrapped, rng))
+            ends += rewards[over].tolist()
+            if over.any():
+                assert (info["episode"]["r"][over] == rewards[over]).all()
+        assert list(envs.return_queue) == ends and 3 <= min(envs.length_queue) and max(envs.length_queue) <= 5
+
+    def test_normalize_observation(self) -> None:
+        envs: Any = NormalizeObservation(started(4, opponent="random"))
+        envs.reset(seed=0)
+        assert np.isfinite(envs.step(np.arange(4))[0]).all()
+
+    def test_render(self) -> None:
+        envs = started(2, render_mode="ansi")
+        envs.step(np.array([4, 5]))
+        texts = envs.render()
+        assert texts is not None and len(texts) == 2 and texts[0] != texts[1]
+        pictures = started(2, render_mode="rgb_array").render()
+        assert pictures is not None and all(picture.dtype == np.uint8 for picture in pictures)
+        with pytest.warns(UserWarning, match="render_mode"):
+            assert started(2).render() is None
+        envs.close()
+        assert envs.closed

@@ -1,0 +1,171 @@
+"""The vector environment under Stable-Baselines3."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3 import DQN
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
+
+import ttt_env
+from ttt_env import Position
+
+NEAR_WIN = Position.parse("XX./OO./...")
+
+
+def lowest(position: Position) -> int:
+    return position.legal_cells[0]
+
+
+def made(n_envs: int = 3, seed: int | None = 0, **settings: Any) -> Any:
+    settings = {"opponent": lowest, "play_as": "X", **settings}
+    return ttt_env.envs.sb3.make_vec_env("tictactoe-v0", n_envs, seed, **settings)
+
+
+def trajectory(envs: Any, n_steps: int = 20) -> str:
+    rng = np.random.default_rng(0)
+    shown = [envs.reset().tolist()]
+    for _ in range(n_steps):
+        masks = np.stack(envs.env_method("action_masks"))
+        observation, rewards, dones, _ = envs.step(np.argmax(masks * rng.random(masks.shape), axis=1))
+        shown.append((observation.tolist(), rewards.tolist(), dones.tolist()))
+    return str(shown)
+
+
+def test_importing_ttt_env_imports_no_sb3() -> None:
+    code = "import sys, ttt_env; ttt_env.envs.sb3.make_vec_env; assert 'stable_baselines3' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_is_a_vec_env_of_its_spaces() -> None:
+    envs = made()
+    assert isinstance(envs, VecEnv) and envs.num_envs == 3
+    single = ttt_env.make("tictactoe-v0", opponent="random")
+    assert envs.observation_space == single.observation_space and envs.action_space == single.action_space
+    assert all(envs.observation_space.contains(row) for row in envs.reset())
+
+
+def test_an_end() -> None:
+    envs = made(2)
+    envs.set_options({"position": NEAR_WIN})
+    envs.reset()
+    observation, rewards, dones, infos = envs.step(np.array([8, 2]))
+    assert rewards.tolist() == [0.0, 1.0] and rewards.dtype == np.float32
+    assert dones.tolist() == [False, True] and not observation[1].any()
+    info = infos[1]
+    assert info["terminal_observation"][0, :, 0].tolist() == [1, 1, 1]
+    assert info["TimeLimit.truncated"] is False
+    assert info["episode"]["r"] == 1.0 and info["episode"]["l"] == 1 and info["episode"]["t"] >= 0
+
+
+def test_infos_of_others_are_empty_and_lengths_count_the_steps() -> None:
+    envs = made(2, illegal="lose")
+    envs.reset()
+    lengths = []
+    for cells in ([4, 4], [5, 4], [5, 6], [8, 8]):
+        _, _, dones, infos = envs.step(np.array(cells))
+        assert all(bool(info) == bool(done) for info, done in zip(infos, dones, strict=True))
+        lengths += [info["episode"]["l"] for info in infos if info]
+    assert lengths == [2, 3]
+
+
+def test_options_are_used_once() -> None:
+    envs = made(2)
+    envs.set_options({"position": NEAR_WIN})
+    assert envs.reset().any() and not envs.reset().any()
+    envs.set_options([{"position": NEAR_WIN}, {}])
+    with pytest.raises(ttt_env.ParameterError, match="differ"):
+        envs.reset()
+
+
+def test_masks_are_found_by_sb3_contrib() -> None:
+    envs = made()
+    envs.reset()
+    envs.step(np.array([4, 5, 6]))
+    assert is_masking_supported(envs)
+    assert (get_action_masks(envs) == envs.envs.action_masks()).all()
+    assert envs.env_method("action_masks", indices=[1])[0].tolist() == envs.envs.action_masks()[1].tolist()
+    assert is_masking_supported(VecNormalize(envs))
+
+
+def test_attributes() -> None:
+    envs = made()
+    envs.reset()
+    assert envs.get_attr("seat") == ["X"] * 3 and str(envs.get_attr("position", 1)[0]) == ".../.../..."
+    assert envs.get_attr("illegal", [0, 2]) == ["lose", "lose"]
+    assert envs.has_attr("position") and not envs.has_attr("colour")
+    envs.set_attr("illegal", "resample")
+    assert envs.envs.illegal == "resample"
+    with pytest.raises(AttributeError):
+        envs.get_attr("colour")
+
+
+def test_opponents_can_be_changed() -> None:
+    envs = made()
+    envs.reset()
+    envs.env_method("set_opponent", lambda position: position.legal_cells[-1])
+    envs.step(np.full(3, 4))
+    assert [position.o_mask for position in envs.get_attr("position")] == [1 << 8] * 3
+    with pytest.raises(ttt_env.ParameterError, match="all sub-envs"):
+        envs.env_method("set_opponent", "random", indices=[0])
+
+
+@pytest.mark.parametrize("settings", [{"opponent": None}, {"autoreset_mode": "next_step"}], ids=str)
+def test_refused_settings(settings: Any) -> None:
+    with pytest.raises(ttt_env.ParameterError):
+        made(**settings)
+
+
+def test_seeds_and_copies() -> None:
+    settings: Any = {"opponent": ["random", "minimax"], "play_as": "random"}
+    stories = [trajectory(made(seed=seed, **settings)) for seed in (1, 1, 2)]
+    assert stories[0] == stories[1] != stories[2]
+    envs = made(seed=1, **settings)
+    for twin in (copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))):
+        assert trajectory(twin) == stories[0]
+    envs.seed(2)
+    assert trajectory(envs) == stories[2]
+
+
+def test_vec_monitor_and_vec_normalize_on_top() -> None:
+    with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
+        monitored = VecMonitor(made())
+    envs: Any = VecNormalize(monitored)
+    envs.reset()
+    rng, episodes = np.random.default_rng(0), []
+    for _ in range(20):
+        _, _, _, infos = envs.step(rng.integers(9, size=3))
+        episodes += [info["episode"] for info in infos if info]
+    assert episodes and {episode["r"] for episode in episodes} <= {-1.0, 0.0, 1.0}
+    assert all(1 <= episode["l"] <= 5 for episode in episodes)
+
+
+@pytest.mark.parametrize(("kind", "policy"), [("planes", "MlpPolicy"), ("dict", "MultiInputPolicy")])
+def test_maskable_ppo_learns_and_plays_no_illegal_move(kind: str, policy: str) -> None:
+    envs = made(8, opponent="random", play_as="random", illegal="raise", observation=kind)
+    model = MaskablePPO(policy, envs, n_steps=16, batch_size=64, n_epochs=2, device="cpu", seed=0)
+    before = [parameter.clone() for parameter in model.policy.parameters()]
+    model.learn(256)
+    assert any((one != other).any() for one, other in zip(before, model.policy.parameters(), strict=True))
+    assert model.num_timesteps == 256 and {episode["r"] for episode in model.ep_info_buffer} <= {-1, 0, 1}
+
+
+def test_dqn_learns_and_is_evaluated_without_warnings() -> None:
+    envs = made(4, opponent="random", illegal="resample")
+    model = DQN("MlpPolicy", envs, learning_starts=50, buffer_size=500, batch_size=16, device="cpu", seed=0)
+    model.learn(200)
+    mean, _ = evaluate_policy(model, envs, n_eval_episodes=8)
+    assert -1 <= mean <= 1
+
+
+def test_pictures() -> None:
+    envs = made(4, render_mode="rgb_array")
+    envs.reset()
+    assert envs.render().dtype == np.uint8 and len(envs.get_images()) == 4
