@@ -8,6 +8,7 @@ import pytest
 
 from tests import naive, reference
 from ttt_env import Agent, Game, Position, certify, get_game, solve
+from ttt_env.analysis.certificate import blunders_everywhere
 
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")
@@ -94,6 +95,24 @@ class TestAgainstNaiveSearch:
         assert len(found) == len(set(found))
         assert set(found) == twin(game).blunders("X", chances) | twin(game).blunders("O", chances)
 
+    def test_missed_wins_are_the_blunders_in_won_positions(self, game, name):
+        found = certify(Plays(game, getattr(twin(game), name)), game)
+        won = [position for position in found.blunders if twin(game).value(board_of(position)) == 1]
+        assert list(found.missed_wins) == won
+
+    def test_blunders_everywhere(self, game, name):
+        chances = getattr(twin(game), name)
+        found = blunders_everywhere(Plays(game, chances), game)
+        other = twin(game)
+        wrong = {
+            board
+            for board in other.boards()
+            if any(
+                chances(board).get(cell) for cell in other.moves(board) if cell not in other.best_cells(board)
+            )
+        }
+        assert sorted(board_of(position) for position in found) == sorted(wrong)
+
     def test_worst_case(self, game, name):
         chances = getattr(twin(game), name)
         found = certify(Plays(game, chances), game)
@@ -166,6 +185,17 @@ class TestOnePlantedMistake:
         assert found.refutations["X"] is None
         assert found.refutations["O"].cells[:2] == (0, 1)
         assert found.worst_case == {"X": 0, "O": -1}
+
+    def test_that_cannot_come_up_is_found_by_looking_everywhere(self):
+        # An agent that opens in the centre never sees its own stone in a corner and nothing there.
+        def chances(board):
+            if board == "." * 9:
+                return {4: Fraction(1)}
+            return {8: Fraction(1)} if board == "XO......." else twin(TICTACTOE).optimal(board)
+
+        agent = Plays(TICTACTOE, chances)
+        assert len(certify(agent).blunders) == 0
+        assert [str(position) for position in blunders_everywhere(agent)] == ["XO./.../..."]
 
     def test_that_costs_a_win_only_is_a_blunder_and_no_refutation(self):
         # X may win by 2 and takes the draw: the opponent had gone wrong before.

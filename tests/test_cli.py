@@ -1,5 +1,6 @@
 """The command `ttt`, run as a program."""
 
+import json
 import subprocess
 import sys
 
@@ -103,3 +104,34 @@ def test_play_to_the_end(tmp_path):
     assert "is taken; free are" in run.stdout
     assert "You lose." in run.stdout or "A draw." in run.stdout
     assert "Final score: you 0, draws" in run.stdout
+
+
+class TestModelFiles:
+    def test_export_makes_a_table_that_plays_the_same(self, tmp_path):
+        run = ttt("export", "win-block", "tables/policy.npz", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "lookup:tables/policy.npz" in run.stdout
+        table = ttt_env.make_agent(f"lookup:{tmp_path}/tables/policy.npz")
+        assert ttt_env.exploitability(table).as_x == pytest.approx(ttt_env.exploitability("win-block").as_x)
+
+    def test_certify_takes_the_path_of_a_model_and_saves_beside_it(self, tmp_path):
+        ttt("export", "minimax", "policy.npz", cwd=tmp_path)
+        run = ttt("certify", "policy.npz", cwd=tmp_path)
+        assert "CERTIFIED UNBEATABLE" in run.stdout and "policy.certificate.json" in run.stdout
+        found = json.loads((tmp_path / "policy.certificate.json").read_text())
+        assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["certify", "nothing.zip"], "nothing.zip"),
+            (["certify", "nothing.npz"], "nothing.npz"),
+            (["export", "mcts", "policy.npz"], "seed="),
+            (["export", "minimax", "/proc/policy.npz"], "/proc/policy.npz"),
+        ],
+    )
+    def test_what_cannot_be_read_or_written_is_told_in_one_line(self, arguments, told, tmp_path):
+        run = ttt(*arguments, cwd=tmp_path)
+        assert run.returncode == 2
+        assert run.stderr.startswith("ttt: ") and told in run.stderr and run.stderr.count("\n") == 1
+        assert not list(tmp_path.iterdir())

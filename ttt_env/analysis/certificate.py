@@ -1,5 +1,6 @@
 """The proof that an agent is unbeatable, or the game that beats it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,8 +9,8 @@ import numpy as np
 from ttt_env.agent import Agent, AgentLike, checked_policies
 from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.analysis.grid import Slots
-from ttt_env.analysis.induction import TwoPass
-from ttt_env.analysis.layers import Layer, reachable
+from ttt_env.analysis.induction import TwoPass, follow
+from ttt_env.analysis.layers import Layer, Responder, reachable
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
@@ -24,7 +25,7 @@ class Certificate:
 
     `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost), `refutations` for each seat a
     shortest whole game that ends below the value of the game, or None, `blunders` the positions that can
-    come up in which it may give value away.
+    come up in which it may give value away, and `missed_wins` those of them in which it could have won.
     """
 
     game: Game
@@ -32,6 +33,7 @@ class Certificate:
     worst_case: dict[Seat, int]
     refutations: dict[Seat, GameRecord | None]
     blunders: Boards
+    missed_wins: Boards
 
     @property
     def unbeatable(self) -> bool:
@@ -51,14 +53,26 @@ def certify(agent: AgentLike, game: Game | str = "tictactoe-v0") -> Certificate:
     fixed = fixed_agent(agent, game)
     solution = solve(fixed.game)
     seats = {seat: _Seat(fixed, seat, solution) for seat in SEATS}
-    mine, theirs = zip(*(seat.blunders() for seat in seats.values()), strict=True)
+    blunders = Boards.joined(fixed.game, [seat.blunders() for seat in seats.values()])
     return Certificate(
         fixed.game,
         solution.value,
         {name: seat.worst_case() for name, seat in seats.items()},
         {name: seat.refutation() for name, seat in seats.items()},
-        Boards(fixed.game, np.concatenate(mine), np.concatenate(theirs)),
+        blunders,
+        blunders[solution.values.of(blunders) == 1],
     )
+
+
+def blunders_everywhere(agent: AgentLike, game: Game | str = "tictactoe-v0") -> Boards:
+    """All positions of the game in which the agent may give value away, whether they can come up or not.
+
+    Where there are none, the agent is optimal everywhere: more than unbeatable. Raises the errors of
+    `certify`.
+    """
+    fixed = fixed_agent(agent, game)
+    follows = follow(partial(checked_policies, fixed))
+    return _blunders(fixed.game, reachable(fixed.game), follows, solve(fixed.game))
 
 
 class _Seat:
@@ -109,17 +123,21 @@ class _Seat:
     def _may_play(self, position: Position, cell: int) -> bool:
         return position.to_move != self.seat or self.agent.policy(position)[cell] > 0
 
-    def blunders(self) -> tuple[np.ndarray, np.ndarray]:
-        """The masks (mine, theirs) of the positions in which a possible move is not a best one."""
-        values = self.solution.values.layers
-        found = [(np.zeros(0, np.uint64),) * 2]
-        for layer in self.layers[SEATS.index(self.seat) :: 2]:
-            for moves in layer.moves():
-                q = -values[layer.ply + 1][moves.successors]
-                possible = moves.chosen_by(self.follows).T > 0
-                found.append(layer.grid.masks(moves.slots[(possible & (q < q.max(axis=0))).any(axis=0)]))
-        mine, theirs = zip(*found, strict=True)
-        return np.concatenate(mine), np.concatenate(theirs)
+    def blunders(self) -> Boards:
+        """The positions in which a possible move is not a best one."""
+        own = self.layers[SEATS.index(self.seat) :: 2]
+        return _blunders(self.agent.game, own, self.follows, self.solution)
+
+
+def _blunders(game: Game, layers: Iterable[Layer], follows: Responder, solution: Solution) -> Boards:
+    """The positions of these layers in which a move of positive probability is not a best one."""
+    values, found = solution.values.layers, []
+    for layer in layers:
+        for moves in layer.moves():
+            q = -values[layer.ply + 1][moves.successors]
+            possible = moves.chosen_by(follows).T > 0
+            found.append(layer.boards(moves.slots[(possible & (q < q.max(axis=0))).any(axis=0)]))
+    return Boards.joined(game, found)
 
 
 def _holds(layer: Layer, position: Position) -> bool:

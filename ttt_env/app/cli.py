@@ -14,7 +14,6 @@ import numpy as np
 
 from ttt_env.agent import agent_names, make_agent
 from ttt_env.analysis.tournament import tournament
-from ttt_env.app.scorecard import scorecard
 from ttt_env.app.terminal import Table
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
@@ -76,10 +75,27 @@ def bench(
 
 
 @app.command()
-def certify(agent: Annotated[str, typer.Argument(help=_AGENTS)], game: GameOption = "tictactoe-v0") -> None:
-    """Prove that an agent is unbeatable, or show the games that beat it."""
-    made = get_game(game)
-    typer.echo(scorecard(make_agent(agent, made), made, agent))
+def certify(
+    agent: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
+    game: GameOption = "tictactoe-v0",
+    out: Annotated[Path | None, typer.Option(help="certificate; default: beside the model's file")] = None,
+) -> None:
+    """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON."""
+    from ttt_env.app.models import certify_and_tell
+
+    typer.echo(certify_and_tell(agent, get_game(game), out))
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
+    out: Annotated[Path, typer.Argument(help="the table to write, such as policy.npz")],
+    game: GameOption = "tictactoe-v0",
+) -> None:
+    """Turn an agent into a table of plain numbers, which loads anywhere and runs no code."""
+    from ttt_env.app.models import export
+
+    typer.echo(export(model, get_game(game), out))
 
 
 @app.command()
@@ -125,6 +141,6 @@ def main() -> None:
     """Run the command; a mistake in its arguments is told in one line."""
     try:
         app()
-    except (TttEnvError, ImportError) as error:
+    except (TttEnvError, ImportError, OSError) as error:
         typer.echo(f"ttt: {error}", err=True)
         sys.exit(2)

@@ -48,6 +48,13 @@ class Boards:
         """`size` empty boards."""
         return cls(game, np.zeros(size, np.uint64), np.zeros(size, np.uint64))
 
+    @classmethod
+    def joined(cls, game: Game, parts: Iterable["Boards"]) -> "Boards":
+        """The positions of all parts in one batch, which may be empty."""
+        none = np.zeros((2, 0), np.uint64)
+        masks = np.concatenate([none, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
+        return cls(game, masks[0], masks[1])
+
     def __len__(self) -> int:
         return len(self.mine)
 

@@ -1,0 +1,83 @@
+"""Certificates as files."""
+
+import hashlib
+import json
+
+import pytest
+
+import ttt_env
+from tests import reference
+from ttt_env.analysis.dossier import LADDER, dossier, save_dossier
+from ttt_env.errors import GameTooLargeError, PolicyError
+
+
+@pytest.fixture(scope="module")
+def random():
+    return dossier("random")
+
+
+def test_says_what_certify_and_match_say(random):
+    found, worst = ttt_env.certify("random"), ttt_env.exploitability("random")
+    assert random["game"] == {"name": "tictactoe-v0", "value": 0}
+    assert random["unbeatable"] is random["optimal_everywhere"] is False
+    assert random["worst_case"] == found.worst_case
+    assert random["refutations"] == {seat: str(record) for seat, record in found.refutations.items()}
+    assert random["exploitability"] == {
+        "as_X": worst.as_x,
+        "as_O": worst.as_o,
+        "mean": worst.exploitability,
+    }
+    assert list(random["results"]) == list(LADDER)
+    for opponent in LADDER:
+        played = ttt_env.match("random", opponent)
+        assert tuple(random["results"][opponent]["as_X"].values()) == played.as_x
+        assert tuple(random["results"][opponent]["as_O"].values()) == played.as_o
+
+
+def test_counts_the_positions_where_one_can_go_wrong(random):
+    assert random["blunders"]["count"] == random["blunders_everywhere"]["count"] == reference.CAN_BLUNDER
+    assert len(random["blunders"]["positions"]) == 1000
+    solution = ttt_env.solve("tictactoe-v0")
+    for text in random["missed_wins"]["positions"]:
+        assert solution.value_of(ttt_env.Position.parse(text)) == 1
+
+
+def test_unbeatable_is_not_yet_optimal_everywhere():
+    def beats_a_fool_late(position):
+        text = str(position)
+        return 5 if text == "XX./OO./..." else ttt_env.solve("tictactoe-v0").best_cells(position)[0]
+
+    found = dossier(beats_a_fool_late)
+    assert found["unbeatable"] and not found["optimal_everywhere"]
+    assert found["blunders_everywhere"]["positions"] == ["XX./OO./..."]
+
+
+def test_best_play_is_optimal_everywhere():
+    found = dossier("minimax", "mnk-v0:m=4,n=3,k=3")
+    assert found["unbeatable"] and found["optimal_everywhere"]
+    assert found["game"]["value"] == found["worst_case"]["X"] == 1
+
+
+def test_is_a_file_that_names_the_model_it_is_of(tmp_path):
+    from agents.lookup import Lookup
+
+    model, path = tmp_path / "policy.npz", tmp_path / "policy.certificate.json"
+    Lookup.of("win-block").save(model)
+    save_dossier(dossier(f"lookup:{model}", file=model, opponents=["random"]), path)
+    found = json.loads(path.read_text())
+    assert found["agent"]["file"] == "policy.npz"
+    assert found["agent"]["sha256"] == hashlib.sha256(model.read_bytes()).hexdigest()
+    assert found["versions"]["ttt-env"] == ttt_env.__version__
+
+
+def test_of_a_4x4_game_only_what_can_come_up_is_looked_at():
+    found = dossier("weights", "square-v0", opponents=[])
+    assert found["optimal_everywhere"] is found["blunders_everywhere"] is None
+    assert found["refutations"]["X"] is None and found["worst_case"]["O"] == -1
+
+
+def test_there_is_none_of_what_cannot_be_computed():
+    with pytest.raises(PolicyError, match="seed="):
+        dossier("mcts")
+    with pytest.raises(GameTooLargeError, match="qubic-v0"):
+        dossier("random", "qubic-v0")

@@ -1,0 +1,47 @@
+"""Models on disk, as the command line takes them: by a path alone, or by a spec string with one."""
+
+from pathlib import Path
+
+from agents.lookup import Lookup
+from ttt_env.agent import make_agent
+from ttt_env.analysis.dossier import dossier, save_dossier
+from ttt_env.app.scorecard import scorecard
+from ttt_env.rules.game import Game
+
+_AGENT_OF = {".zip": "sb3", ".npz": "lookup"}
+
+
+def spec_of(text: str) -> str:
+    """The spec string of an agent, which may also be given as the path of a model's file.
+
+    >>> spec_of("models/mine.zip"), spec_of("minimax:depth=4")
+    ('sb3:models/mine.zip', 'minimax:depth=4')
+    """
+    name = _AGENT_OF.get(Path(text).suffix)
+    return f"{name}:{text}" if name and ":" not in text else text
+
+
+def file_of(spec: str) -> Path | None:
+    """The model's file that a spec string names, if it does."""
+    name, _, path = spec.partition(":")
+    return Path(path) if name in _AGENT_OF.values() and path else None
+
+
+def certify_and_tell(text: str, game: Game, out: Path | None) -> str:
+    """The scorecard of an agent. Saves its certificate as `out`, by default beside the model's file."""
+    spec = spec_of(text)
+    file, agent = file_of(spec), make_agent(spec, game)
+    told = scorecard(agent, game, spec)
+    path = out or (file and file.with_suffix(".certificate.json"))
+    if path is None:
+        return told
+    save_dossier(dossier(agent, game, name=spec, file=file), path)
+    return f"{told}\n\nSaved as {path}"
+
+
+def export(text: str, game: Game, out: Path) -> str:
+    """Write the agent's policy as a table to `out` and say what it is."""
+    table = Lookup.of(make_agent(spec_of(text), game), game)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table.save(out)
+    return f"{len(table):,} positions in {out}, {out.stat().st_size / 1000:.0f} kB: play it as lookup:{out}"
