@@ -1,4 +1,4 @@
-"""How fast the environments step, and how many times faster than PettingZoo's own tic-tac-toe.
+"""How fast the environments step, and how many times faster than others.
 
 Two players: `ttt_env.tictactoe_v0.env()` and `pettingzoo.classic.tictactoe_v3.env()` run under the very same
 loop (`agent_iter`, `last`, a random legal move, `step`), one after the other, several rounds. Each round
@@ -7,26 +7,42 @@ PettingZoo without its wrappers and so without the checks that are built into ou
 
 One player: `step` and `reset` of the single-agent environment against several opponents.
 
-Moves are drawn by rejection: random cells, all drawn beforehand, until the mask allows one. It costs little,
-so that the environments are measured and not the draw. A step is one call of `step`, dead steps included;
-resets are in the time. PettingZoo's game needs pygame: `pip install "ttt-env[peers]"`.
+Moves are drawn by rejection there: random cells, all drawn beforehand, until the mask allows one. It costs
+little, so that the environments are measured and not the draw. A step is one call of `step`, dead steps
+included; resets are in the time.
+
+Many games at once: our vector environments beside PettingZoo (as it is, and as its tutorial wraps it for
+SB3), Gymnasium's `SyncVectorEnv`, OpenSpiel and Pgx. All play random legal moves that were recorded
+beforehand, so no move is chosen in the loop, but in the rows that say so: there ours draws by a look-up of
+the mask, Pgx by `jax.random.categorical`, and OpenSpiel from its list. A step is a move of one game. A step
+in which a game only begins anew is in the time and not in the count; resets, one in 20 to 100 steps, are in
+the time. Each step of ours hands over observation, mask, rewards and ends as new arrays; Pgx's scan keeps the
+last state only, and the bare playouts of OpenSpiel hand over nothing. All run on one thread, but Pgx on as
+many as JAX takes. Peers that are not installed are left out.
+
+    pip install "ttt-env[peers,train]"
+    python scripts/benchmark_envs.py --plot vector-speed.svg
 """
 
 import argparse
 import random
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle
+from pathlib import Path
 from statistics import median
 from typing import Any
+
+from speed.chart import plot
+from speed.loops import pettingzoo_tictactoe
+from speed.measuring import measured, verdict
+from speed.tables import print_vector
 
 import ttt_env
 
 GOAL_RATIO = 12
 GOAL_SINGLE = 150_000
 N_DRAWS = 100_003
-Loop = Callable[[Any, float, int], float]
 SINGLE: dict[str, dict[str, Any]] = {
     "random": {"opponent": "random"},
     "random, dict observation": {"opponent": "random", "observation": "dict"},
@@ -80,36 +96,24 @@ def single_steps_per_second(env: Any, seconds: float, seed: int) -> float:
     return steps / spent
 
 
-def measured(envs: dict[str, Any], loop: Loop, seconds: float, rounds: int) -> dict[str, list[float]]:
-    """Steps per second of each environment in each round, the environments taking turns."""
-    speeds: dict[str, list[float]] = {name: [] for name in envs}
-    for round in range(-1, rounds):  # round −1 warms up
-        for name, env in envs.items():
-            speed = loop(env, seconds, round)
-            if round >= 0:
-                speeds[name].append(speed)
-    return speeds
-
-
 def two_player_envs() -> dict[str, Any]:
-    """The environments to compare. Exits with a hint if PettingZoo's cannot be imported."""
-    try:
-        with warnings.catch_warnings():
-            # PettingZoo 1.27 deprecates this way of making its games; older ones have no other.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            from pettingzoo.classic import tictactoe_v3
-    except ImportError as error:
-        raise SystemExit(f'{error}. To compare with PettingZoo: pip install "ttt-env[peers]"') from error
+    """The environments to compare. Raises `ImportError` if PettingZoo's cannot be imported."""
+    theirs = pettingzoo_tictactoe()
     return {
         "ttt_env.tictactoe_v0.env()": ttt_env.tictactoe_v0.env(),
-        "pettingzoo tictactoe_v3.env()": tictactoe_v3.env(),
-        "pettingzoo tictactoe_v3.raw_env()": tictactoe_v3.raw_env(),
+        "pettingzoo tictactoe_v3.env()": theirs.env(),
+        "pettingzoo tictactoe_v3.raw_env()": theirs.raw_env(),
     }
 
 
 def print_two_players(seconds: float, rounds: int) -> None:
     """Print the table of the two-player environments, and the ratios round by round."""
-    speeds = measured(two_player_envs(), aec_steps_per_second, seconds, rounds)
+    try:
+        envs = two_player_envs()
+    except ImportError as error:
+        print(f'Two players are left out, {error}: pip install "ttt-env[peers]"\n')
+        return
+    speeds = measured(envs, aec_steps_per_second, seconds, rounds)
     print(f"Two players, the same loop for all; median of {rounds} rounds\n")
     for name, of_rounds in speeds.items():
         print(f"  {name:36}{median(of_rounds):>12,.0f} steps/s")
@@ -130,19 +134,18 @@ def print_one_player(seconds: float, rounds: int) -> None:
     print(f"\n  goal against random {GOAL_SINGLE:,}: {verdict(reached)}")
 
 
-def verdict(reached: bool) -> str:
-    """The word for it."""
-    return "reached" if reached else "MISSED"
-
-
 def main() -> None:
-    """Measure, and print both tables."""
+    """Measure, and print all tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=0.5, help="for each environment in each round")
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each environment in each round")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--plot", type=Path, help="draw the speeds of many games at once to this file")
     arguments = parser.parse_args()
     print_two_players(arguments.seconds, arguments.rounds)
     print_one_player(arguments.seconds, arguments.rounds)
+    speeds = print_vector(arguments.seconds, arguments.rounds)
+    if arguments.plot:
+        plot(speeds, arguments.plot)
 
 
 if __name__ == "__main__":

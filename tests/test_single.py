@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,19 @@ COPIES: dict[str, Callable[[Any], Any]] = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda env: pickle.loads(pickle.dumps(env)),
 }
+
+BAD_WEIGHTS: list[Any] = [
+    [1],
+    [1, 2, 3],
+    [[1, 2]],
+    [0, 0],
+    [1, -1],
+    [1, np.nan],
+    [np.inf, 1],
+    "12",
+    [1, None],
+    2,
+]
 
 
 def lowest(position: Position) -> int:
@@ -213,6 +227,27 @@ class TestOpponents:
             env.reset()
             env.step(4)
             assert env.position.o_mask == 1 << 8
+
+    @pytest.mark.parametrize("late", [False, True], ids=["made with", "set later"])
+    def test_weights_are_the_chances(self, late: bool) -> None:
+        several, weights = [lowest, highest, "minimax"], [6.0, 2.0, 0.0]
+        env = started(**({} if late else {"opponent": several, "opponent_weights": weights}))
+        if late:
+            env.set_opponent(several, weights)
+        seen = Counter((env.reset(), env.step(4), env.position.o_mask)[2] for _ in range(4000))
+        assert set(seen) == {1, 1 << 8}
+        assert abs(seen[1] - 3000) < 110  # four standard deviations
+
+    @pytest.mark.parametrize("weights", BAD_WEIGHTS, ids=str)
+    def test_bad_weights_change_nothing(self, weights: Any) -> None:
+        env = started()
+        env.reset(seed=3)
+        opponent, state = env.opponent, env.np_random.bit_generator.state
+        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers ≥ 0, not all 0"):
+            env.set_opponent([lowest, highest], weights)
+        assert env.opponent is opponent and env.np_random.bit_generator.state == state
+        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers"):
+            ttt_env.make("tictactoe-v0", [lowest, highest], opponent_weights=weights)
 
     def test_a_changed_list_is_drawn_from(self) -> None:
         env = started()

@@ -3,20 +3,33 @@
 import copy
 import itertools
 import pickle
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatistics
+from gymnasium.wrappers.vector import (
+    ClipReward,
+    DictInfoToList,
+    FlattenObservation,
+    NormalizeObservation,
+    NumpyToTorch,
+    RecordEpisodeStatistics,
+    TransformObservation,
+)
 
 import ttt_env
 from ttt_env import BatchAgent, Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs import vector
-from ttt_env.envs.stores import BitStore, TableStore, store_of, table_store
+from ttt_env.envs.backend import backend_of
+from ttt_env.envs.bit_store import BitStore
+from ttt_env.envs.stores import store_of
+from ttt_env.envs.table_store import TableStore, table_store
 from ttt_env.envs.vector import VectorGameEnv
 
 STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
@@ -25,6 +38,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda envs: pickle.loads(pickle.dumps(envs)),
 }
+NUMPY = backend_of("numpy")
 NEAR_WIN = Position.parse("XX./OO./...")
 
 
@@ -175,12 +189,12 @@ class TestIsTheSingleEnv:
 
     def test_stores_are_chosen_by_the_game(self) -> None:
         games = [ttt_env.get_game("tictactoe-v0"), ttt_env.get_game("mnk-v0", m=4, n=3, k=3)]
-        assert all(isinstance(store_of(game), TableStore) for game in games)
-        assert isinstance(store_of(ttt_env.get_game("square-v0")), BitStore)
+        assert all(isinstance(store_of(game, NUMPY), TableStore) for game in games)
+        assert isinstance(store_of(ttt_env.get_game("square-v0"), NUMPY), BitStore)
 
     def test_tables_of_the_second_smallest_game(self) -> None:
         game = ttt_env.get_game("mnk-v0", m=4, n=3, k=3)
-        table, bits = table_store(game), BitStore(game)
+        table, bits = table_store(game, NUMPY), BitStore(game, NUMPY)
         assert table.n_open == sum(len(layer.open) for layer in reachable(game))
         rng = np.random.default_rng(0)
         one, other = (which.of(Boards.start(game, 3000)) for which in (table, bits))
@@ -316,6 +330,37 @@ class TestPlayAsAndOpponents:
         second = [board.o_mask for board in envs.boards]
         assert second == [0b11 if reply == 1 else 0b110000000 for reply in replies]
 
+    @pytest.mark.parametrize("late", [False, True], ids=["made with", "set later"])
+    def test_weights_are_the_chances(self, store: str, late: bool) -> None:
+        several, weights = [lowest, highest, "minimax"], [6.0, 2.0, 0.0]
+        settings: Any = {} if late else {"opponent": several, "opponent_weights": weights}
+        envs = started(4000, autoreset_mode="disabled", **settings)
+        if late:
+            envs.set_opponent(several, weights)
+        envs.step(np.full(4000, 4))
+        seen = Counter(board.o_mask for board in envs.boards)
+        assert set(seen) == {1, 1 << 8}
+        assert abs(seen[1] - 3000) < 110  # four standard deviations
+
+    @pytest.mark.parametrize("weights", [[1], [1, 2, 3], [[1, 2]], [0, 0], [1, -1], [1, np.nan]], ids=str)
+    def test_bad_weights_change_nothing(self, weights: Any) -> None:
+        envs = started(opponent="random")
+        twin = copy.deepcopy(envs)
+        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers ≥ 0, not all 0"):
+            envs.set_opponent([lowest, highest], weights)
+        assert trajectory(envs) == trajectory(twin)
+        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers"):
+            started(opponent=[lowest, highest], opponent_weights=weights)
+
+    def test_the_single_env_draws_the_same_opponents(self) -> None:
+        several, weights = [lowest, highest, "minimax"], [0.2, 0.5, 0.3]
+        single = ttt_env.make("tictactoe-v0", several, opponent_weights=weights, play_as="X")
+        draws = np.random.default_rng(4).random(50)
+        drawn = [(single.reset(seed=None if at else 4), repr(single.opponent))[1] for at in range(50)]
+        envs = started(50, opponent=several, opponent_weights=weights)
+        numbers = envs._replies.numbers(draws)  # type: ignore[union-attr]
+        assert [repr(envs.opponents[number]) for number in numbers] == drawn
+
     def test_a_mixture_of_all_kinds(self, store: str) -> None:
         game = ttt_env.get_game("tictactoe-v0")
         envs = started(300, opponent=[Nth(game, 0), Wandering(game, -1), lambda p: p.legal_cells[1]])
@@ -398,6 +443,8 @@ class TestBothSides:
             envs.set_opponent("random")
         with pytest.raises(ttt_env.ParameterError, match="play_as"):
             ttt_env.make_vec("tictactoe-v0", 2, None, play_as="X")
+        with pytest.raises(ttt_env.ParameterError, match="opponent_weights"):
+            ttt_env.make_vec("tictactoe-v0", 2, None, opponent_weights=[1])
         with pytest.raises(ttt_env.ParameterError, match="play_as"):
             envs.reset(options={"play_as": "X"})
         assert envs.opponents == []
@@ -453,6 +500,13 @@ class TestErrorsChangeNothing:
         envs.step(np.array([2, 5]))
         envs.step(np.array([2, 8]))
         assert str(envs.boards[0]) == ".../.../..."
+
+    def test_raise_in_an_episode_that_began_in_the_step_of_an_end(self) -> None:
+        start = Position.parse("XX./OO./...")
+        envs = started(2, illegal="raise", autoreset_mode="same_step", start=start)
+        assert envs.step(np.array([2, 2]))[2].all()
+        with pytest.raises(ttt_env.IllegalMoveError, match=r"cell 4 .* in sub-env 1 is taken"):
+            envs.step(np.array([2, 4]))
 
     def test_resample_draws_every_free_cell_and_no_other(self, store: str) -> None:
         start = Position.parse("XOX/XOO/...")
@@ -644,6 +698,38 @@ class TestFrameworks:
         envs: Any = NormalizeObservation(started(4, opponent="random"))
         envs.reset(seed=0)
         assert np.isfinite(envs.step(np.arange(4))[0]).all()
+
+    @pytest.mark.parametrize(
+        ("wrap", "shape"),
+        [
+            (FlattenObservation, (4, 18)),
+            (lambda envs: TransformObservation(envs, lambda planes: 1 - planes), (4, 3, 3, 2)),
+            (lambda envs: ClipReward(envs, max_reward=0.5), (4, 3, 3, 2)),
+            (DictInfoToList, (4, 3, 3, 2)),
+            (NumpyToTorch, (4, 3, 3, 2)),
+        ],
+        ids=["flatten", "transform", "clip", "infos", "torch"],
+    )
+    def test_other_wrappers(self, wrap: Any, shape: tuple[int, ...]) -> None:
+        """What comes through a wrapper belongs to the cells that were played."""
+        envs, twin = wrap(started(4, opponent="random")), started(4, opponent="random")
+        envs.reset(seed=0)
+        twin.reset(seed=0)
+        rng = np.random.default_rng(0)
+        for _ in range(12):
+            cells = free_cells(twin, rng)
+            told = envs.step(torch.from_numpy(cells) if wrap is NumpyToTorch else cells)
+            plain = twin.step(cells)
+            planes, is_turned = (
+                np.asarray(told[0]).reshape(plain[0].shape),
+                type(envs) is TransformObservation,
+            )
+            assert told[0].shape == shape and (planes == (1 - plain[0] if is_turned else plain[0])).all()
+            limit = 0.5 if isinstance(envs, ClipReward) else 1.0
+            assert np.asarray(told[1]).tolist() == np.minimum(plain[1], limit).tolist()
+            if wrap is DictInfoToList:
+                masks = np.stack([info["action_mask"] for info in told[4]])
+                assert (masks == plain[4]["action_mask"]).all()
 
     def test_render(self) -> None:
         envs = started(2, render_mode="ansi")

@@ -65,6 +65,17 @@ def test_an_end() -> None:
     assert info["episode"]["r"] == 1.0 and info["episode"]["l"] == 1 and info["episode"]["t"] >= 0
 
 
+def test_an_end_of_dicts() -> None:
+    envs = made(3, observation="dict")
+    envs.set_options({"position": NEAR_WIN})
+    envs.reset()
+    infos = envs.step(np.array([2, 8, 2]))[3]
+    for info in infos[0], infos[2]:
+        told = info["terminal_observation"]
+        assert set(told) == {"observation", "action_mask"} and not told["action_mask"].any()
+        assert told["observation"][0, :, 0].tolist() == [1, 1, 1]
+
+
 def test_infos_of_others_are_empty_and_lengths_count_the_steps() -> None:
     envs = made(2, illegal="lose")
     envs.reset()
@@ -113,11 +124,16 @@ def test_opponents_can_be_changed() -> None:
     envs.env_method("set_opponent", lambda position: position.legal_cells[-1])
     envs.step(np.full(3, 4))
     assert [position.o_mask for position in envs.get_attr("position")] == [1 << 8] * 3
+    envs.env_method("set_opponent", ["random", lowest], [0, 1])
+    envs.step(np.full(3, 2))
+    assert [position.o_mask for position in envs.get_attr("position")] == [1 << 8 | 1] * 3
     with pytest.raises(ttt_env.ParameterError, match="all sub-envs"):
         envs.env_method("set_opponent", "random", indices=[0])
 
 
-@pytest.mark.parametrize("settings", [{"opponent": None}, {"autoreset_mode": "next_step"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{"opponent": None}, {"autoreset_mode": "next_step"}, {"backend": "torch"}], ids=str
+)
 def test_refused_settings(settings: Any) -> None:
     with pytest.raises(ttt_env.ParameterError):
         made(**settings)

@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from ttt_env.envs.aec import TwoPlayerEnv
-from ttt_env.envs.board import Opponents
+from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.vector import VectorGameEnv
 from ttt_env.errors import ParameterError
@@ -46,8 +46,9 @@ def make_vec(
 ) -> VectorGameEnv:
     """A batch of games as a `gymnasium.vector.VectorEnv`; with `opponent=None` both sides are stepped.
 
-    `kwargs` are the parameters of the game and those of `VectorGameEnv`. Raises the errors of `make`, and
-    `GameTooLargeError` for a game of more than 64 cells.
+    `kwargs` are the parameters of the game and those of `VectorGameEnv`, among them `backend="torch"` and its
+    `device`. Raises the errors of `make`, `GameTooLargeError` for a game of more than 64 cells, and
+    `ImportError` for a back end whose extra is not installed.
     """
     if "game" in kwargs:
         raise ParameterError(f"'game' is given twice, as {id!r} and as {kwargs['game']!r}")

@@ -5,10 +5,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from numpy.typing import NDArray
 
+from ttt_env.envs.backend import Array, Backend
 from ttt_env.envs.board import one_of
-from ttt_env.envs.stores import Cells
+from ttt_env.envs.store import Cells
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.rules.game import Game, Position
 
@@ -16,21 +16,13 @@ Autoreset = Literal["next_step", "same_step", "disabled"]
 _MODES = {mode.name.lower(): mode for mode in AutoresetMode}
 
 
-def as_cells(actions: Any, size: int, game: Game) -> Cells:
-    """The actions as `[size]` cells. Raises `IllegalMoveError` for other things."""
-    try:
-        cells = np.asarray(actions)
-    except ValueError:
-        cells = np.empty(0)
-    if cells.shape != (size,) or cells.dtype.kind not in "iu" or not _are_below(cells, game.n_cells):
+def as_cells(actions: Any, size: int, game: Game, backend: Backend) -> Cells:
+    """The actions as `int64[size]` cells. Raises `IllegalMoveError` for other things."""
+    cells = backend.cells(actions, size, game.n_cells)
+    if cells is None:
         allowed = f"int[{size}], each 0 to {game.n_cells - 1}"
         raise IllegalMoveError(f"{actions!r} are not {size} cells of {game.name}: {allowed}, is needed")
-    return cells if cells.dtype == np.intp else cells.astype(np.intp)
-
-
-def _are_below(cells: Cells, limit: int) -> bool:
-    """Whether all are in [0, limit). Negative numbers are large ones to an unsigned type."""
-    return int(cells.view(f"u{cells.itemsize}").max()) < limit
+    return cells
 
 
 def as_number(num_envs: object) -> int:
@@ -57,15 +49,15 @@ def as_seeds(seed: object, size: int) -> list[int]:
     return seeds
 
 
-def as_reset_mask(mask: Any, size: int) -> NDArray[np.bool_]:
-    """Which sub-envs to reset; None is all. Raises `ParameterError` for other things than `bool[size]`."""
+def as_reset_mask(mask: Any, size: int, backend: Backend) -> Array:
+    """Which sub-envs to reset, `bool[size]`; None is all. Raises `ParameterError` for other things."""
+    xp = backend.xp
     if mask is None:
-        return np.ones(size, np.bool_)
-    is_mask = isinstance(mask, np.ndarray) and mask.shape == (size,) and mask.dtype == np.bool_
-    if not is_mask or not mask.any():
+        return xp.ones(size, dtype=xp.bool, device=backend.device)
+    is_mask = isinstance(mask, np.ndarray | type(xp.empty(0))) and mask.shape == (size,)
+    if not is_mask or mask.dtype not in (np.bool_, xp.bool) or not mask.any():
         raise ParameterError(f"reset_mask={mask!r}: bool[{size}], not all False, is needed")
-    chosen: NDArray[np.bool_] = mask
-    return chosen
+    return xp.asarray(mask, device=backend.device)
 
 
 def as_positions(given: object, size: int, check: Callable[[object], Position]) -> list[Position]:

@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -21,13 +20,12 @@ from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game, parameters_of_game
-from ttt_env.rules.game import Game, Position, as_cell
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import check_names, parameters_of
 
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]
 PlayAs = Literal["X", "O", "random", "alternate"]
-Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
 MAX_STARTS = 1000  # draws of a first position after which an episode that cannot begin is given up
 StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 
@@ -182,26 +180,3 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
         raise ParameterError(unknown(name, value, map(str, allowed)))
     return value
-
-
-def agents_of(opponent: Opponents, game: Game) -> list[Agent]:
-    """The agents that `opponent` names, one or a list of them. Raises `ParameterError` for an empty list."""
-    if isinstance(opponent, str) or not isinstance(opponent, Sequence):
-        return [make_agent(opponent, game)]
-    if not opponent:
-        raise ParameterError("opponent=[]: at least one agent is needed")
-    return [make_agent(agent, game) for agent in opponent]
-
-
-def reply_of(opponent: Agent, position: Position, rng: np.random.Generator) -> int:
-    """The cell that the opponent chooses. Raises `IllegalMoveError` for one that is not free."""
-    choice = opponent.choose(position, rng)
-    try:
-        cell = as_cell(choice, position.game)
-        if ~position.occupied_mask >> cell & 1:
-            return cell
-    except IllegalMoveError:
-        pass
-    raise IllegalMoveError(
-        f"the opponent {opponent!r} plays {choice!r} in {position}; free are {position.legal_cells}"
-    )

@@ -1,5 +1,6 @@
 """What a vector env tells of episodes that ended in a step that begins the next ones."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ def final_infos(observation: Any, info: dict[str, Any], over: NDArray[np.bool_])
     """
     index = over.nonzero()[0]
     observations = np.full(len(over), None)
-    observations[index] = _rows(observation, len(index))
+    observations[index] = np.fromiter(rows_of(observation), np.object_, len(index))
     final_info: dict[str, Any] = {}
     for key in [key for key in info if not key.startswith("_")]:
         final_info[key] = np.zeros((len(over), *info[key].shape[1:]), info[key].dtype)
@@ -24,12 +25,17 @@ def final_infos(observation: Any, info: dict[str, Any], over: NDArray[np.bool_])
     return found | {f"_{key}": over.copy() for key in found}
 
 
-def _rows(batch: Any, size: int) -> NDArray[np.object_]:
-    """The rows of an array, or of a dict of arrays, as `size` objects."""
-    row = (
-        (lambda at: {key: part[at] for key, part in batch.items()})
-        if isinstance(batch, dict)
-        else batch.__getitem__
-    )
-    rows: NDArray[np.object_] = np.frompyfunc(row, 1, 1)(np.arange(size))
-    return rows
+def whole_infos(observation: Any, info: dict[str, Any], over: Callable[[], Any]) -> dict[str, Any]:
+    """The same without a look at which sub-envs ended: the observations and infos of all, `[B, …]`.
+
+    `_final_obs` and `_final_info`, `bool[B]`, which `over` makes, say for which of them it was the end.
+    """
+    final_info = {key: over() if key.startswith("_") else part for key, part in info.items()}
+    return {"final_obs": observation, "final_info": final_info, "_final_obs": over(), "_final_info": over()}
+
+
+def rows_of(batch: Any) -> list[Any]:
+    """The rows of an array, or of a dict of arrays."""
+    if not isinstance(batch, dict):
+        return list(batch)
+    return [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.envs.board import Opponents
+from ttt_env.envs.backend import Array
+from ttt_env.envs.final import rows_of
+from ttt_env.envs.openings import Games
+from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector import VectorGameEnv
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import SEATS, Game
@@ -33,8 +36,10 @@ def make_vec_env(
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")
     if "autoreset_mode" in kwargs:
         raise ParameterError("SB3 resets in the same step: autoreset_mode cannot be chosen")
+    if "backend" in kwargs:
+        raise ParameterError("SB3 takes NumPy arrays: backend cannot be chosen")
     build = __getattr__("GameVecEnv")
-    envs = build(VectorGameEnv(id, n_envs, opponent, autoreset_mode="same_step", **kwargs))
+    envs = build(_Games(id, n_envs, opponent, autoreset_mode="same_step", **kwargs))
     if seed is not None:
         envs.seed(seed)
     return envs
@@ -53,8 +58,15 @@ def __getattr__(name: str) -> Any:
     return made
 
 
+class _Games(VectorGameEnv):
+    """Tells in `final_obs` the observations of the ended episodes alone, one after the other."""
+
+    def _final(self, games: Games, over: Array) -> dict[str, Any]:
+        return {"final_obs": self._seen(self._ended(games, over))[0]}
+
+
 class _Adapter:
-    """SB3's view of a `VectorGameEnv` that resets in the same step, which is the attribute `envs`.
+    """SB3's view of a vector env that `make_vec_env` makes, which is the attribute `envs`.
 
     The infos of sub-envs that go on are one empty dict: read-only. The info of an episode's end has
     `terminal_observation`, `TimeLimit.truncated` (False), and `episode` with r, l, t as of a `Monitor`.
@@ -102,10 +114,12 @@ class _Adapter:
     def _tell_ends(self, infos: list[Any], ended: NDArray[np.intp], rewards: Any, final: Any) -> None:
         """Write the infos of the episodes that have ended. All rewards before the last are 0."""
         seconds = round(time.time() - self._begin, 6)
-        rows = zip(ended.tolist(), rewards[ended].tolist(), self._lengths[ended].tolist(), strict=True)
-        for at, reward, length in rows:
+        told = ended, rewards[ended], self._lengths[ended]
+        for at, reward, length, observation in zip(
+            *(part.tolist() for part in told), rows_of(final), strict=True
+        ):
             infos[at] = {
-                "terminal_observation": final[at],
+                "terminal_observation": observation,
                 "TimeLimit.truncated": False,
                 "episode": {"r": reward, "l": length, "t": seconds},
             }

@@ -5,21 +5,20 @@ from typing import Any, SupportsFloat, get_args
 
 import gymnasium
 from gymnasium import spaces
+from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent
 from ttt_env.envs.board import (
     MAX_STARTS,
     BoardEnv,
     Illegal,
-    Opponents,
     PlayAs,
     RenderMode,
     StartLike,
-    agents_of,
     one_of,
-    reply_of,
 )
 from ttt_env.envs.observation import ObservationKind, Scene, observation_space
+from ttt_env.envs.opponents import Lineup, Opponents, reply_of
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
 from ttt_env.rules.game import SEATS, Game, Seat, as_cell
 from ttt_env.rules.specs import check_names
@@ -33,9 +32,10 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
     `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it.
     An episode whose first position the opponent ends at once is drawn anew.
 
-    `opponent` is an agent or a list of agents, of which one is drawn for each episode. `play_as` says on
-    which seat: "X", "O", "random" (drawn for each episode) or "alternate" (X in the first episode after
-    making the env or giving a seed, then in turn).
+    `opponent` is an agent or a list of agents, of which one is drawn for each episode, with chances in
+    proportion to `opponent_weights` (None: all alike). `play_as` says on which seat: "X", "O", "random"
+    (drawn for each episode) or "alternate" (X in the first episode after making the env or giving a seed,
+    then in turn).
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         game: Game | str = "tictactoe-v0",
         opponent: Opponents = "random",
         *,
+        opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
         illegal: Illegal = "lose",
         rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
@@ -57,18 +58,21 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         self.play_as = one_of("play_as", play_as, get_args(PlayAs))
         self.seat: Seat = "X"
         self._episodes = 0
-        self._opponents = agents_of(opponent, self.game)
-        self.opponent = self._opponents[0]
+        self._lineup = Lineup(opponent, opponent_weights, self.game)
+        self.opponent = self._lineup.agents[0]
 
-    def set_opponent(self, opponent: Opponents) -> None:
-        """Play against this agent, or one drawn from a list of them, from the next reply on."""
-        self._opponents = agents_of(opponent, self.game)
+    def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
+        """Play against this agent, or one drawn from a list of them, from the next reply on.
+
+        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None: all alike.
+        Raises `ParameterError` for other weights, and nothing has changed then.
+        """
+        self._lineup = Lineup(opponent, weights, self.game)
         self.opponent = self._drawn_opponent()
 
     def _drawn_opponent(self) -> Agent:
-        if len(self._opponents) == 1:
-            return self._opponents[0]
-        return self._opponents[int(self.np_random.random() * len(self._opponents))]
+        agents = self._lineup.agents
+        return agents[0] if len(agents) == 1 else agents[self._lineup.numbers(self.np_random.random())]
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None

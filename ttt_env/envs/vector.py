@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
+from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent
 from ttt_env.envs.arguments import (
@@ -14,25 +15,29 @@ from ttt_env.envs.arguments import (
     as_number,
     as_positions,
     as_reset_mask,
-    as_seeds,
 )
-from ttt_env.envs.batch import BatchEnv, Bools, Floats, VectorRenderMode
+from ttt_env.envs.backend import Array, BackendName, backend_of
+from ttt_env.envs.batch import BatchEnv, VectorRenderMode
 from ttt_env.envs.board import (
     Illegal,
-    Opponents,
     PlayAs,
     StartLike,
-    agents_of,
     one_of,
 )
+from ttt_env.envs.illegal import refuse_taken, resampled
 from ttt_env.envs.observation import ObservationKind
-from ttt_env.envs.openings import N_DRAWS, OPPONENT, REPLY, RESAMPLE, SEAT, Games, Openings, Starts
+from ttt_env.envs.openings import N_DRAWS, OPPONENT, RESAMPLE, SEAT, Openings, Starts
+from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.replies import Replies
-from ttt_env.envs.stores import OPEN, Cells, State, part_of, store_of
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError
+from ttt_env.envs.steps import steps_of
+from ttt_env.envs.store import Cells
+from ttt_env.envs.stores import store_of
+from ttt_env.errors import EpisodeOrderError, ParameterError
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import check_names
 
+# A member of an enumeration is looked up slowly, three times a step.
+NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 _OPTIONS = {"play_as": None, "position": None, "reset_mask": None}
 
 
@@ -41,7 +46,7 @@ class VectorGameEnv(BatchEnv):
 
     **Against an opponent** every array is the batch of what `SingleAgentEnv` gives: an observation is
     the one after the reply, a loss by the reply comes with it. Of a list of opponents each sub-env draws one
-    for each episode.
+    for each episode, with chances in proportion to `opponent_weights` (None: all alike).
 
     **Both sides** (`opponent=None`): an action is for the player to move; the observation, the mask and
     `info["seat"]` (`int8[B]`, 0 for X, 1 for O) are those of the player to move next, the reward is that
@@ -57,6 +62,14 @@ class VectorGameEnv(BatchEnv):
     whoever is over, so what a sub-env draws depends on the seed and on how many steps were made, and on no
     other sub-env; opponents without a policy (functions, agents that are not fixed), a `start` function, and
     starts drawn anew take more numbers from the same generator.
+
+    **On a device** (`backend="torch"`, `device` as in PyTorch) all arrays are tensors there, the actions may
+    be too, and a step is the same few look-ups as in NumPy: for games with a table, and opponents that are
+    fixed policies. The same draws give the same games, but PyTorch's generator, seeded from `np_random`,
+    draws other numbers than NumPy's. The host waits for the device once a step, to check the actions, and
+    again with `illegal="raise"`, without autoreset, and at starts that a function draws or one reply may end.
+    In "same_step" `info["final_obs"]` and `info["final_info"]` have the arrays of all sub-envs, as they were
+    before the reset: those that ended are in `info["_final_obs"]`, `bool[B]`.
     """
 
     def __init__(
@@ -65,6 +78,7 @@ class VectorGameEnv(BatchEnv):
         num_envs: int = 1,
         opponent: Opponents | None = "random",
         *,
+        opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
         illegal: Illegal = "lose",
         rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
@@ -72,6 +86,8 @@ class VectorGameEnv(BatchEnv):
         start: StartLike | None = None,
         render_mode: VectorRenderMode | None = None,
         autoreset_mode: Autoreset | AutoresetMode = "next_step",
+        backend: BackendName = "numpy",
+        device: str | None = None,
         **parameters: Any,
     ) -> None:
         one_of("render_mode", render_mode, (None, *get_args(VectorRenderMode)))
@@ -85,13 +101,14 @@ class VectorGameEnv(BatchEnv):
         }
         self.play_as = one_of("play_as", play_as, get_args(PlayAs))
         self._set_spaces(observation)
-        self._store = store_of(self.game)
-        self._set_rewards()
+        self._backend = backend_of(backend, device)
+        self._store = store_of(self.game, self._backend)
         self._openings = Openings(self._store, self._starts(), self.play_as)
-        self._replies = None if opponent is None else self._replies_of(opponent)
-        if opponent is None and play_as != "random":
-            raise ParameterError(f"play_as={play_as!r} needs an opponent: without one both sides are played")
-        self._over = np.zeros(self.num_envs, np.bool_)
+        self._set_replies(None if opponent is None else self._replies_of(opponent, opponent_weights))
+        if opponent is None and (play_as != "random" or opponent_weights is not None):
+            raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
+        self._true, self._false = self._of_all(True), self._of_all(False)
+        self._over = self._false
 
     def _starts(self) -> Starts:
         return self._start if isinstance(self._start, Position) else self._drawn_start
@@ -99,25 +116,31 @@ class VectorGameEnv(BatchEnv):
     def _drawn_start(self, rng: np.random.Generator) -> Position:
         return self._first_position({}, rng)
 
-    def _replies_of(self, opponent: Opponents) -> Replies:
-        return Replies(self._store, agents_of(opponent, self.game))
+    def _replies_of(self, opponent: Opponents, weights: ArrayLike | None) -> Replies:
+        return Replies(self._store, Lineup(opponent, weights, self.game))
+
+    def _set_replies(self, replies: Replies | None) -> None:
+        self._replies = replies
+        self._n_draws = self._rows_of_draws()
+        self._steps = steps_of(self._store, self._openings, replies, self._rewards_by_code())
 
     @property
     def opponents(self) -> list[Agent]:
         """The agents of which each episode draws its opponent; none if both sides are stepped."""
         return [] if self._replies is None else list(self._replies.agents)
 
-    def set_opponent(self, opponent: Opponents) -> None:
+    def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
         """Play against this agent, or one drawn from a list of them for each sub-env, from the next reply on.
 
+        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None: all alike.
         The policies of a small game are tabulated now: call it again for an agent that has learned.
-        Raises `ParameterError` where both sides are stepped.
+        Raises `ParameterError` for other weights and where both sides are stepped; nothing has changed then.
         """
         if self._replies is None or opponent is None:
             raise ParameterError("opponent=None, both sides, is chosen when the environment is made")
-        self._replies = self._replies_of(opponent)
+        self._set_replies(self._replies_of(opponent, weights))
         if self._games is not None:
-            who = self._replies.drawn(self.np_random.random(self.num_envs))
+            who = self._replies.numbers(self._draws(1)[0])
             self._games = self._games._replace(who=who)
 
     def reset(
@@ -131,47 +154,32 @@ class VectorGameEnv(BatchEnv):
         """
         options = dict(options or {})
         is_reset = self._checked_options(options)
-        state = self.np_random.bit_generator.state
-        before = self._np_random, self._np_random_seed
-        try:
+        with self._unchanged_by_errors():
             games = self._games or self._blank()
             if seed is not None:
                 self._seed(seed)
-                games = games._replace(episodes=np.where(is_reset, 0, games.episodes))
-            draws = self.np_random.random((N_DRAWS, self.num_envs))
+                games = games._replace(episodes=self._backend.xp.where(is_reset, 0, games.episodes))
+            draws = self._draws(N_DRAWS)
             openings = Openings(
                 self._store, options.get("position") or self._starts(), options.get("play_as", self.play_as)
             )
-            self._games = openings.begin(
-                games, np.flatnonzero(is_reset), self._replies, draws, self.np_random
-            )
-        except BaseException:
-            self._np_random, self._np_random_seed = before
-            self.np_random.bit_generator.state = state
-            raise
-        self._over = self._store.codes(self._games.state) != OPEN
+            self._games = openings.begin(games, is_reset, self._replies, draws, self.np_random)
+        self._over = ~self._store.is_open(self._games.state)
         return self._seen(self._games)
 
-    def _seed(self, seed: int | Sequence[int]) -> None:
-        seeds = as_seeds(seed, self.num_envs)
-        if isinstance(seed, Sequence | np.ndarray):
-            self.np_random = np.random.default_rng(seeds)
-        else:
-            VectorEnv.reset(self, seed=seeds[0])
-
-    def _checked_options(self, options: dict[str, Any]) -> Bools:
+    def _checked_options(self, options: dict[str, Any]) -> Array:
         """Which sub-envs to reset, `[B]`. Makes a list of the positions."""
         check_names("reset options", options, _OPTIONS)
         if "play_as" in options:
             one_of("play_as", options["play_as"], get_args(PlayAs) if self._replies else ("random",))
-        is_reset = as_reset_mask(options.get("reset_mask"), self.num_envs)
+        is_reset = as_reset_mask(options.get("reset_mask"), self.num_envs, self._backend)
         if self._games is None and not is_reset.all():
             raise EpisodeOrderError("a reset_mask before the first reset()")
         if "position" in options:
             options["position"] = as_positions(options["position"], self.num_envs, self._checked_start)
         return is_reset
 
-    def step(self, actions: Any) -> tuple[Any, Floats, Bools, Bools, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """Play a cell in every sub-env. Returns observations, rewards, terminations, truncations, info.
 
         Raises `EpisodeOrderError` before `reset`, and after the end of an episode without autoreset;
@@ -179,16 +187,12 @@ class VectorGameEnv(BatchEnv):
         Nothing has changed then.
         """
         cells = self._checked_actions(actions)
-        before = None if self._is_sure else self.np_random.bit_generator.state
-        try:
+        if self._steps.are_sure:
             return self._step(cells)
-        except BaseException:
-            if before is not None:
-                self.np_random.bit_generator.state = before
-            raise
+        with self._unchanged_by_errors():
+            return self._step(cells)
 
-    @property
-    def _n_draws(self) -> int:
+    def _rows_of_draws(self) -> int:
         """How many rows of numbers a step draws."""
         if self.illegal == "resample":
             return RESAMPLE + 1
@@ -196,72 +200,32 @@ class VectorGameEnv(BatchEnv):
             return 0
         return OPPONENT + 1 if self._replies.is_mixed else SEAT + 1
 
-    @property
-    def _is_sure(self) -> bool:
-        """Whether a step calls no code of others, which may fail."""
-        return self._replies is None or (self._replies.is_tabulated and not callable(self._openings.starts))
-
-    def _step(self, cells: Cells) -> tuple[Any, Floats, Bools, Bools, dict[str, Any]]:
-        draws = self.np_random.random((self._n_draws, self.num_envs))
-        infos: dict[str, Any] = {}
-        games = self._played(cells, draws)
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            games = self._with_new(games, self._over, draws)
-        codes = self._store.codes(games.state)
-        over = codes != OPEN
-        rewards = self._rewards_for(codes, games, infos)
-        if self.autoreset_mode is AutoresetMode.SAME_STEP and over.any():
-            infos |= self._final(games, over)
-            games = self._with_new(games, over, draws)
+    def _step(self, cells: Cells) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
+        draws = self._draws(self._n_draws)
+        games, rng, copy = self._begun(), self.np_random, self._backend.copy
+        if self.illegal == "resample":
+            cells = resampled(self._store, games.state, cells, draws[RESAMPLE])
+        begins = self._over if self.autoreset_mode is NEXT_STEP else None
+        games, over, rewards, of_seats = self._steps.step(games, cells, begins, draws, rng)
+        final: dict[str, Any] = {}
+        if self.autoreset_mode is SAME_STEP and (self._backend.is_remote or over.any()):
+            final = self._final(games, over)
+            games = self._steps.begin(games, over, draws, rng)
         self._games, self._over = games, over
         observation, info = self._seen(games)
-        return observation, rewards, over.copy(), np.zeros(self.num_envs, np.bool_), info | infos
-
-    def _played(self, cells: Cells, draws: Floats) -> Games:
-        """The games after the move and the reply."""
-        games, store = self._begun(), self._store
-        if self.illegal == "resample":
-            cells = self._resampled(games.state, cells, draws)
-        state = store.play(games.state, cells)
-        if self._replies is None:
-            return games._replace(state=state, seats=1 - games.seats)
-        replies = self._replies.cells(state, games.who, draws[REPLY], self.np_random)
-        return games._replace(state=store.play(state, replies))
-
-    def _with_new(self, games: Games, where: Bools, draws: Floats) -> Games:
-        index = where.nonzero()[0]
-        if not len(index):
-            return games
-        return self._openings.begin(games, index, self._replies, draws, self.np_random)
+        if of_seats is not None:
+            info["rewards"], info["_rewards"] = of_seats, info["_action_mask"]
+        info.update(final)
+        return observation, rewards, copy(over), copy(self._false), info
 
     def _checked_actions(self, actions: Any) -> Cells:
         """The actions as an array. Raises the errors of `step`."""
         if self._games is None:
             raise EpisodeOrderError("step() before reset(): call reset()")
-        cells = as_cells(actions, self.num_envs, self.game)
-        if self.autoreset_mode is AutoresetMode.DISABLED and self._over.any():
-            at = np.flatnonzero(self._over).tolist()
+        cells = as_cells(actions, self.num_envs, self.game, self._backend)
+        if self.autoreset_mode is DISABLED and self._over.any():
+            at = np.flatnonzero(self._backend.get(self._over)).tolist()
             raise EpisodeOrderError(f"the episodes of sub-envs {at} are over: reset them by a reset_mask")
         if self.illegal == "raise":
-            self._refuse_taken(self._games.state, cells)
-        return cells
-
-    def _refuse_taken(self, state: State, cells: Cells) -> None:
-        legal = self._store.is_legal(state, cells) | self._over
-        if not legal.all():
-            at = int(np.argmin(legal))
-            position = self.boards[at]
-            raise IllegalMoveError(
-                f"cell {cells[at]} of {position} in sub-env {at} is taken; free are {position.legal_cells}"
-            )
-
-    def _resampled(self, state: State, cells: Cells, draws: Floats) -> Cells:
-        """The cells, with free ones drawn in place of taken ones."""
-        taken = np.flatnonzero(~self._store.is_legal(state, cells) & (self._store.codes(state) == OPEN))
-        if not len(taken):
-            return cells
-        counts = np.cumsum(self._store.masks(part_of(state, taken)), axis=1)
-        wanted = draws[RESAMPLE, taken] * counts[:, -1]
-        cells = cells.copy()
-        cells[taken] = np.argmax(counts > wanted[:, None], axis=1)
+            refuse_taken(self._store, self._games.state, cells)
         return cells

@@ -1,0 +1,1 @@
+"""What `benchmark_envs.py` times, and how it tells of it."""

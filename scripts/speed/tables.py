@@ -1,0 +1,117 @@
+"""Time the vector environments and their peers, and print the tables."""
+
+from collections.abc import Iterator
+from statistics import median
+
+import numpy as np
+
+from speed.contenders import BOTH, CONTENDERS, GOALS, QUOTED, SIZES, Goal, both_sides
+from speed.measuring import measured, moves_per_second, verdict
+from speed.windows import Window, recorded, steps_of
+
+Speeds = dict[tuple[str, int], list[float]]  # moves a second in each round, by name and number of games
+TAKES = "np.take"
+GOAL_FACTOR = 3
+_WIDTH = 36
+
+
+def print_vector(seconds: float, rounds: int) -> Speeds:
+    """Time all that can be imported, print all tables, and return the speeds."""
+    print("\nMany games at once\n")
+    windows = dict(all_windows())
+    speeds = measured(windows, moves_per_second, seconds, rounds)
+    print(
+        f"  million steps/s by the number of games; a step is a move of one game; medians of {rounds} rounds"
+    )
+    print("  random legal moves: recorded beforehand, or, where it says so, drawn in the loop\n")
+    print_speeds(speeds)
+    print_goals(speeds)
+    print_bytes(speeds)
+    return speeds
+
+
+def all_windows() -> Iterator[tuple[tuple[str, int], Window]]:
+    """What to time. Prints a line for each peer that is not installed."""
+    for contender in CONTENDERS:
+        try:
+            yield from [((contender.name, size), contender.window(size)) for size in contender.sizes]
+        except ImportError as error:
+            print(f'  {contender.name} is left out, {error}: pip install "ttt-env[peers,train]"')
+    yield from (((TAKES, size), takes(size)) for size in SIZES)
+
+
+def takes(n_games: int) -> Window:
+    """What the bytes of a step of both sides cost: `np.take` for the successors and for each array given.
+
+    These are observation, mask, seat, ended, reward, and the rewards of both; arrays that always hold the
+    same are not counted. The tables have a row for each board of the recorded games, and are read in the same
+    order.
+    """
+    batch = both_sides(n_games)
+    steps, n_moves = recorded(batch, steps_of(n_games))
+    batch.start()
+    seen = np.stack([batch.envs.step(cells)[0].reshape(n_games, -1) for cells in steps])
+    boards, numbers = np.unique(seen @ (1 << np.arange(seen.shape[2])), return_inverse=True)
+    n_boards, n_cells = len(boards), seen.shape[2] // 2
+    successors = np.ones(n_boards * n_cells, np.int64)
+    int8s = [(n_boards, 2 * n_cells), (n_boards, n_cells), *[(n_boards,)] * 2]
+    floats = [(n_boards,), (n_boards, 2)]
+    tables = [np.ones(shape, np.int8) for shape in int8s] + [np.ones(shape) for shape in floats]
+    pairs = [(rows, rows * n_cells + cells) for rows, cells in zip(numbers, steps, strict=True)]
+
+    def window() -> int:
+        for rows, moves in pairs:
+            successors.take(moves)
+            for table in tables:
+                table.take(rows, axis=0)
+        return n_moves
+
+    return window
+
+
+def print_speeds(speeds: Speeds) -> None:
+    """Print a line for each environment."""
+    print(f"  {'':{_WIDTH}}" + "".join(f"{size:>10,}" for size in SIZES))
+    for name in dict.fromkeys(name for name, _ in speeds if name != TAKES):
+        of_sizes = (speeds.get((name, size)) for size in SIZES)
+        texts = ("" if found is None else f"{median(found) / 1e6:.3f}" for found in of_sizes)
+        print(f"  {name:{_WIDTH}}" + "".join(f"{text:>10}" for text in texts))
+
+
+def print_goals(speeds: Speeds) -> None:
+    """Print how many times faster ours are than the peers that are there, and than figures of others."""
+    print("\n  times the peer; the ratios are medians over the rounds")
+    print("  goals for Pgx's scan and OpenSpiel are for moves drawn in the loop; recorded ones are beside\n")
+    for goal in GOALS:
+        if (goal.peer, goal.peer_size) in speeds:
+            ratio = ratio_of(speeds, goal)
+            text = f"{goal.ours} at {goal.size:,} : {goal.peer} at {goal.peer_size:,}"
+            print(f"  {text:76}{ratio:>7.1f}{of_goal(ratio, goal.times)}")
+    for quoted in QUOTED:
+        ratio = median(speeds[quoted.ours, quoted.size]) / quoted.speed
+        text = f"{quoted.ours} at {quoted.size:,} : {quoted.peer}, {quoted.speed / 1e6} M (quoted)"
+        print(f"  {text:76}{ratio:>7.1f}{of_goal(ratio, 1)}")
+
+
+def of_goal(ratio: float, goal: float | None) -> str:
+    """The goal, if there is one, and whether it is reached."""
+    return "" if goal is None else f"  goal {goal:g}: {verdict(ratio >= goal)}"
+
+
+def ratio_of(speeds: Speeds, goal: Goal) -> float:
+    """How many times faster ours is than the peer, the median over the rounds."""
+    pairs = zip(speeds[goal.ours, goal.size], speeds[goal.peer, goal.peer_size], strict=True)
+    return median(ours / theirs for ours, theirs in pairs)
+
+
+def print_bytes(speeds: Speeds) -> None:
+    """Print what a step costs beside what `takes` costs, in nanoseconds a move."""
+    print(f"\n  nanoseconds a move: {BOTH}, beside {TAKES} alone on the same shapes; goal ≤ {GOAL_FACTOR}\n")
+    print(f"  {'games':>12}{'step':>12}{'np.take':>12}{'factor':>10}")
+    for size in SIZES:
+        ours, bare = (1e9 / median(speeds[name, size]) for name in (BOTH, TAKES))
+        factor = median(b / a for a, b in zip(speeds[BOTH, size], speeds[TAKES, size], strict=True))
+        print(f"  {size:>12,}{ours:>12,.1f}{bare:>12,.1f}{factor:>10.1f}  {verdict(factor <= GOAL_FACTOR)}")
+    alone, in_batch = (1e9 / median(speeds[BOTH, size]) for size in (1, SIZES[-1]))
+    print(f"\n  One game alone takes {alone / 1e3:,.0f} µs a move, the cost of calling Python and NumPy.")
+    print(f"  A batch shares it: in the largest it is {alone / SIZES[-1]:,.1f} of the {in_batch:,.1f} ns.")

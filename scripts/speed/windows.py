@@ -1,0 +1,112 @@
+"""Windows of play: games of random legal moves, which are recorded beforehand and played again and again.
+
+A window begins all its games, plays, and says how many moves it made. So nothing is drawn and no move is
+chosen while the time is taken, whatever plays; only a window of `drawing` chooses moves as well.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ttt_env
+
+Window = Callable[[], int]
+Cells = NDArray[np.integer[Any]]
+Masks = NDArray[Any]  # [B, cells], not zero where a move is legal; zeros: the game only begins anew
+N_GAMES = 100
+_SLOTS = 2520  # divisible by all numbers of legal cells, 1 to 9
+_WEIGHTS = _SLOTS * np.float32(2) ** np.arange(9, dtype=np.float32)
+
+
+class Batch(Protocol):
+    """Games that are stepped together, and begin anew by themselves, always in the same way."""
+
+    def start(self) -> Masks:
+        """Begin all games."""
+
+    def play(self, cells: Cells) -> Masks:
+        """Play a cell in each game. Everything that a learner wants has been handed over."""
+
+
+def random_games() -> list[list[int]]:
+    """The cells of random games, the same every time."""
+    rng = np.random.default_rng(0)
+    return [list(ttt_env.play_game("random", "random", "tictactoe-v0", rng).cells) for _ in range(N_GAMES)]
+
+
+def games_window(play: Callable[[list[int]], Any]) -> Window:
+    """A window of random games that are played one after the other."""
+    games = random_games()
+    n_moves = sum(map(len, games))
+
+    def window() -> int:
+        for cells in games:
+            play(cells)
+        return n_moves
+
+    return window
+
+
+@cache
+def _cells_by_mask() -> NDArray[np.int8]:
+    """A legal cell for the bits of a mask and a slot, flat: each legal cell has as many slots."""
+    table = np.zeros((1 << len(_WEIGHTS), _SLOTS), np.int8)
+    for bits in range(1, len(table)):
+        cells = [cell for cell in range(len(_WEIGHTS)) if bits >> cell & 1]
+        table[bits] = np.repeat(cells, _SLOTS // len(cells))
+    return table.ravel()
+
+
+def steps_of(n_games: int, n_moves: int = 400_000) -> int:
+    """How many steps a window of so many games has, so that it takes a fraction of a second."""
+    return max(20, min(100, n_moves // n_games))
+
+
+def drawn(masks: Masks, rng: np.random.Generator) -> Cells:
+    """A random legal cell of each game, `[B]`, by one look-up."""
+    # Products of floats alone are fast; all sums are whole numbers that a float32 holds.
+    rows = masks.astype(np.float32) @ _WEIGHTS + rng.integers(_SLOTS, size=len(masks), dtype=np.uint16)
+    return _cells_by_mask().take(rows.astype(np.int64)).astype(np.int64)
+
+
+def recorded(batch: Batch, n_steps: int) -> tuple[list[Cells], int]:
+    """Random legal moves of so many steps from the start, and how many moves these are.
+
+    A game that is over is not moved in: its step only begins the next one.
+    """
+    rng = np.random.default_rng(0)
+    masks, steps, n_moves = batch.start(), [], 0
+    for _ in range(n_steps):
+        steps.append(drawn(masks, rng))
+        n_moves += int(masks.any(axis=1).sum())
+        masks = batch.play(steps[-1])
+    return steps, n_moves
+
+
+def replaying(batch: Batch, n_steps: int) -> Window:
+    """A window that plays the recorded moves."""
+    steps, n_moves = recorded(batch, n_steps)
+
+    def window() -> int:
+        batch.start()
+        for cells in steps:
+            batch.play(cells)
+        return n_moves
+
+    return window
+
+
+def drawing(batch: Batch, n_steps: int) -> Window:
+    """A window that draws each move from the mask before it: always the same ones as were recorded."""
+    _, n_moves = recorded(batch, n_steps)
+
+    def window() -> int:
+        rng, masks = np.random.default_rng(0), batch.start()
+        for _ in range(n_steps):
+            masks = batch.play(drawn(masks, rng))
+        return n_moves
+
+    return window
