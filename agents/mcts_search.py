@@ -15,13 +15,15 @@ from agents.mcts_parameters import PLAYOUTS, check_settings, checked_budget, che
 from agents.mcts_tree import Node, empty_tree, grown, read_node, rules_of
 from ttt_env.agent import Floats
 from ttt_env.errors import IllegalMoveError
-from ttt_env.render.tree import TreeNode, tree_dot, tree_svg
+from ttt_env.render.picture import Picture
+from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
 
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
 _FIRST_CHUNK, _CHUNK = 64, 4096  # iterations between two looks at the clock; the latter take some 10 ms
 _SILENT = 1.0  # seconds of compiling without a word
+_SHOWN = 50  # a notebook shows the moves that got more than a 50th of the iterations
 _logger = logging.getLogger(__name__)
 
 
@@ -221,13 +223,20 @@ class Search:
 
     def to_dot(self, max_depth: int = 2, min_visits: int = 1) -> str:
         """`tree` for Graphviz: boards, w/n, what is proved, and the last `path`."""
-        return tree_dot(self._picture(max_depth, min_visits))
+        return tree_dot(self._drawn(max_depth, min_visits))
 
     def to_svg(self, max_depth: int = 2, min_visits: int = 1) -> str:
-        """`tree` as a self-contained picture, of the same things."""
-        return tree_svg(self._picture(max_depth, min_visits))
+        """`tree` as a self-contained SVG document, of the same things."""
+        return self.picture(max_depth, min_visits).svg
 
-    def _picture(self, max_depth: int, min_visits: int) -> TreeNode:
+    def picture(self, max_depth: int = 2, min_visits: int = 1) -> Picture:
+        """`tree` to look at in a notebook or to save, of the same things."""
+        return self._drawn(max_depth, min_visits).picture()
+
+    def _repr_svg_(self) -> str:
+        return self.picture(1, self.iterations // _SHOWN + 1).svg
+
+    def _drawn(self, max_depth: int, min_visits: int) -> TreeNode:
         return self.tree(max_depth, min_visits).picture(self.position, (None, *self.path))
 
 

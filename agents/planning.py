@@ -12,7 +12,9 @@ from ttt_env.agent import Agent, Floats
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
 from ttt_env.analysis.layers import Moves, is_enumerable, reachable
 from ttt_env.analysis.solution import ValueAgent, solve
+from ttt_env.analysis.value_tree import value_tree
 from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.render.tree import TreeNode
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position
 
@@ -73,26 +75,40 @@ class Minimax(Planner):
             raise ParameterError(f"seconds={seconds!r} of minimax: numbers above 0 are allowed")
         if (depth or seconds) and prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
-        plan = lookahead(game, depth, seconds) if depth or seconds else _exact(game, prefer)
-        super().__init__(game, plan, prefer, depth, seconds)
+        self._values = None if depth or seconds else _exact(game, prefer)
+        super().__init__(game, _plan(game, self._values, depth, seconds), prefer, depth, seconds)
+
+    def tree(self, position: Position, depth: int = 2) -> TreeNode:
+        """The game tree below a position with values and move probabilities: see `value_tree`.
+
+        Raises `ParameterError` for an agent that has a depth or a time, which knows no values.
+        """
+        if self._values is None:
+            raise ParameterError("only minimax without depth and seconds has the values of a whole tree")
+        return value_tree(position, depth, self._values, (best, best))
 
 
-def _exact(game: Game, prefer: str) -> ValueAgent:
+def _plan(game: Game, values: Values | None, depth: int | None, seconds: float | None) -> Agent:
+    """The agent that plays the best by these values or, without them, by looking ahead."""
+    if values is None:
+        return lookahead(game, depth, seconds)
+    return ValueAgent(game, (values, best), (values, best))
+
+
+def _exact(game: Game, prefer: str) -> Values:
     if not is_enumerable(game):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many for minimax to look at each position: "
             "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
         )
-    return _fast(game) if prefer == "fast" else solve(game).policy()
+    return _fast(game) if prefer == "fast" else solve(game).values
 
 
 @_memoised
-def _fast(game: Game) -> ValueAgent:
-    outcomes = backward_induction(
+def _fast(game: Game) -> Values:
+    return backward_induction(
         reachable(game), best, best, payoff=lambda ply: (game.n_cells + 1.0 - ply, 0.0, 0.0)
-    )
-    seat = outcomes.values(), best
-    return ValueAgent(game, seat, seat)
+    ).values()
 
 
 class Softmax(Planner):
@@ -113,9 +129,15 @@ class Softmax(Planner):
         checked_number("temperature", temperature, "softmax")
         checked_number("opponent_temperature", theirs, "softmax")
         x, o = _softmax_values(game, temperature, theirs), _softmax_values(game, theirs, temperature)
-        respond = softmax(temperature)
+        respond, ascribed = softmax(temperature), softmax(theirs)
+        self._views = (x, (respond, ascribed)), (o, (ascribed, respond))
         plan = ValueAgent(game, (x, respond), (o, respond))
         super().__init__(game, plan, temperature, opponent_temperature)
+
+    def tree(self, position: Position, depth: int = 2) -> TreeNode:
+        """The game tree below a position as the player to move there sees it: see `value_tree`."""
+        values, responders = self._views[position.ply % 2]
+        return value_tree(position, depth, values, responders)
 
 
 @_memoised

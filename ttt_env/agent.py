@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, as_cell
 from ttt_env.rules.sampling import random_position
 from ttt_env.rules.specs import Spec, check_names, convert, parameters_of, split_spec
+
+if TYPE_CHECKING:
+    from ttt_env.render.picture import Picture
 
 Floats = NDArray[np.float64]
 ENTRY_POINT_GROUP = "ttt_env.agents"
@@ -53,6 +56,10 @@ class Agent(ABC):
     def policies(self, boards: Boards) -> Floats:
         """The move probabilities of a batch, `[B, cells]`."""
         return np.stack([self.policy(position) for position in boards])
+
+    def picture(self, position: Position, last: int | None = None) -> "Picture":
+        """The board with the probability of each move on its cell, to look at in a notebook or to save."""
+        return position.picture(None if position.is_over else self.policy(position).tolist(), last)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; takes one `rng.random()`."""

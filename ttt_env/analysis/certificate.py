@@ -12,11 +12,14 @@ from ttt_env.analysis.grid import Slots
 from ttt_env.analysis.induction import TwoPass, follow
 from ttt_env.analysis.layers import Layer, Responder, reachable
 from ttt_env.analysis.solution import Solution, solve
+from ttt_env.render.picture import Picture
+from ttt_env.render.sheet import Section, boards_of, draw_sheet
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.notation import GameRecord
 
 _SIGN = {"X": 1, "O": -1}
+_RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,23 @@ class Certificate:
 
     def __bool__(self) -> bool:
         return self.unbeatable
+
+    def picture(self) -> Picture:
+        """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
+        verdict = f"{self.game.name}: {'certified unbeatable' if self.unbeatable else 'beatable'}"
+        blunders = f"Positions that can come up and in which it may give value away: {len(self.blunders):,}."
+        seats = [self._section(seat) for seat in SEATS]
+        return Picture(draw_sheet(verdict, [Section([verdict, blunders]), *seats]))
+
+    def _section(self, seat: Seat) -> Section:
+        line = f"As {seat} it {_RESULTS[self.worst_case[seat]]} at worst."
+        record = self.refutations[seat]
+        if record is None:
+            return Section([line])
+        return Section([line, "A shortest game that ends worse for it than best play:"], boards_of(record))
+
+    def _repr_svg_(self) -> str:
+        return self.picture().svg
 
 
 def certify(agent: AgentLike, game: Game | str = "tictactoe-v0") -> Certificate:

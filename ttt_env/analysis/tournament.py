@@ -18,13 +18,14 @@ from ttt_env.analysis.pairings import Field, margin_of, pairing, strength, turne
 from ttt_env.analysis.ratings import bradley_terry
 from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
+from ttt_env.render.numbers import signed
+from ttt_env.render.table import draw_table
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
     from ttt_env.render.charts import Figure
 
-_MINUS = str.maketrans("-", "−")
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
@@ -71,10 +72,11 @@ class Tournament:
         return [pair for pair in pairs if width_of(self.matches[pair]) > self.width]
 
     def __str__(self) -> str:
-        numbers = [str(place + 1) for place in range(len(self.names))]
-        head, *rows = self._rows(numbers)
-        rows = [["", *head], *([number, *row] for number, row in zip(numbers, rows, strict=True))]
-        return "\n".join([f"{self.game.name}: {_LEGEND}", *_aligned(rows), *self._notes()])
+        return "\n".join([f"{self.game.name}: {_LEGEND}", *_aligned(self._numbered()), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        title = f"{self.game.name}: {_LEGEND}"
+        return draw_table(title, self._numbered(), self._ordered().tolist(), self._notes())
 
     def to_markdown(self) -> str:
         """The table in Markdown, the sampled scores with ± their 95 % interval."""
@@ -99,10 +101,9 @@ class Tournament:
 
         Raises `ImportError` if matplotlib, of the extra `plot`, is not installed.
         """
-        order = [self.names.index(name) for name in self.ranking]
         texts = [[self._cell(row, column) for column in self.ranking] for row in self.ranking]
         title = f"{self.game.name}: win − loss of row against column, both seats"
-        figure = heat_map(self.ranking, self.table[np.ix_(order, order)], texts, title)
+        figure = heat_map(self.ranking, self._ordered(), texts, title)
         if path is not None:
             save(figure, path)
         return figure
@@ -110,15 +111,26 @@ class Tournament:
     def _score(self, row: str, column: str) -> float:
         return nan if row == column else self.matches[row, column].score
 
+    def _ordered(self) -> Floats:
+        """`table` by ranking."""
+        order = [self.names.index(name) for name in self.ranking]
+        return self.table[np.ix_(order, order)]
+
+    def _numbered(self) -> list[list[str]]:
+        """Heading and rows of the table as text, where the opponents go by their rank."""
+        numbers = [str(place + 1) for place in range(len(self.names))]
+        head, *rows = self._rows(numbers)
+        return [["", *head], *([number, *row] for number, row in zip(numbers, rows, strict=True))]
+
     def _rows(self, opponents: Iterable[str]) -> Iterator[list[str]]:
         """Heading and rows of the table as text, with these headings for the opponents."""
         knows = any(self.exploitability.values())
         yield ["agent", "rating", "score", *(["exploited as X", "as O"] if knows else []), *opponents]
         for name in self.ranking:
             found = self.exploitability[name]
-            values = [_signed(found.as_x, 3), _signed(found.as_o, 3)] if found else ["?", "?"]
+            values = [signed(found.as_x, 3), signed(found.as_o, 3)] if found else ["?", "?"]
             cells = [self._cell(name, other) for other in self.ranking]
-            start = [name, _signed(self.ratings[name], 0), _signed(self.scores[name], 2)]
+            start = [name, signed(self.ratings[name], 0), signed(self.scores[name], 2)]
             yield [*start, *(values if knows else []), *cells]
 
     def _cell(self, row: str, column: str) -> str:
@@ -126,7 +138,7 @@ class Tournament:
             return "·"
         found = self.matches[row, column]
         margin = "" if found.exact else f" ±{margin_of(found):.2f}"
-        return _signed(found.score, 2) + margin
+        return signed(found.score, 2) + margin
 
     def _notes(self) -> list[str]:
         """What has to be known to read the numbers."""
@@ -213,12 +225,6 @@ def _watched(calls: Iterable[Callable[[], Any]], total: int) -> Iterable[Any]:
 
     bar: Iterable[Any] = tqdm(calls, "matches", total)
     return bar
-
-
-def _signed(number: float, digits: int) -> str:
-    """The number with its sign, a zero without one."""
-    text = f"{number:+.{digits}f}"
-    return text[1:] if float(text) == 0 else text.translate(_MINUS)
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -15,6 +15,8 @@ TILE = "#ffffff"
 STONE: dict[Seat, str] = {"X": "#e4572e", "O": "#1b6f94"}
 TINT: dict[Seat, str] = {"X": "#fde3d8", "O": "#d6eaf3"}
 
+INK, PALE_INK = "#2b2f36", "#a3abb6"
+
 STROKE = 0.12
 CROSS_REACH = 0.205
 RING_RADIUS = 0.24
@@ -23,6 +25,8 @@ TILE_RADIUS = 0.11
 MARGIN = 0.3
 CARD_RADIUS = 0.24
 LAYER_GAP = 0.5
+
+CHANCE, DARKEST = "#2a9d68", 0.7  # the share of the colour at probability 1: ink is still legible on it
 
 LARGEST_CELL = 134
 LARGEST_PICTURE = 1000
@@ -85,6 +89,18 @@ class Look(NamedTuple):
         if self.accent == "completed":
             return stone, TILE
         return TINT[self.mark] if self.accent == "last" else TILE, stone
+
+
+def shade(share: float) -> str:
+    """The colour of a cell that is played with this probability.
+
+    It goes by the square root, so that small shares, too, can be told apart.
+
+    >>> shade(0), shade(1)
+    ('#ffffff', '#6aba95')
+    """
+    strength = DARKEST * share**0.5
+    return "#" + bytes(round(255 - strength * (255 - part)) for part in bytes.fromhex(CHANCE[1:])).hex()
 
 
 def looks_of(position: Position, last: int | None = None) -> list[Look]:

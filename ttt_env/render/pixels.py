@@ -26,11 +26,11 @@ from ttt_env.render.layout import (
 )
 from ttt_env.rules.game import Position, Seat
 
-Picture = NDArray[np.uint8]
+Pixels = NDArray[np.uint8]
 Floats = NDArray[np.floating[Any]]
 
 
-def draw_pixels(position: Position, last: int | None = None, cell_size: int | None = None) -> Picture:
+def draw_pixels(position: Position, last: int | None = None, cell_size: int | None = None) -> Pixels:
     """The board as RGB `[height, width, 3]`, of even height and width.
 
     It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default
@@ -45,7 +45,7 @@ def draw_pixels(position: Position, last: int | None = None, cell_size: int | No
 
 
 @lru_cache(maxsize=8)
-def _empty_board(layout: Layout) -> Picture:
+def _empty_board(layout: Layout) -> Pixels:
     picture = np.full((layout.height, layout.width, 3), _rgb(CARD), dtype=np.uint8)
     for box in layout.panels:
         _paste(picture, box, _rounded(box.width, box.height, layout.panel_radius, PANEL, CARD))
@@ -55,7 +55,7 @@ def _empty_board(layout: Layout) -> Picture:
 
 
 @lru_cache(maxsize=256)
-def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -> Picture:
+def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -> Pixels:
     """A rectangle with round corners, `[height, width, 3]`."""
     x, y = _from_centre(width, height)
     beyond_x = np.maximum(abs(x) - (width / 2 - radius), 0)
@@ -64,7 +64,7 @@ def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -
 
 
 @lru_cache(maxsize=64)
-def _stone(look: Look, side: int, cell: int) -> Picture:
+def _stone(look: Look, side: int, cell: int) -> Pixels:
     """A tile with a stone on it, `[side, side, 3]`."""
     tile, stone = look.colours
     distance = _stroke_distance(look.mark, *_from_centre(side, side), cell)
@@ -86,14 +86,14 @@ def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:
     return x[None, :], y[:, None]
 
 
-def _painted(ground: NDArray[Any], distance: Floats, colour: str) -> Picture:
+def _painted(ground: NDArray[Any], distance: Floats, colour: str) -> Pixels:
     """`ground` with `colour` on it wherever `distance` `[height, width]` is negative."""
     coverage = np.clip(0.5 - distance, 0, 1)[..., None]
-    painted: Picture = np.rint(ground + coverage * (_rgb(colour) - ground)).astype(np.uint8)
+    painted: Pixels = np.rint(ground + coverage * (_rgb(colour) - ground)).astype(np.uint8)
     return painted
 
 
-def _paste(picture: Picture, box: Box, sprite: Picture) -> None:
+def _paste(picture: Pixels, box: Box, sprite: Pixels) -> None:
     picture[box.y : box.y + box.height, box.x : box.x + box.width] = sprite
 
 

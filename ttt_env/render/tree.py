@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from re import sub
 
-from ttt_env.render.layout import CARD, STONE, layout_of
+from ttt_env.render.layout import CARD, INK, STONE, layout_of
+from ttt_env.render.picture import Picture
 from ttt_env.render.svg import draw_svg
 from ttt_env.rules.game import Position
 
@@ -14,7 +15,7 @@ _COLUMN = 84
 _LINE = 15  # of a caption
 _RISE, _GAP = 44, 6  # of the edges, which begin below the captions
 _MARGIN = 16
-_INK, _EDGE, _MARKED_EDGE = "#2b2f36", "#b3bcc8", STONE["X"]
+_EDGE, _MARKED_EDGE = "#b3bcc8", STONE["X"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class TreeNode:
     caption: tuple[str, ...]
     children: tuple["TreeNode", ...] = ()
     is_marked: bool = False
+
+    def picture(self) -> Picture:
+        """The node and all below, which a notebook shows as it does the node itself."""
+        return Picture(tree_svg(self))
+
+    def _repr_svg_(self) -> str:
+        return tree_svg(self)
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,8 @@ def tree_svg(root: TreeNode) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" width="{width}" '
             f'height="{height:g}" role="img" font-family="sans-serif" font-size="12" text-anchor="middle">',
             f"<title>A tree from {root.position}</title>",
-            f'<rect width="{width}" height="{height:g}" fill="{CARD}"/>',
-            *(_edge(place, place.parent, rise) for place in places if place.parent),
+            f'<rect width="{width}" height="{height:g}" rx="12" fill="{CARD}"/>',
+            *(_edge(place, place.parent) for place in places if place.parent),
             *map(_node, places),
             "</svg>",
         ]
@@ -99,9 +107,10 @@ def _board_height(node: TreeNode) -> float:
     return _BOARD * layout.height / layout.width
 
 
-def _edge(place: _Place, parent: _Place, rise: float) -> str:
+def _edge(place: _Place, parent: _Place) -> str:
     colour, width = (_MARKED_EDGE, 3) if place.node.is_marked else (_EDGE, 1.5)
-    top, bottom = parent.y + rise - _RISE + _GAP, place.y
+    captions = _LINE * len(parent.node.caption)
+    top, bottom = parent.y + _board_height(parent.node) + captions + _GAP, place.y
     return (
         f'<path d="M{parent.x:g} {top:g}C{parent.x:g} {bottom:g} {place.x:g} {top:g} {place.x:g} {bottom:g}" '
         f'fill="none" stroke="{colour}" stroke-width="{width}"/>'
@@ -112,7 +121,7 @@ def _node(place: _Place) -> str:
     board = draw_svg(place.node.position, place.node.last, _BOARD)
     below = place.y + _board_height(place.node) - 2
     lines = (
-        f'<text x="{place.x:g}" y="{below + _LINE * number:g}" fill="{_INK}">{escape(line)}</text>'
+        f'<text x="{place.x:g}" y="{below + _LINE * number:g}" fill="{INK}">{escape(line)}</text>'
         for number, line in enumerate(place.node.caption, 1)
     )
     return f'<g transform="translate({place.x - _BOARD / 2:g} {place.y:g})">{board}</g>{"".join(lines)}'

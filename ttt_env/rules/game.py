@@ -1,13 +1,16 @@
 """Games as data, and the rules of play on plain Python ints."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import index
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from ttt_env.errors import GameError, IllegalMoveError, ImpossiblePositionError
+
+if TYPE_CHECKING:
+    from ttt_env.render.picture import Picture
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
@@ -122,10 +125,19 @@ class Position(NamedTuple):
     def __repr__(self) -> str:
         return f"Position.parse({str(self)!r}, {self.game.name!r})"
 
-    def _repr_svg_(self) -> str:
+    def picture(self, policy: "Sequence[float] | None" = None, last: int | None = None) -> "Picture":
+        """The board, to look at in a notebook or to save as SVG or PNG.
+
+        With `policy`, `[cells]`, free cells show its probabilities; the move `last` stands out. Raises
+        `ParameterError` if `policy` is no distribution over the free cells.
+        """
+        from ttt_env.render.picture import Picture
         from ttt_env.render.svg import draw_svg
 
-        return draw_svg(self)
+        return Picture(draw_svg(self, last, policy=policy))
+
+    def _repr_svg_(self) -> str:
+        return self.picture().svg
 
     @property
     def occupied_mask(self) -> int:

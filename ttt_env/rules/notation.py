@@ -2,11 +2,15 @@
 
 import re
 from dataclasses import dataclass
-from typing import Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, unknown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
+
+if TYPE_CHECKING:
+    from ttt_env.render.picture import Picture
 
 _GLYPHS = ".XO"
 
@@ -87,6 +91,30 @@ class GameRecord:
         for cell in self.cells:
             positions.append(positions[-1].play(cell))
         return positions
+
+    def picture(self) -> "Picture":
+        """The boards after every move, to look at in a notebook or to save as SVG or PNG.
+
+        On more than 27 cells it is one board, with the numbers of the moves.
+        """
+        from ttt_env.render.picture import Picture
+        from ttt_env.render.sheet import draw_game
+
+        return Picture(draw_game(self))
+
+    def _repr_svg_(self) -> str:
+        return self.picture().svg
+
+    def save(self, path: "str | Path") -> None:
+        """Write the game under `path`: animated if it ends in .gif, else as `picture` does.
+
+        Raises `ParameterError` for another suffix than .gif, .svg and .png, `ImportError` for a GIF or a PNG
+        without the extra `plot`.
+        """
+        from ttt_env.render.animation import draw_gif
+        from ttt_env.render.picture import write
+
+        write(path, {".gif": lambda: draw_gif(self), **self.picture().formats})
 
     @property
     def is_over(self) -> bool:

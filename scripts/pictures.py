@@ -1,0 +1,44 @@
+"""The pictures of the README: what agents show of themselves in a notebook.
+
+Writes the policy of softmax minimax in the position of Lachlan Gibson's "Making tic-tac-toe interesting with
+AI" and the game tree below it, the certificate of a beatable agent (each as SVG and PNG), and as an animated
+GIF the game that beats it.
+"""
+
+import argparse
+from pathlib import Path
+
+import ttt_env
+from agents.planning import Softmax
+
+GAME = ttt_env.get_game("tictactoe-v0")
+POSITION = ttt_env.Position.parse("XX./OO./XO.", GAME)
+TEMPERATURE, OPPONENT_TEMPERATURE = 0.2, 1.0
+BEATABLE = "win-block"
+
+
+def main() -> None:
+    """Write them all and say where."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    agent = Softmax(GAME, TEMPERATURE, OPPONENT_TEMPERATURE)
+    certificate = ttt_env.certify(BEATABLE, GAME)
+    drawn = {
+        "policy": agent.picture(POSITION),
+        "tree": agent.tree(POSITION, depth=3).picture(),
+        "certificate": certificate.picture(),
+    }
+    for name, picture in drawn.items():
+        for suffix in ("svg", "png"):
+            picture.save(out / f"{name}.{suffix}")
+            print(out / f"{name}.{suffix}")
+    record = certificate.refutations["O"]
+    assert record is not None, f"{BEATABLE} can be beaten"
+    record.save(out / "game.gif")
+    print(out / "game.gif")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,360 @@
+"""Pictures: what notebooks show, and the files that they are saved as."""
+
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import gymnasium
+import numpy as np
+import pytest
+from PIL import Image
+
+import ttt_env
+from agents.mcts_search import Search
+from agents.planning import Minimax, Softmax
+from ttt_env.errors import ParameterError
+from ttt_env.render.layout import CARD, CHANCE, INK, STONE, TINT, layout_of, shade
+from ttt_env.render.picture import Picture
+from ttt_env.render.pixels import draw_pixels
+from ttt_env.rules.game import Position, cells_of
+from ttt_env.rules.notation import GameRecord
+
+SVG = "{http://www.w3.org/2000/svg}"
+GAME = ttt_env.get_game("tictactoe-v0")
+GIBSON = Position.parse("XX./OO./XO.", GAME)
+RECORD = GameRecord.parse("tictactoe-v0: 3 5 2 4 0 6 1")
+DRAWN = GameRecord.parse("tictactoe-v0: 4 0 8 2 1 7 3 5 6")
+
+
+def softmax() -> Softmax:
+    return Softmax(GAME, 0.2, 1.0)
+
+
+def searched() -> Search:
+    search = Search(GAME.start)
+    search.run(60)
+    return search
+
+
+SHOWN: dict[str, Callable[[], Any]] = {
+    "position": lambda: GIBSON,
+    "policy": lambda: softmax().picture(GIBSON),
+    "game": lambda: RECORD,
+    "certificate": lambda: ttt_env.certify("win-block"),
+    "tree": lambda: softmax().tree(GIBSON),
+    "search": searched,
+}
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter(SVG + "text")]
+
+
+def boards(svg: str) -> list[str]:
+    """The titles of the boards in a picture of several."""
+    root = ElementTree.fromstring(svg)
+    return [inner.findtext(SVG + "title") or "" for inner in root.iter(SVG + "svg") if inner is not root]
+
+
+def fills(svg: str) -> list[str]:
+    return [element.attrib["fill"] for element in ElementTree.fromstring(svg).iter(SVG + "rect")]
+
+
+def rgb(colour: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(colour[1:]))
+
+
+class TestShown:
+    @pytest.mark.parametrize("thing", SHOWN)
+    def test_a_notebook_gets_an_svg_document(self, thing: str) -> None:
+        root = ElementTree.fromstring(SHOWN[thing]()._repr_svg_())
+        assert root.tag == SVG + "svg"
+        assert float(root.attrib["width"]) > 0 and float(root.attrib["height"]) > 0
+
+    @pytest.mark.parametrize("thing", SHOWN)
+    def test_it_is_the_picture_that_is_saved(self, thing: str, tmp_path: Path) -> None:
+        shown = SHOWN[thing]()
+        if thing != "search":  # which draws fewer nodes where nobody says how many
+            picture = shown if isinstance(shown, Picture) else shown.picture()
+            picture.save(tmp_path / "picture.svg")
+            assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == shown._repr_svg_()
+
+    @pytest.mark.parametrize("thing", SHOWN)
+    def test_text_is_dark_on_light_whatever_the_page(self, thing: str) -> None:
+        svg = SHOWN[thing]()._repr_svg_()
+        assert fills(svg)[0] == CARD
+        inks = {element.attrib["fill"] for element in ElementTree.fromstring(svg).iter(SVG + "text")}
+        assert inks <= {INK}
+
+    def test_a_picture_does_not_fill_the_terminal(self) -> None:
+        assert repr(GIBSON.picture()) == "Picture()"
+
+
+class TestFiles:
+    @pytest.mark.parametrize("thing", SHOWN)
+    def test_png_has_twice_the_size_of_the_svg(self, thing: str, tmp_path: Path) -> None:
+        shown = SHOWN[thing]()
+        picture = shown if isinstance(shown, Picture) else shown.picture()
+        picture.save(tmp_path / "picture.PNG")
+        root = ElementTree.fromstring(picture.svg)
+        with Image.open(tmp_path / "picture.PNG") as image:
+            assert image.format == "PNG"
+            sizes = [2 * float(root.attrib[name]) for name in ("width", "height")]
+            assert image.size == pytest.approx(sizes, abs=1)
+
+    def test_png_shows_what_the_pixels_do(self, tmp_path: Path) -> None:
+        GIBSON.picture(last=7).save(tmp_path / "board.png")
+        with Image.open(tmp_path / "board.png") as image:
+            shown = np.asarray(image.convert("RGB"))[40:-40, 40:-40]  # its corners can be seen through
+        pixels = draw_pixels(GIBSON, 7)[40:-40, 40:-40]
+        windows = np.lib.stride_tricks.sliding_window_view(pixels, (3, 3), axis=(0, 1))
+        flat = (windows == pixels[1:-1, 1:-1, :, None, None]).all(axis=(2, 3, 4))
+        # The edges between may be smoothed in another way.
+        assert flat.mean() > 0.8 and (shown[1:-1, 1:-1][flat] == pixels[1:-1, 1:-1][flat]).all()
+
+    def test_png_has_text_where_the_system_has_no_fonts(self, tmp_path: Path) -> None:
+        softmax().picture(GIBSON).save(tmp_path / "policy.png")
+        with Image.open(tmp_path / "policy.png") as image:
+            shown = np.asarray(image.convert("RGB"))
+        for cell in (2, 5, 8):
+            box = layout_of((3, 3)).tiles[cell]
+            tile = shown[box.y : box.y + box.height, box.x : box.x + box.width]
+            assert (tile == rgb(INK)).all(axis=-1).sum() > 100
+
+    @pytest.mark.parametrize("name", ["x.jpg", "x", "x.svg.txt", ".png"])
+    def test_other_suffixes_are_refused(self, name: str, tmp_path: Path) -> None:
+        with pytest.raises(ParameterError, match=r"\.svg or \.png"):
+            GIBSON.picture().save(tmp_path / name)
+        with pytest.raises(ParameterError, match=r"\.gif or \.svg or \.png"):
+            RECORD.save(tmp_path / name)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(("package", "name"), [("resvg_py", "x.png"), ("PIL", "x.gif")])
+    def test_a_missing_package_names_its_extra(
+        self, package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=r'"ttt-env\[plot\]"'):
+            RECORD.save(tmp_path / name)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestPolicy:
+    def test_published_probabilities(self) -> None:
+        assert texts(softmax().picture(GIBSON).svg) == ["97.46%", "2.52%", "0.02%"]
+
+    def test_a_cell_is_the_darker_the_likelier(self) -> None:
+        policy = softmax().policy(GIBSON)
+        drawn = fills(softmax().picture(GIBSON).svg)
+        assert [shade(policy[cell]) for cell in (2, 5, 8)] == [drawn[2 + cell] for cell in (2, 5, 8)]
+        greens = [sum(rgb(shade(share))) for share in (0, 0.001, 0.1, 0.5, 1)]
+        assert greens == sorted(greens, reverse=True) and len(set(greens)) == 5
+        assert shade(0) == "#ffffff" and sum(rgb(shade(1))) > sum(rgb(CHANCE))
+
+    def test_every_free_cell_of_every_layer_has_its_own(self) -> None:
+        qubic = ttt_env.get_game("qubic-v0")
+        position = qubic.start.play(0).play(21)
+        shown = texts(ttt_env.make_agent("random", qubic).picture(position, last=21).svg)
+        assert shown == ["1.61%"] * 62
+
+    def test_the_last_move_stands_out(self) -> None:
+        assert TINT["O"] in fills(softmax().picture(GIBSON, last=7).svg)
+
+    def test_a_finished_game_has_no_probabilities(self) -> None:
+        over = RECORD.positions()[-1]
+        assert softmax().picture(over).svg == over.picture().svg
+
+    def test_letters_do_not_shrink_with_the_board(self) -> None:
+        start = ttt_env.get_game("mnk-v0", m=15, n=15, k=5).start
+        root = ElementTree.fromstring(start.picture([1 / 225] * 225).svg)
+        scale = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
+        text = next(root.iter(SVG + "text"))
+        assert scale * float(text.attrib["font-size"]) > 10
+
+    @pytest.mark.parametrize(
+        "policy",
+        [
+            [1.0],
+            [0.0] * 9,
+            [1, 0, 0, 0, 0, 0, 0, 0, 0],
+            [0, 0, 0.5, 0, 0, 0.6, 0, 0, -0.1],
+            [0, 0, float("nan"), 0, 0, 1, 0, 0, 0],
+        ],
+    )
+    def test_what_is_no_policy_there_is_refused(self, policy: list[float]) -> None:
+        with pytest.raises(ParameterError, match=r"\[2, 5, 8\]"):
+            GIBSON.picture(policy)
+
+
+class TestGame:
+    def test_a_board_for_each_move_and_who_won(self) -> None:
+        assert boards(RECORD.picture().svg) == [str(position) for position in RECORD.positions()[1:]]
+        assert texts(RECORD.picture().svg) == [f"{n}. {'OX'[n % 2]}" for n in range(1, 7)] + ["7. X · X wins"]
+
+    def test_a_draw_and_a_game_not_begun(self) -> None:
+        assert texts(DRAWN.picture().svg)[-1] == "9. X · draw"
+        assert boards(GameRecord(GAME, ()).picture().svg) == [str(GAME.start)]
+
+    def test_on_a_large_board_it_is_one_diagram(self) -> None:
+        record = GameRecord.parse("qubic-v0: 0 5 21 6 42 7 63")
+        assert boards(record.picture().svg) == []
+        assert texts(record.picture().svg) == ["1", "2", "4", "6", "3", "5", "7"]
+        grounds = fills(record.picture().svg)
+        assert grounds.count(STONE["X"]) == 4 and grounds.count(TINT["O"]) == 3
+
+    def test_gif_has_a_frame_for_each_position_and_holds_the_last(self, tmp_path: Path) -> None:
+        RECORD.save(tmp_path / "game.gif")
+        with Image.open(tmp_path / "game.gif") as image:
+            assert (image.format, image.info["loop"]) == ("GIF", 0)
+            durations, frames = [], []
+            for number in range(image.n_frames):
+                image.seek(number)
+                durations.append(image.info["duration"])
+                frames.append(np.asarray(image.convert("RGB"), dtype=int))
+        moves = zip(RECORD.positions(), (None, *RECORD.cells), strict=True)
+        for frame, (position, last) in zip(frames, moves, strict=True):
+            assert abs(frame - draw_pixels(position, last)).max() < 24  # of 256 colours
+        assert len(set(durations[:-1])) == 1 and durations[-1] > 2 * durations[0]
+
+
+class TestCertificate:
+    def test_the_refuting_games_board_by_board(self) -> None:
+        found = ttt_env.certify("win-block")
+        games = [record for record in found.refutations.values() if record is not None]
+        drawn = [str(position) for record in games for position in record.positions()[1:]]
+        assert len(games) == 2 and boards(found.picture().svg) == drawn
+
+    def test_the_verdict(self) -> None:
+        weights = ttt_env.certify("weights")
+        shown = texts(weights.picture().svg)
+        assert shown[:3] == [
+            "tictactoe-v0: beatable",
+            f"Positions that can come up and in which it may give value away: {len(weights.blunders)}.",
+            "As X it draws at worst.",
+        ]
+        assert "As O it loses at worst." in shown
+        best = ttt_env.certify("minimax").picture().svg
+        assert texts(best)[0] == "tictactoe-v0: certified unbeatable" and not boards(best)
+
+
+class TestTrees:
+    def test_published_value_and_probabilities(self) -> None:
+        tree = softmax().tree(GIBSON, depth=3)
+        assert tree.caption == ("X +0.98",)
+        assert [child.caption[0] for child in tree.children] == ["97.46%", "2.52%", "0.02%"]
+        assert [child.is_marked for child in tree.children] == [True, False, False]
+
+    @pytest.mark.parametrize("agent", [softmax(), Minimax(GAME), Minimax(GAME, "fast")])
+    def test_probabilities_of_the_first_moves_are_the_agents(self, agent: Minimax | Softmax) -> None:
+        for position in (GAME.start, GAME.start.play(0), GIBSON):
+            children = agent.tree(position, depth=1).children
+            assert [child.last for child in children] == position.legal_cells
+            policy = agent.policy(position)
+            for child in children:
+                assert child.position == position.play(child.last or 0)
+                told = float(child.caption[0].strip("<%"))
+                assert told == pytest.approx(100 * policy[child.last], abs=0.01)
+
+    def test_the_opponent_moves_by_the_temperature_ascribed_to_him(self) -> None:
+        answers = softmax().tree(GIBSON, depth=2).children[1].children
+        assert [answer.caption[0] for answer in answers] == ["73.11%", "26.89%"]  # softmax(0 and −1, T = 1)
+
+    def test_minimax_values_are_the_solutions(self) -> None:
+        tree = Minimax(GAME).tree(GIBSON.play(5), depth=9)
+        assert [node.caption[-1] for node in (tree, *tree.children)] == ["X 0.00", "X 0.00", "X +1.00"]
+        assert not tree.children[1].children[0].children  # the game is over
+
+    @pytest.mark.parametrize("depth", [-1, 1.5, True, "2"])
+    def test_depths_that_are_none(self, depth: Any) -> None:
+        with pytest.raises(ParameterError, match="depth="):
+            softmax().tree(GIBSON, depth)
+
+    def test_positions_of_other_games(self) -> None:
+        with pytest.raises(ParameterError, match="no position of tictactoe-v0"):
+            softmax().tree(ttt_env.get_game("square-v0").start)
+
+    def test_minimax_that_looks_ahead_has_no_tree(self) -> None:
+        with pytest.raises(ParameterError, match="depth and seconds"):
+            Minimax(GAME, depth=3).tree(GIBSON)
+
+    def test_a_notebook_shows_the_moves_most_searched(self) -> None:
+        search = Search(GIBSON, solve=False)
+        assert len(boards(search._repr_svg_())) == 1
+        search.run(2000)
+        shown = search.tree(1, 2000 // 50 + 1).children
+        assert 0 < len(shown) < 3
+        assert len(boards(search._repr_svg_())) == 1 + len(shown)
+
+
+@pytest.fixture(scope="module")
+def table() -> ElementTree.Element:
+    agents = {"<b>random": "random", "R & D": "minimax", "searcher": "mcts:simulations=2"}
+    return ElementTree.fromstring(ttt_env.tournament(agents, width=0.5)._repr_html_())
+
+
+class TestTournament:
+    def test_names_and_ranks(self, table: ElementTree.Element) -> None:
+        rows = [[cell.text for cell in row] for row in table.iter("tr")]
+        assert [row[0] for row in rows[1:]] == rows[0][-3:] == ["1", "2", "3"]
+        assert [row[1] for row in rows[1:]] == ["R & D", "searcher", "<b>random"]
+
+    def test_sampled_scores_have_their_interval(self, table: ElementTree.Element) -> None:
+        assert sum("±" in (cell.text or "") for cell in table.iter("td")) == 4
+        assert any("sampled (95 % interval)" in (note.text or "") for note in table.iter("div"))
+
+    def test_the_page_shines_through_the_colours(self, table: ElementTree.Element) -> None:
+        cells = [cell.attrib["style"] for cell in table.iter("td")]
+        colours = [style.partition("rgba")[2].strip("()").split(",") for style in cells if "rgba" in style]
+        won, lost = (list(map(str, rgb(STONE[seat]))) for seat in ("O", "X"))
+        assert len(colours) == 9 and all(colour[:3] in (won, lost) for colour in colours)
+        strengths = [float(colour[3]) for colour in colours]
+        assert strengths.count(0.0) == 3 and 0.3 < max(strengths) < 0.6
+
+
+class TestVideo:
+    """Gymnasium's wrapper, with a stand-in for the package that encodes the frames."""
+
+    @pytest.fixture
+    def clips(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        """The clips (frames, frames per second, path) that were written."""
+        written: list[Any] = []
+
+        class ImageSequenceClip:
+            def __init__(self, frames: list[Any], fps: int) -> None:
+                self.frames, self.fps = list(frames), fps
+
+            def write_videofile(self, path: str, logger: Any) -> None:
+                written.append((self.frames, self.fps, Path(path).name))
+
+        modules = ["moviepy", "moviepy.video", "moviepy.video.io", "moviepy.video.io.ImageSequenceClip"]
+        for name in modules:
+            monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        sys.modules[modules[-1]].ImageSequenceClip = ImageSequenceClip  # type: ignore[attr-defined]
+        return written
+
+    def test_every_position_is_a_frame_the_last_one_too(self, clips: list[Any], tmp_path: Path) -> None:
+        made = ttt_env.make("tictactoe-v0", opponent="random", play_as="X", render_mode="rgb_array")
+        env = gymnasium.wrappers.RecordVideo(
+            made, str(tmp_path / "videos"), episode_trigger=lambda episode: True
+        )
+        ends = []
+        for seed in range(3):
+            _, info = env.reset(seed=seed)
+            n_steps, is_over = 0, False
+            while not is_over:
+                _, _, is_over, _, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
+                n_steps += 1
+            ends.append((n_steps, made.unwrapped.position))
+        env.close()
+        assert [path for _, _, path in clips] == [f"rl-video-episode-{number}.mp4" for number in range(3)]
+        for (frames, fps, _), (n_steps, last) in zip(clips, ends, strict=True):
+            assert fps == 4 and len(frames) == n_steps + 1
+            assert len({frame.shape for frame in frames}) == 1
+            assert any((frames[-1] == draw_pixels(last, cell)).all() for cell in cells_of(last.theirs))
+            # O has just replied in all others, and its stone stands out.
+            assert all((frame == rgb(TINT["O"])).all(axis=-1).any() for frame in frames[1:-1])
+            assert all((frame != after).any() for frame, after in itertools.pairwise(frames))

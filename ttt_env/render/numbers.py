@@ -1,0 +1,28 @@
+"""Numbers as pictures and tables show them."""
+
+_MINUS = str.maketrans("-", "−")
+_ROUNDING = 1e-6
+
+
+def percent(share: float) -> str:
+    """The share in percent, to a hundredth; 0 % and 100 % only where it is that.
+
+    >>> percent(0.125), percent(1 / 3), percent(0.25), percent(0.00001), percent(1 - 1e-12)
+    ('12.5%', '33.33%', '25%', '<0.01%', '100%')
+    """
+    text = f"{100 * share:.2f}"
+    if text == "0.00" and share > 0:
+        return "<0.01%"
+    if text == "100.00" and share < 1 - _ROUNDING:
+        return ">99.99%"
+    return text.rstrip("0").removesuffix(".") + "%"
+
+
+def signed(number: float, digits: int) -> str:
+    """The number with its sign, a zero without one.
+
+    >>> signed(0.5, 2), signed(-0.5, 2), signed(-0.001, 2)
+    ('+0.50', '−0.50', '0.00')
+    """
+    text = f"{number:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.translate(_MINUS)
