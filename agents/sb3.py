@@ -1,4 +1,4 @@
-"""Models of Stable-Baselines3 and sb3-contrib as agents, and their training.
+"""Models of Stable-Baselines3 and sb3-contrib as agents.
 
 A model file holds pickled Python objects: loading one runs code. Load files that you trust, or turn
 a model into a table, which is only numbers: `Lookup.of(agent).save(path)`.
@@ -44,6 +44,16 @@ class SB3(BatchAgent):
         made = cls.__new__(cls)
         BatchAgent.__init__(made, game)
         made._set_model(model.policy, deterministic, repr(model))
+        return made
+
+    def copy(self) -> Self:
+        """The agent as it is now: it does not change as the model is trained."""
+        old: Any = self._policy
+        policy = type(old)(**old._get_constructor_parameters())
+        policy.load_state_dict(old.state_dict())
+        made = type(self).__new__(type(self))
+        BatchAgent.__init__(made, self.game)
+        made._policy, made._deterministic, made._shape = policy, self._deterministic, self._shape
         return made
 
     def _set_model(self, policy: "BasePolicy", deterministic: bool, origin: str) -> None:

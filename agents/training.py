@@ -1,101 +1,116 @@
-"""Training of Stable-Baselines3 models on the single-agent environment, watched by exact evaluation."""
+"""Training by recipe: an algorithm of Stable-Baselines3, an opponent pool, budgets, files."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from agents.sb3 import SB3
-from ttt_env.agent import Agent, AgentLike
-from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.evaluation import best_response
-from ttt_env.analysis.layers import is_enumerable
+from agents.learning.checkpoint import load_checkpoint
+from agents.learning.pool import OpponentPool
+from agents.learning.progress import Report
+from agents.learning.recipe import Recipe, recipe
+from agents.selfplay import RandomStarts, SelfPlay, Until
+from ttt_env.agent import AgentLike
 from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
-    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.base_class import BaseAlgorithm
 
-OPPONENTS: tuple[AgentLike, ...] = ("random", "minimax")
-_MAX_CELLS = 12  # up to here the exact certificate and best response cost less than a rollout
-_RESPONSES = 4  # best responses to the latest models, kept as opponents
-_NO_STEP_LIMIT = 2**62
-_PPO: dict[str, Any] = {
-    "n_steps": 64,
-    "batch_size": 1024,
-    "n_epochs": 4,
-    "learning_rate": 1e-3,
-    "gamma": 1.0,
-    "gae_lambda": 0.95,
-    "ent_coef": 0.01,
-    "policy_kwargs": {"net_arch": [128, 128]},
-}
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a training stands: agent steps made, seconds used, and the proof or refutation of now.
-
-    The certificate is None where computing it takes too long to do it all the time.
-    """
-
-    steps: int
-    seconds: float
-    certificate: Certificate | None
-
-
-Report = Callable[[Progress], None]
-
-
-@dataclass
-class RandomStarts:
-    """A start for episodes: with this probability a random position, else the empty board."""
-
-    game: Game
-    probability: float = 0.3
-
-    def __call__(self, rng: np.random.Generator) -> Position:
-        """The first position of an episode."""
-        if rng.random() < self.probability:
-            return random_position(self.game, rng)
-        return self.game.start
+_NO_LIMIT = 2**62  # steps
 
 
 def train(
     game: Game | str = "tictactoe-v0",
-    opponents: Sequence[AgentLike] = OPPONENTS,
+    algo: str = "maskable-ppo",
+    opponents: Sequence[AgentLike] | None = None,
     *,
-    seconds: float = 60.0,
+    seconds: float | None = None,
+    steps: int | None = None,
     seed: int = 0,
-    n_envs: int = 64,
+    until: Until = "unbeatable",
+    out: str | Path | None = None,
+    resume: bool = False,
+    tensorboard: str | Path | None = None,
     report: Report | None = None,
-) -> "MaskablePPO":
-    """A MaskablePPO model trained against these opponents, on both seats, for so long.
+) -> "BaseAlgorithm":
+    """The least exploitable model that an algorithm came to within so many seconds or agent steps.
 
-    On games of up to 12 cells the exact best response to the model, computed anew after every
-    rollout, is one more opponent, and training ends when the model is certified unbeatable. `report` is
-    called after every rollout.
+    `algo` is the name of a recipe. `opponents` take the place of the recipe's scripted ones. Without
+    `seconds` and `steps` the recipe says how long. Training ends sooner when `until` is reached: see
+    `SelfPlay`. `report` is called after every evaluation.
 
-    Raises `ImportError` without the extra `train`.
+    With `out` the model is written there whenever it is better than before, and all that is needed to go on
+    to the file of `checkpoint_of(out)`. `resume` does that, with the seed, opponents and log of
+    the beginning; budgets include what was used before.
+
+    Raises `ParameterError` for an unknown algorithm, `PolicyFileError` if there is nothing to resume
+    or it is a training of something else, `ImportError` without the extra `train`.
     """
-    try:
-        from sb3_contrib import MaskablePPO
-    except ImportError as error:
-        raise ImportError('training needs the extra "train": pip install "ttt-env[train]"') from error
-
-    made = get_game(game)
-    envs = make_vec_env(made, n_envs, seed=seed, opponent=list(opponents), start=RandomStarts(made))
-    model = MaskablePPO("MlpPolicy", envs, seed=seed, device="cpu", **_PPO)
-    watch = _Watch(made, model, list(opponents), seconds, report)
+    made, chosen = get_game(game), recipe(algo)
+    if resume and (out is None or opponents is not None):
+        raise ParameterError("resume=True needs out= to know its checkpoint, and goes on with its opponents")
+    if steps is not None and steps < 1:
+        raise ParameterError(f"steps={steps!r}: a number above 0 is needed")
     with _one_thread():
-        model.learn(_NO_STEP_LIMIT, callback=watch.after_rollout)
-    envs.close()
+        if resume and out is not None:
+            model, callback = _resumed(checkpoint_of(out), made, chosen)
+        else:
+            model, callback = _begun(made, chosen, opponents, seed, tensorboard)
+        callback.configure(
+            until=until,
+            seconds=_seconds(chosen, seconds, steps),
+            best=out,
+            checkpoint=out and checkpoint_of(out),
+            report=report,
+        )
+        left = (steps or _NO_LIMIT) - model.num_timesteps
+        if left > 0:
+            model.learn(left, callback, tb_log_name=algo, reset_num_timesteps=not resume)
+        callback.restore_best(model)
     return model
+
+
+def checkpoint_of(out: str | Path) -> Path:
+    """Where the training of the model `out` keeps what it goes on from."""
+    return Path(f"{out}.checkpoint")
+
+
+def _seconds(chosen: Recipe, seconds: float | None, steps: int | None) -> float:
+    if seconds is not None:
+        return seconds
+    return chosen.seconds if steps is None else math.inf
+
+
+def _begun(
+    game: Game,
+    chosen: Recipe,
+    opponents: Sequence[AgentLike] | None,
+    seed: int,
+    tensorboard: str | Path | None,
+) -> tuple["BaseAlgorithm", SelfPlay]:
+    pool = OpponentPool(**{**chosen.pool, **({} if opponents is None else {"scripted": opponents})})
+    starts = RandomStarts(game, chosen.random_starts)
+    envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **chosen.envs)
+    build = chosen.algorithm_class()
+    log = None if tensorboard is None else str(tensorboard)
+    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **chosen.hyperparameters)
+    return model, SelfPlay(pool)
+
+
+def _resumed(path: Path, game: Game, chosen: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
+    model, callback = load_checkpoint(path)
+    found: Any = model.get_env()
+    played = found.get_attr("game")[0]
+    if played != game or type(model) is not chosen.algorithm_class():
+        raise PolicyFileError(
+            f"{path} is a training of {type(model).__name__} on {played.name}, "
+            f"not of {chosen.name} on {game.name}"
+        )
+    return model, callback
 
 
 @contextmanager
@@ -109,42 +124,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-class _Watch:
-    """Looks at the model before every rollout: reports, renews the best responses, ends the training."""
-
-    def __init__(
-        self,
-        game: Game,
-        model: "MaskablePPO",
-        opponents: list[AgentLike],
-        seconds: float,
-        report: Report | None,
-    ) -> None:
-        self.agent = SB3.from_model(game, model)
-        self.model, self.opponents, self.report = model, opponents, report
-        self.responses: list[Agent] = []
-        self.begin = time.monotonic()
-        self.seconds = seconds
-        self.watches = game.n_cells <= _MAX_CELLS and is_enumerable(game)
-
-    def after_rollout(self, local: dict[str, Any], _: dict[str, Any]) -> bool:
-        """What SB3 calls after every step of all environments; False ends the training."""
-        used = time.monotonic() - self.begin
-        if local["n_steps"] == 0:  # the first step of a rollout: the model has just learned
-            return self._look(used)
-        return used < self.seconds
-
-    def _look(self, used: float) -> bool:
-        certificate = certify(self.agent, self.agent.game) if self.watches else None
-        if self.report is not None:
-            self.report(Progress(self.model.num_timesteps, used, certificate))
-        if certificate is not None and certificate.unbeatable:
-            return False
-        if self.watches:
-            response = best_response(self.agent, self.agent.game)
-            self.responses = [*self.responses, response][-_RESPONSES:]
-            envs: Any = self.model.get_env()
-            envs.env_method("set_opponent", [*self.opponents, *self.responses])
-        return used < self.seconds

@@ -1,4 +1,4 @@
-"""Models of Stable-Baselines3 as agents, and their training."""
+"""Models of Stable-Baselines3 as agents."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 
 from agents.sb3 import SB3  # noqa: E402
-from agents.training import RandomStarts, train  # noqa: E402
 
 ALGORITHMS = {
     "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 16, "batch_size": 16}),
@@ -132,25 +131,11 @@ def test_as_an_opponent_and_pickled(tmp_path):
     assert info["action_mask"].sum() == 8
 
 
-def test_random_starts_are_positions_to_be_played():
-    game, rng = ttt_env.get_game("tictactoe-v0"), np.random.default_rng(0)
-    starts = [RandomStarts(game, 0.5)(rng) for _ in range(200)]
-    assert not any(start.is_over for start in starts)
-    assert {start.ply for start in starts} >= set(range(7))
-    assert RandomStarts(game, 0.0)(rng) == game.start
-
-
-def test_training_reports_and_stops_in_time():
-    reports = []
-    train(seconds=2.0, n_envs=8, report=reports.append)
-    assert reports[0].steps == 8
-    assert [report.steps for report in reports] == sorted(report.steps for report in reports)
-    assert reports[-1].certificate.game.name == "tictactoe-v0"
-    assert reports[-1].seconds < 30
-
-
-@pytest.mark.slow
-def test_training_makes_an_unbeatable_agent():
-    model = train(seconds=240.0)
+def test_a_copy_stays_as_it_is():
+    model = fresh("MaskablePPO")
     agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
-    assert ttt_env.certify(agent).unbeatable
+    boards = ttt_env.Boards.of(some_boards())
+    before, copy = agent.policies(boards), agent.copy()
+    model.learn(64)
+    assert not np.array_equal(agent.policies(boards), before)
+    assert np.array_equal(copy.policies(boards), before)

@@ -1,70 +1,162 @@
 """Training from the command line: a progress bar, the model's file, the scorecard, what to do next."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
-from agents import training
+from agents import q_learning, value_network
+from agents.learning.progress import Progress, Report, evaluate
+from agents.learning.recipe import recipe, recipe_names
 from ttt_env.agent import make_agent
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.app.scorecard import scorecard
+from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.game import SEATS, Game
 
-if TYPE_CHECKING:
-    from sb3_contrib import MaskablePPO
-
 _WORST = {1: "wins", 0: "safe", -1: "can lose"}
+_OWN = ("q-learning", "value-network")  # learners without torch
 
 
-def train_and_judge(
-    game: Game, opponents: Sequence[str], seconds: float, seed: int, out: Path, console: Console
-) -> None:
-    """Train a model, save it as `out`, print its scorecard."""
+@dataclass(frozen=True)
+class Order:
+    """What to train, how long, and where to write it; None leaves it to the recipe.
+
+    Raises `ParameterError` for an unknown algorithm, or an option that the algorithm does not have.
+    """
+
+    algo: str
+    game: Game
+    seed: int = 0
+    opponents: list[str] | None = None
+    seconds: float | None = None
+    steps: int | None = None
+    until: Literal["unbeatable", "optimal", "budget"] = "unbeatable"
+    out: Path | None = None
+    tensorboard: Path | None = None
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        names = [*recipe_names(), *_OWN]
+        if self.algo not in names:
+            raise ParameterError(unknown("algorithm", self.algo, names))
+        options = {"opponent": self.opponents, "tensorboard": self.tensorboard, "resume": self.resume}
+        given = [f"--{name}" for name, value in options.items() if value]
+        if self.is_own and given:
+            raise ParameterError(f"{self.algo} has no {', '.join(given)}")
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is no algorithm of Stable-Baselines3."""
+        return self.algo in _OWN
+
+    @property
+    def path(self) -> Path:
+        """Where the model is written to."""
+        return self.out or Path("models/model").with_suffix(".npz" if self.is_own else ".zip")
+
+    @property
+    def spec(self) -> str:
+        """The spec string of the trained agent."""
+        return f"{self.algo if self.is_own else 'sb3'}:{self.path}"
+
+
+def train_and_judge(order: Order, console: Console) -> None:
+    """Train a model, save it, print its scorecard."""
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    say(f"Training MaskablePPO on {game.name} against {', '.join(opponents)} and the best responses to it,")
-    say(f"for {seconds:g} seconds or until it is certified unbeatable (seed {seed}).\n")
-    model = _train(game, opponents, seconds, seed, console)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    model.save(out)
-    say(f"\nSaved as {out}\n")
-    if is_enumerable(game):
-        say(scorecard(make_agent(f"sb3:{out}", game), game, str(out)))
-    say(_next_steps(game, out))
+    say(f"Training {order.algo} on {order.game.name} (seed {order.seed}). {_plan(order)}\n")
+    order.path.parent.mkdir(parents=True, exist_ok=True)
+    _with_bar(order, console)
+    say(f"\nSaved as {order.path}\n")
+    if is_enumerable(order.game):
+        say(scorecard(make_agent(order.spec, order.game), order.game, str(order.path)))
+    say(_next_steps(order))
 
 
-def _train(
-    game: Game, opponents: Sequence[str], seconds: float, seed: int, console: Console
-) -> "MaskablePPO":
+def _plan(order: Order) -> str:
+    if order.is_own:
+        return "It learns in self-play."
+    scripted = order.opponents or recipe(order.algo).pool["scripted"]
+    text = f"Opponents: {', '.join(scripted)}, past selves"
+    return text + (", best responses." if is_enumerable(order.game) else ".")
+
+
+def _with_bar(order: Order, console: Console) -> None:
     columns = (BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("starting", total=seconds)
+    least = float("inf")
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task("starting", total=order.steps or _seconds(order))
 
-        def report(progress: training.Progress) -> None:
-            bar.update(task, completed=min(progress.seconds, seconds), description=_described(progress))
+        def report(progress: Progress) -> None:
+            nonlocal least
+            done = progress.steps if order.steps else progress.seconds
+            bar.update(task, completed=done, description=_described(progress))
+            exploitability = progress.mistakes[0]
+            if exploitability < least:
+                least = exploitability
+                bar.print(f"{progress.seconds:7.1f} s  exploitability {least:.4f}", highlight=False)
 
-        return training.train(game, opponents, seconds=seconds, seed=seed, report=report)
+        (_train_own if order.is_own else _train_sb3)(order, report)
 
 
-def _described(progress: training.Progress) -> str:
+def _seconds(order: Order) -> float | None:
+    return order.seconds or (None if order.is_own else recipe(order.algo).seconds)
+
+
+def _train_sb3(order: Order, report: Report) -> None:
+    from agents.training import train
+
+    train(
+        order.game,
+        order.algo,
+        order.opponents,
+        seconds=order.seconds,
+        steps=order.steps,
+        seed=order.seed,
+        until=order.until,
+        out=order.path,
+        resume=order.resume,
+        tensorboard=order.tensorboard,
+        report=report,
+    )
+
+
+def _train_own(order: Order, report: Report) -> None:
+    def look(found: Any) -> None:
+        report(evaluate(found.agent, {}, found.games, found.seconds, everywhere=False))
+
+    budget: dict[str, Any] = {"seed": order.seed, "seconds": order.seconds, "report": look}
+    if order.steps is not None:
+        budget["games"] = order.steps
+    if order.algo == "q-learning":
+        goal = None if order.until == "budget" else order.until
+        q_learning.train(order.game, goal=goal, **budget).save(order.path)
+    else:
+        value_network.train(order.game, **budget).save(order.path)
+
+
+def _described(progress: Progress) -> str:
     text = f"{progress.steps:,} steps"
     if progress.certificate is not None:
         worst = progress.certificate.worst_case
+        text += f", exploitability {progress.mistakes[0]:.4f}"
         text += "".join(f", {_WORST[worst[seat]]} as {seat}" for seat in SEATS)
         text += f", {len(progress.certificate.blunders)} mistakes"
-    return text
+    sampled = {name: played for name, played in progress.results.items() if not played.exact}
+    return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
 
 
-def _next_steps(game: Game, out: Path) -> str:
-    option = "" if game.name == "tictactoe-v0" else f" --game {game.name}"
+def _next_steps(order: Order) -> str:
+    option = "" if order.game.name == "tictactoe-v0" else f" --game {order.game.name}"
     return f"""
 What next
-  ttt play sb3:{out}{option}
-  ttt bench random minimax sb3:{out}{option}
-  ttt train --seconds 300 --seed 1{option}
+  ttt play {order.spec}{option}
+  ttt bench random minimax {order.spec}{option}
+  ttt train {order.algo} --seconds 300 --seed {order.seed + 1}{option}
 and in Python
-  env = ttt_env.make("{game.name}", opponent="sb3:{out}")
-  ttt_env.certify("sb3:{out}", "{game.name}").unbeatable"""
+  env = ttt_env.make("{order.game.name}", opponent="{order.spec}")
+  ttt_env.certify("{order.spec}", "{order.game.name}").unbeatable"""

@@ -1,0 +1,1 @@
+"""What `agents.selfplay` and `agents.training` stand on: opponents, evaluation, recipes, files."""

@@ -1,0 +1,76 @@
+"""Greedy policies as they are now, kept as one bit mask a position."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ttt_env.agent import Agent, BatchAgent, Floats, checked_policies
+from ttt_env.analysis.evaluation import best_response
+from ttt_env.analysis.grid import grid
+from ttt_env.analysis.induction import TwoPass, Values, backward_induction, best
+from ttt_env.analysis.layers import Layer, is_enumerable, reachable
+from ttt_env.analysis.solution import ValueAgent
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game
+
+_SMALL = 300_000  # positions: to ask a network about each takes less than a second
+
+
+def is_small(game: Game) -> bool:
+    """Whether all positions of the game can be looked at again and again."""
+    return is_enumerable(game) and sum(map(len, reachable(game))) <= _SMALL
+
+
+class Frozen(BatchAgent):
+    """Plays uniformly among the cells that `agent` may play now, whatever becomes of that agent.
+
+    This is the agent's policy where that is uniform among some cells, as greedy policies are: those of
+    Q-networks, deterministic models, best responses, minimax. With `layers` only the positions in these are
+    kept; in others all free cells are alike.
+
+    Raises `GameTooLargeError` if the game cannot be enumerated.
+    """
+
+    def __init__(self, agent: Agent, layers: Sequence[Layer] | None = None) -> None:
+        super().__init__(agent.game)
+        kept, n = layers or reachable(agent.game), agent.game.n_cells
+        masks = [np.zeros(grid(n, ply).n_slots, np.uint32) for ply in range(n + 1)]  # at most 18 cells
+        for layer in kept:
+            masks[layer.ply] = _cells_of(agent, layer)
+        self._cells = Values(agent.game, masks)
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        kept = boards.cells(self._cells.of(boards).astype(np.uint64))
+        chosen = np.where(kept.any(axis=1, keepdims=True), kept, boards.legal)
+        policies: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+        return policies
+
+
+def _cells_of(agent: Agent, layer: Layer) -> np.ndarray:
+    """The bit masks of the cells that the agent may play, by slot."""
+    masks = np.zeros(layer.grid.n_slots, np.uint32)
+    bits = np.uint32(1) << np.arange(agent.game.n_cells, dtype=np.uint32)
+    for moves in layer.moves():
+        masks[moves.slots] = (checked_policies(agent, moves.boards) > 0) @ bits
+    return masks
+
+
+def response_to(agent: Agent) -> Frozen:
+    """A best response to a fixed policy; if the game is not small, only where play against it can lead.
+
+    Raises `GameTooLargeError` if the game cannot be enumerated.
+    """
+    if is_small(agent.game):
+        return Frozen(best_response(agent, agent.game))
+    as_x, x_layers = _response_as("X", agent)
+    as_o, o_layers = _response_as("O", agent)
+    return Frozen(ValueAgent(agent.game, (as_x, best), (as_o, best)), [*x_layers[::2], *o_layers[1::2]])
+
+
+def _response_as(seat: str, agent: Agent) -> tuple[Values, list[Layer]]:
+    """The values of a best response on this seat, and the positions that can come up."""
+    follows = TwoPass(partial(checked_policies, agent))
+    x, o = (None, follows) if seat == "X" else (follows, None)
+    layers = reachable(agent.game, x, o)
+    return backward_induction(layers, x or best, o or best).values(), layers

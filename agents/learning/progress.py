@@ -1,0 +1,78 @@
+"""How strong a learner has become: computed where the game can be enumerated, else sampled."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ttt_env.agent import Agent
+from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
+from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
+from ttt_env.analysis.layers import is_enumerable
+
+_SAMPLED_GAMES = 200
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How strong a learner is after so many agent steps and seconds.
+
+    `results` are those against some opponents. Certificate and exploitability are None on a game that cannot
+    be enumerated, and the results are samples there, as `Match.exact` says. `blunders_everywhere` counts the
+    positions of the whole game in which the learner may give value away, where that was asked for.
+    """
+
+    steps: int
+    seconds: float
+    results: dict[str, Match]
+    certificate: Certificate | None = None
+    exploitability: Exploitability | None = None
+    blunders_everywhere: int | None = None
+
+    @property
+    def mistakes(self) -> tuple[float, float]:
+        """What training makes small: exploitability, then blunders everywhere; infinite where not known."""
+        exploitable = math.inf if self.exploitability is None else self.exploitability.exploitability
+        return exploitable, math.inf if self.blunders_everywhere is None else self.blunders_everywhere
+
+    def scalars(self) -> dict[str, float]:
+        """The figures by the names they are logged under: `exact/…` are computed, `sampled/…` not."""
+        found: dict[str, float] = {}
+        for name, played in self.results.items():
+            kind = "exact" if played.exact else "sampled"
+            found |= {f"{kind}/{name} as X": played.as_x.value, f"{kind}/{name} as O": played.as_o.value}
+        if self.exploitability is not None:
+            found |= {
+                "exact/exploitability": self.exploitability.exploitability,
+                "exact/exploitable as X": self.exploitability.as_x,
+                "exact/exploitable as O": self.exploitability.as_o,
+            }
+        if self.certificate is not None:
+            found["exact/blunders"] = len(self.certificate.blunders)
+        if self.blunders_everywhere is not None:
+            found["exact/blunders everywhere"] = self.blunders_everywhere
+        return found
+
+
+Report: TypeAlias = Callable[[Progress], None]
+
+
+def evaluate(
+    learner: Agent, opponents: Mapping[str, Agent], steps: int, seconds: float, everywhere: bool
+) -> Progress:
+    """The progress of a learner that is a fixed policy; `everywhere` also counts blunders everywhere."""
+    game = learner.game
+    results = {
+        name: match(learner, agent, game, games=_SAMPLED_GAMES, rng=steps)
+        for name, agent in opponents.items()
+    }
+    if not is_enumerable(game):
+        return Progress(steps, seconds, results)
+    return Progress(
+        steps,
+        seconds,
+        results,
+        certify(learner, game),
+        exploitability(learner, game),
+        len(blunders_everywhere(learner, game)) if everywhere else None,
+    )
