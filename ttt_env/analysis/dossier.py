@@ -44,7 +44,7 @@ def dossier(
     return {
         "format": FORMAT,
         "game": {"name": fixed.game.name, "value": found.game_value},
-        "agent": {"name": name or str(agent), "file": file and Path(file).name, "sha256": _digest(file)},
+        "agent": {"name": name or str(agent), **_identity(file)},
         "unbeatable": found.unbeatable,
         "optimal_everywhere": None if everywhere is None else not len(everywhere),
         "worst_case": found.worst_case,
@@ -67,8 +67,12 @@ def _everywhere(agent: Agent) -> Boards | None:
     return blunders_everywhere(agent, agent.game) if agent.game.n_cells <= _EVERYWHERE else None
 
 
-def _digest(file: str | Path | None) -> str | None:
-    return file and hashlib.sha256(Path(file).read_bytes()).hexdigest()
+def _identity(file: str | Path | None) -> dict[str, str | None]:
+    """The name of the model's file and the hash of its content."""
+    if file is None:
+        return {"file": None, "sha256": None}
+    path = Path(file)
+    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 def _results(agent: Agent, opponent: AgentLike) -> dict[str, dict[str, float]]:

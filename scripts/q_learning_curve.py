@@ -1,0 +1,103 @@
+"""How fast tabular Q-learning becomes unbeatable, and optimal in every position, computed exactly.
+
+For several shares of random moves: the exploitability, and the share of the positions in which value may be
+given away, against the games of self-play. Lines are means over the seeds, bands reach from the least to the
+largest. Writes `q-learning` as SVG and PNG, and prints for each game and seed after how many games, and
+seconds of learning and looking, the agent was certified; the first seed's also hold the search for all
+positions.
+"""
+
+import argparse
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import ttt_env
+from agents.q_learning import Goal, Progress, QLearning, train
+from ttt_env.analysis.certificate import blunders_everywhere
+from ttt_env.analysis.layers import reachable
+from ttt_env.render.charts import new_figure, save
+
+GAME = ttt_env.get_game("tictactoe-v0")
+TO_BE_PLAYED = sum(len(layer.open) for layer in reachable(GAME))
+GAMES = np.unique(np.geomspace(10, 100_000, 30).astype(int))
+LOOKS = {0.1: ("#0072b2", "-"), 0.5: ("#d55e00", "--"), 1.0: ("#009e73", ":")}
+MEASURES = ("exploitability", "share of positions with a mistake")
+GOALS: tuple[Goal, ...] = ("unbeatable", "optimal")
+ON = ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3")
+
+
+def judged(agent: QLearning) -> tuple[float, float]:
+    """What `MEASURES` say of the agent."""
+    mistakes = len(blunders_everywhere(agent, GAME)) / TO_BE_PLAYED
+    return ttt_env.exploitability(agent, GAME).exploitability, mistakes
+
+
+def curves(epsilon: float, seeds: int) -> NDArray[np.float64]:
+    """The measures after so many games, `[games, seeds, measures]`."""
+    return np.array(
+        [
+            [judged(train(GAME, seed=seed, games=n, goal=None, epsilon=epsilon)) for seed in range(seeds)]
+            for n in GAMES.tolist()
+        ]
+    )
+
+
+def draw(found: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
+    """A panel for each measure, a line for each share of random moves."""
+    figure = new_figure(9.5, 4.3)
+    panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
+    for place, (panel, title) in enumerate(zip(panels, MEASURES, strict=True)):
+        panel.set(title=title, xlabel="games of self-play", xscale="log")
+        panel.grid(color="#e6e6e6")
+        panel.axhline(0, color="#999999", linewidth=0.8)
+        panel.spines[["top", "right"]].set_visible(False)
+        for epsilon, (colour, dashes) in LOOKS.items():
+            numbers = found[epsilon][:, :, place]
+            panel.fill_between(GAMES, numbers.min(1), numbers.max(1), color=colour, alpha=0.15, lw=0)
+            panel.plot(GAMES, numbers.mean(1), dashes, color=colour, label=f"ε = {epsilon:g}")
+    figure.suptitle(f"Tabular Q-learning on 3×3, exact; mean and range of {seeds} seeds", fontsize=12)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def needed(game: str, goal: Goal, seed: int) -> tuple[int, float]:
+    """The games and seconds until the agent is certified to have the goal."""
+    last: list[Progress] = []
+    begin = perf_counter()
+    train(game, seed=seed, goal=goal, report=last.append)
+    return last[-1].games, perf_counter() - begin
+
+
+def table(games: list[str], goals: list[Goal], seeds: int) -> str:
+    """What each seed needed, in Markdown."""
+    heads = [f"{goal}: {unit}" for goal in goals for unit in ("games", "seconds")]
+    lines = [f"| game | seed | {' | '.join(heads)} |", f"|:--|{'--:|' * (1 + len(heads))}"]
+    for game in games:
+        for seed in range(seeds):
+            found = [f"{n:,} | {seconds:.2f}" for n, seconds in (needed(game, goal, seed) for goal in goals)]
+            lines.append(f"| {game} | {seed} | {' | '.join(found)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Train, draw and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--on", nargs="+", default=list(ON), help="the games of the table")
+    parser.add_argument("--goals", nargs="+", default=list(GOALS), help="what to certify there")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    train(games=1, goal=None)  # so that no time is that of compiling
+    figure = draw({epsilon: curves(epsilon, arguments.seeds) for epsilon in LOOKS}, arguments.seeds)
+    save(figure, arguments.out / "q-learning.svg", arguments.out / "q-learning.png")
+    print(table(arguments.on, arguments.goals, arguments.seeds))
+
+
+if __name__ == "__main__":
+    main()
