@@ -1,10 +1,26 @@
-"""A person at the terminal, played by a list of answers."""
+"""People at the terminal: played by lists of answers."""
+
+import re
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
+from typer.testing import CliRunner
 
 import ttt_env
-from ttt_env.app.terminal import Table
+from agents.game_log import GameLog
+from agents.imitation import Imitation
+from ttt_env.app.advice import named
+from ttt_env.app.board import board
+from ttt_env.app.cli import app
+from ttt_env.app.coordinates import cell_name, parse_cell
+from ttt_env.app.playing import seated
+from ttt_env.app.replay import records_of, replay_all
+from ttt_env.app.session import Player, Session
+from ttt_env.app.terminal import Terminal
+from ttt_env.errors import GameLogError, IllegalMoveError
+from ttt_env.rules.catalogue import CATALOGUE
 
 
 class Person:
@@ -21,46 +37,280 @@ class Person:
         return answer
 
 
-def sit(person, opponent, game="tictactoe-v0", seat="X"):
-    game, said = ttt_env.get_game(game), []
-    table = Table(game, ttt_env.make_agent(opponent, game), np.random.default_rng(0), person, said.append)
-    table.sit_down(seat)
-    return table.score, "\n".join(said)
-
-
 def lowest(position):
     return position.legal_cells[0]
 
 
+def highest(position):
+    return position.legal_cells[-1]
+
+
+def sit(*answers, players=("person", lowest), game="tictactoe-v0", **options):
+    """The session after these answers, and what was said. A person is called "you" here."""
+    game, screen = ttt_env.get_game(game), StringIO()
+    made = tuple(
+        Player("you", "person") if spec == "person" else Player("bot", "bot", ttt_env.make_agent(spec, game))
+        for spec in players
+    )
+    session = Session(game, made, np.random.default_rng(0))
+    person = Person(*answers)
+    Terminal(session, Console(file=screen, width=100), person, **options).run()
+    assert not person.answers
+    return session, screen.getvalue()
+
+
+def scores(session):
+    return *session.score.wins, session.score.draws
+
+
 def test_winning_as_x_then_sides_are_swapped():
-    score, said = sit(Person("4", "2", "6", "", "4", "2", "6", "n"), lowest)
+    session, said = sit("4", "2", "6", "", "4", "2", "6", "n")
     assert said.index("You are X.") < said.index("You win!") < said.index("You are O.")
-    assert (score.wins, score.draws, score.losses) == (2, 0, 0)
+    assert scores(session) == (2, 0, 0)
 
 
-@pytest.mark.parametrize("leaving", ["q", "quit", EOFError, KeyboardInterrupt])
+@pytest.mark.parametrize("leaving", ["q", "quit", "exit", "QUIT ", EOFError, KeyboardInterrupt])
 def test_leaving_in_the_middle_of_a_game(leaving):
-    score, said = sit(Person("4", leaving), "minimax")
-    assert (score.wins, score.draws, score.losses) == (0, 0, 0)
-    assert said.endswith("Goodbye. Final score: you 0, draws 0, opponent 0.")
+    session, said = sit("4", leaving)
+    assert scores(session) == (0, 0, 0)
+    assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
 
 
 def test_misere_says_who_lost():
-    _, said = sit(Person("0", "3", "6", "n"), lambda p: p.legal_cells[-1], "tictactoe-v0:misere=true")
+    _, said = sit("0", "3", "6", "n", players=("person", highest), game="tictactoe-v0:misere=true")
     assert "You lose." in said
+    assert said.count("*X*") == 3
 
 
 def test_a_draw_is_counted():
     script = iter([4, 2, 3, 7])
-    score, said = sit(Person("0", "1", "6", "5", "8", "n"), lambda p: next(script))
+    session, said = sit("0", "1", "6", "5", "8", "n", players=("person", lambda position: next(script)))
     assert "A draw." in said
-    assert (score.wins, score.draws, score.losses) == (0, 1, 0)
+    assert scores(session) == (0, 0, 1)
+
+
+NONSENSE = [
+    "9",
+    "-1",
+    "4.0",
+    "X",
+    "b0",
+    "d1",
+    "1b2",
+    "ß",
+    "\x00",
+    "b2b2",
+    "9" * 5000,
+    "0x1",
+    "²",
+    "١",
+    "hin",
+    "[red]",
+    "/",
+]
 
 
 def test_wrong_answers_change_nothing():
-    person = Person("9", "-1", "4.0", "", "X", "4", "4", "q")
-    _, said = sit(person, lowest)
-    assert said.count("is no cell") == 3
-    assert said.count("is not a cell of tictactoe-v0") == 2
-    assert "cell 4 of O.././... is taken" not in said
-    assert "cell 4 of O../.X./... is taken" in said
+    session, said = sit("4", *NONSENSE, "4", "0", "b2", "q")
+    assert session.cells == [4, 0]
+    assert said.count("is no cell") + said.count("is not a cell of tictactoe-v0") == len(NONSENSE)
+    assert said.count("cell 4 of O../.X./... is taken") == 2
+    assert said.count("cell 0 of O../.X./... is taken") == 1
+
+
+def test_cells_by_name():
+    session, _ = sit("B2", " c1 ", "a3", "n")
+    assert session.cells == [4, 0, 2, 1, 6]
+
+
+def test_undo_takes_back_ones_own_move_and_the_reply():
+    session, said = sit("undo", "4", "2", "u", "6", "q")
+    assert session.cells == [4, 0, 6, 1]
+    assert said.count("There is no move of yours to take back.") == 1
+
+
+def test_undo_never_takes_back_the_opening_of_the_bot():
+    session, _ = sit("u", "4", "u", "5", "q", players=(lowest, "person"))
+    assert session.cells == [0, 5, 1]
+
+
+def test_two_people_undo_one_move_each():
+    session, _ = sit("0", "1", "2", "u", "u", "q", players=("person", "person"))
+    assert session.cells == [0]
+
+
+def test_resigning_loses_and_the_seats_swap():
+    session, said = sit("r", "y", "resign", "n")
+    assert scores(session) == (0, 2, 0)
+    assert said.count("You resign.") == 2
+
+
+def test_nothing_changes_once_a_game_is_over():
+    people = Player("A", "person"), Player("B", "person")
+    session = Session(ttt_env.get_game("tictactoe-v0"), people, np.random.default_rng(0))
+    for cell in (0, 3, 1, 4, 2):
+        session.play(cell)
+    for change in (session.undo, session.resign, lambda: session.play(8)):
+        with pytest.raises(IllegalMoveError, match="over"):
+            change()
+    assert (session.cells, session.winner, scores(session)) == ([0, 3, 1, 4, 2], "X", (1, 0, 0))
+    session.next_game()
+    assert (session.cells, session.is_over, session.to_move) == ([], False, people[1])
+
+
+def test_a_new_game_does_not_count():
+    session, said = sit("4", "2", "new", "0", "q")
+    assert scores(session) == (0, 0, 0)
+    assert session.cells == [0, 1]
+    assert said.count("You are X.") == 2
+
+
+def test_another_game_is_asked_until_understood():
+    session, said = sit("r", "what", "5", "n")
+    assert scores(session) == (0, 1, 0)
+    assert said.count("Type y or n.") == 2
+
+
+def test_so_many_games_without_asking():
+    session, _ = sit("r", "r", "r", games=3)
+    assert scores(session) == (0, 3, 0)
+
+
+def test_agents_play_so_many_games():
+    bots = ("random", lowest)
+    session, said = sit(players=bots, games=5)
+    assert sum(scores(session)) == 5
+    assert said.count("Score: ") == 5
+    assert sum(scores(sit(players=bots)[0])) == 1
+
+
+def test_an_empty_answer_shows_the_board_again():
+    assert sit("", "", "q")[1].count("┌") == 3
+
+
+def test_hint():
+    assert "X draws with best play: 0 (a1), 1 (b1), 2 (c1)," in sit("h", "q")[1]
+    session, said = sit("0", "hint", "q")  # the bot has replied with 1, which loses
+    best = ttt_env.solve("tictactoe-v0").best_cells(session.position)
+    assert f"X wins with best play: {named(best, session.game)}." in said
+    said = sit("0", "1", "4", "?", "h", "q", players=("person", "person"))[1]
+    assert "O loses against best play, whatever it does." in said
+    assert said.count("q quit") == 2
+
+
+def test_hint_on_a_large_board():
+    said = sit("0", "h", "1", "2", "h", "q", game="mnk-v0:m=7,n=7,k=4", players=("person", highest))[1]
+    assert re.search(r"A tree search would play .*, and expects [+−-]\d\.\d\d for X", said)
+    assert "X wins with best play: 3 (d1)." in said
+    assert "No hint: mnk-v0:m=9,n=9,k=5 has 81 cells" in sit("h", "q", game="mnk-v0:m=9,n=9,k=5")[1]
+
+
+def test_finished_games_are_recorded_and_imitated_at_once(tmp_path):
+    with GameLog(tmp_path / "games.sqlite") as log:
+        bot = Imitation(
+            ttt_env.get_game("tictactoe-v0"), str(log.path), lambda position: position.legal_cells[0]
+        )
+        session, said = sit("r", "r", "4", "2", "6", "", "q", players=("person", bot), log=log, games=4)
+        assert session.cells == [4]  # not 0, as X in the first game
+        assert said.count("Recorded as game") == 1 and f"recorded in {log.path}" in said
+        logged = log.games("tictactoe-v0")
+        assert [game[:4] for game in logged] == [
+            (ttt_env.GameRecord.parse("tictactoe-v0: 4 0 2 1 6"), "person", "bot", "terminal")
+        ]
+        assert str(logged[0].record) in said
+
+
+def test_seats():
+    game = ttt_env.get_game("tictactoe-v0")
+    names = lambda *arguments: [(p.name, p.spec) for p in seated(*arguments, game)]  # noqa: E731
+    assert names(["random"], None) == [("you", "person"), ("random", "random")]
+    assert names(["random"], "o") == [("random", "random"), ("you", "person")]
+    assert names(["random", "person"], None) == [("random", "random"), ("you", "person")]
+    assert names(["person"], None) == [("player A", "person"), ("player B", "person")]
+    assert names(["block", "block"], None) == [("block A", "block"), ("block B", "block")]
+    for wrong in (["random"] * 3, None), (["random"] * 2, "X"), (["random"], "Z"):
+        with pytest.raises(ttt_env.ParameterError):
+            seated(*wrong, game)
+
+
+@pytest.mark.parametrize("game", [*CATALOGUE, "mnk-v0:m=30,n=2,k=2", "mnk-v0:m=1,n=12,k=3"])
+def test_names_of_cells_are_read_again(game):
+    game = ttt_env.get_game(game)
+    names = [cell_name(cell, game) for cell in range(game.n_cells)]
+    assert [parse_cell(name, game) for name in names] == list(range(game.n_cells))
+    assert [parse_cell(str(cell), game) for cell in range(game.n_cells)] == list(range(game.n_cells))
+    with pytest.raises(IllegalMoveError):
+        parse_cell(str(game.n_cells), game)
+
+
+def test_names_are_columns_then_rows_and_layers_first():
+    assert cell_name(5, ttt_env.get_game("tictactoe-v0")) == "c2"
+    assert cell_name(16 + 8 + 1, ttt_env.get_game("qubic-v0")) == "2b3"
+
+
+def test_the_board_stays_readable_without_colour():
+    position = ttt_env.Position.parse("XXX/OO./...")
+    assert board(position, last=2, numbers=False).plain.count("*X*") == 3
+    text = board(ttt_env.Position.parse("X../.O./..."), last=4)
+    assert "│[O]│ 5 │" in text.plain
+    assert {span.style for span in text.spans} >= {"bold red", "bold cyan"}
+
+
+def test_no_line_is_wider_than_the_terminal():
+    start = ttt_env.get_game("qubic-v0").start
+    for width, boards_abreast in ((110, 4), (80, 2), (30, 1)):
+        lines = board(start, width=width).plain.split("\n")
+        assert max(map(len, lines)) <= width
+        assert lines[0].count("layer") == boards_abreast
+
+
+def replayed(text, ask=None):
+    screen = StringIO()
+    replay_all(records_of(text), Console(file=screen, width=80), ask)
+    return screen.getvalue()
+
+
+def test_replay_marks_mistakes():
+    said = replayed("tictactoe-v0: 4 1 0 8 2 6")
+    assert said.count("┌") == 7
+    assert said.count("A mistake") == 2
+    assert "2. O 1 (b1)\nA mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in said
+    assert "5. X 2 (c1)\nA mistake: now X draws; it wins with 3 (a2) or 6 (a3)." in said
+    assert "Unfinished: X is to move." in said
+
+
+def test_replay_of_what_cannot_be_solved_marks_nothing():
+    assert "mistake" not in replayed("mnk-v0:m=9,n=9,k=5: 0 1 2")
+    assert "O wins." in replayed("tictactoe-v0:misere=true: 0 4 1 8 2")
+
+
+def test_replay_steps_and_goes_back():
+    assert replayed("tictactoe-v0: 4 1", Person("", "b", "b", "?", "", "", "")).count("┌") == 6
+    assert replayed("tictactoe-v0: 4 1", Person("", "q")).count("┌") == 2
+
+
+def test_replay_of_a_file(tmp_path):
+    path = tmp_path / "games.txt"
+    path.write_text("tictactoe-v0: 4\n\nmnk-v0:m=4,n=3,k=3: 5 0\n")
+    assert replayed(str(path)).count("Unfinished") == 2
+    path.write_text("tictactoe-v0: 4\nnonsense\n")
+    with pytest.raises(ttt_env.NotationError, match=r"games.txt, line 2: 'nonsense'"):
+        records_of(str(path))
+    with pytest.raises(ttt_env.NotationError, match="no game record"):
+        records_of("nonsense" * 1000)
+
+
+def test_the_games_command(tmp_path):
+    path = str(tmp_path / "games.sqlite")
+
+    def ttt(*arguments):
+        return CliRunner().invoke(app, ["games", *arguments], env={"TTT_ENV_GAMES": path})
+
+    text, other = tmp_path / "in.txt", tmp_path / "out.txt"
+    text.write_text("tictactoe-v0: 4 0 8\n")
+    assert "No games yet" in ttt().stdout
+    assert "1 games added" in ttt("import", str(text)).stdout
+    assert f"1 games written to {other}" in ttt("export", str(other)).stdout
+    assert other.read_text() == text.read_text()
+    assert ttt().stdout == f"{path}\n       1  tictactoe-v0\n"
+    assert isinstance(ttt("import", "missing.txt").exception, GameLogError)

@@ -16,6 +16,7 @@ from ttt_env.envs.episode import Transition, collect_episode
 from ttt_env.errors import (
     EpisodeOrderError,
     GameError,
+    GameLogError,
     GameTooLargeError,
     IllegalMoveError,
     ImpossiblePositionError,
@@ -52,6 +53,7 @@ __all__ = [
     "Exploitability",
     "Game",
     "GameError",
+    "GameLogError",
     "GameRecord",
     "GameTooLargeError",
     "IllegalMoveError",

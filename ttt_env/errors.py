@@ -55,6 +55,10 @@ class PolicyFileError(TttEnvError):
     """A file that holds no policy for this game, or not one that is safe to load."""
 
 
+class GameLogError(TttEnvError):
+    """A file that is no log of games, or cannot be read or written."""
+
+
 def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
     """The message for a name that is not in `allowed`, with the nearest one that is.
 

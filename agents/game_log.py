@@ -1,0 +1,200 @@
+"""The games that were played here: an SQLite file that threads and processes may write to at once."""
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple, Self
+
+from ttt_env.errors import GameLogError, NotationError, TttEnvError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+from ttt_env.rules.notation import GameRecord
+
+PERSON = "person"
+_PATH_VARIABLE = "TTT_ENV_GAMES"
+_PATIENCE = 30.0  # seconds to wait for another writer
+_APPLICATION_ID = 0x7474745F  # "ttt_" in the header of the file: whose it is
+_VERSION = 1
+_EMPTY = (0, 0, 0)
+_IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
+    FROM pragma_application_id, pragma_user_version"""  # at one moment, while another process makes the table
+_SCHEMA = (
+    "BEGIN IMMEDIATE",
+    """CREATE TABLE IF NOT EXISTS games (id INTEGER PRIMARY KEY,
+    game TEXT NOT NULL, record TEXT NOT NULL, x TEXT, o TEXT, source TEXT, time TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS by_game ON games (game)",
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_INSERT = "INSERT INTO games (game, record, x, o, source, time) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+class LoggedGame(NamedTuple):
+    """A game of the log.
+
+    `x` and `o` are who played: `"person"`, the spec string of an agent, or None where nobody knows. `source`
+    is where it was played, `time` when it was written, in UTC as of ISO 8601.
+    """
+
+    record: GameRecord
+    x: str | None
+    o: str | None
+    source: str | None
+    time: str
+
+
+def default_path() -> Path:
+    """Where games are kept: `$TTT_ENV_GAMES`, else a file in the user's folder for data."""
+    chosen = os.environ.get(_PATH_VARIABLE)
+    return Path(chosen) if chosen else _data_folder() / "ttt_env" / "games.sqlite"
+
+
+def _data_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+
+
+class GameLog:
+    """The log in a file, by default at `default_path()`; made where there is none.
+
+    Once `add` has returned, the game is on the disk and survives a crash. Several threads may share a log,
+    several processes may open the same file.
+
+    Raises `GameLogError` for a file that is no game log or cannot be used.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = default_path() if path is None else Path(path)
+        self._lock = Lock()
+        with self._naming_the_file():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                self.path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self) -> None:
+        found = self._connection.execute(_IDENTITY).fetchone()
+        if found != _EMPTY and found[:2] != (_APPLICATION_ID, _VERSION):
+            raise GameLogError(f"{self.path} is no game log of this version, but another SQLite file")
+        self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
+        self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
+        if found == _EMPTY:
+            with self._connection:
+                for statement in _SCHEMA:
+                    self._connection.execute(statement)
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise GameLogError(f"game log {self.path}: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the log cannot be used any more."""
+        with self._lock:
+            self._connection.close()
+
+    def __len__(self) -> int:
+        return int(self._read("SELECT count(*) FROM games")[0][0])
+
+    def add(
+        self, record: GameRecord, *, x: str | None = None, o: str | None = None, source: str | None = None
+    ) -> int:
+        """Write a game, and return its number in the log; see `LoggedGame`."""
+        return self._write([record], x, o, source)
+
+    def _write(self, records: Iterable[GameRecord], x: str | None, o: str | None, source: str | None) -> int:
+        """Write all of these games or none, and return the number of the last one."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        rows = [(record.game.name, str(record), x, o, source, now) for record in records]
+        with (
+            self._lock,
+            self._naming_the_file(),
+            self._connection,
+            closing(self._connection.cursor()) as cursor,
+        ):
+            for row in rows:
+                cursor.execute(_INSERT, row)
+            return cursor.lastrowid or 0
+
+    def _read(self, query: str, *values: str) -> list[tuple[Any, ...]]:
+        with self._lock, self._naming_the_file():
+            return self._connection.execute(query, values).fetchall()
+
+    def counts(self) -> dict[str, int]:
+        """How many games there are of each game, by its name."""
+        return dict(self._read("SELECT game, count(*) FROM games GROUP BY game ORDER BY game"))
+
+    def games(self, game: Game | str) -> list[LoggedGame]:
+        """All games of this game, in the order in which they were written.
+
+        Raises `NotationError` if one of them is none by the rules of this game: another one had its name.
+        """
+        made = get_game(game)
+        query = "SELECT record, x, o, source, time FROM games WHERE game = ? ORDER BY id"
+        rows = self._read(query, made.name)
+        return [LoggedGame(GameRecord.parse(text, made), *rest) for text, *rest in rows]
+
+    def records(self, game: Game | str) -> list[GameRecord]:
+        """The records of all games of this game, in the order in which they were written."""
+        return [logged.record for logged in self.games(game)]
+
+    def import_text(self, path: str | Path) -> int:
+        """Add the games of a text file, one record a line, and return how many they are.
+
+        Nobody knows then who played them. Raises what `read_records` does; nothing is imported then.
+        """
+        records = read_records(path)
+        self._write(records, None, None, str(path))
+        return len(records)
+
+    def export_text(self, path: str | Path) -> int:
+        """Write the records of all games to a text file, one a line, and return how many they are."""
+        rows = self._read("SELECT record FROM games ORDER BY id")
+        if Path(path).resolve() == self.path.resolve():
+            raise GameLogError(f"{path} is the game log itself: export to another file")
+        try:
+            Path(path).write_text("".join(f"{text}\n" for (text,) in rows), encoding="utf-8")
+        except OSError as error:
+            raise GameLogError(f"{path} cannot be written: {error}") from error
+        return len(rows)
+
+
+def read_records(path: str | Path) -> list[GameRecord]:
+    """The records of a text file, one a line; empty lines do not count.
+
+    Raises `NotationError` for a line that is no record, with its number, `GameLogError` for a file that
+    cannot be read.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GameLogError(f"{path} cannot be read: {error}") from error
+    return [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _parsed(path: str | Path, number: int, line: str) -> GameRecord:
+    try:
+        return GameRecord.parse(line)
+    except TttEnvError as error:
+        raise NotationError(f"{path}, line {number}: {error}") from error

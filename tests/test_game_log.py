@@ -1,0 +1,201 @@
+"""The log of played games: what is in it after crashes, crowds and bad files."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from agents.game_log import GameLog, default_path
+from ttt_env import Game, GameRecord, TttEnvError
+from ttt_env.errors import GameLogError, NotationError
+
+GAMES = [
+    "tictactoe-v0: 4 0 8 2 6",
+    "tictactoe-v0:",
+    "tictactoe-v0:misere=true: 0 1 2",
+    "mnk-v0:m=10,n=9,k=5: 89 0",
+]
+
+
+def parsed(texts):
+    return [GameRecord.parse(text) for text in texts]
+
+
+@pytest.fixture
+def log(tmp_path):
+    with GameLog(tmp_path / "games.sqlite") as log:
+        yield log
+
+
+def test_what_was_added_is_read_by_game(log):
+    for record in parsed(GAMES):
+        log.add(record, x="person", o="minimax:depth=2", source="here")
+    assert len(log) == 4
+    assert log.counts() == {
+        "mnk-v0:m=10,n=9,k=5": 1,
+        "tictactoe-v0": 2,
+        "tictactoe-v0:misere=true": 1,
+    }
+    assert log.records("tictactoe-v0") == parsed(GAMES[:2])
+    found = log.games("tictactoe-v0:misere=true")[0]
+    assert found[:4] == (parsed(GAMES)[2], "person", "minimax:depth=2", "here")
+    assert found.time.endswith("+00:00")
+
+
+def test_numbers_go_up_and_the_next_opening_goes_on(log):
+    record = GameRecord.parse(GAMES[0])
+    assert [log.add(record), log.add(record)] == [1, 2]
+    with GameLog(log.path) as again:
+        assert again.add(record) == 3
+    assert len(log) == 3
+
+
+def test_a_game_of_ones_own(log):
+    ring = Game("ring", (6,), [(i, (i + 1) % 6, (i + 2) % 6) for i in range(6)])
+    record = GameRecord(ring, (0, 3, 1))
+    log.add(record)
+    assert log.records(ring) == [record]
+    shorter = Game("ring", (3,), [(0, 1, 2)])
+    with pytest.raises(NotationError, match="ring: 0 3 1"):
+        log.records(shorter)
+
+
+def test_export_and_import_are_inverse(log, tmp_path):
+    for record in parsed(GAMES):
+        log.add(record, x="person")
+    assert log.export_text(tmp_path / "games.txt") == 4
+    assert (tmp_path / "games.txt").read_text().splitlines() == GAMES
+    with GameLog(tmp_path / "other.sqlite") as other:
+        assert other.import_text(tmp_path / "games.txt") == 4
+        assert other.records("tictactoe-v0") == log.records("tictactoe-v0")
+        assert other.games("tictactoe-v0")[0][1:4] == (None, None, str(tmp_path / "games.txt"))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("tictactoe-v0: 4 4", "is taken"),
+        ("tictactoe-v0: 9", "0 to 8"),
+        ("tictactoe-v0 4 0", "is one"),
+        ("tictacto-v0: 4", "did you mean tictactoe-v0"),
+        ("mnk-v0:k=9: 4", "does not fit"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_imported(log, tmp_path, line, reason):
+    path = tmp_path / "bad.txt"
+    path.write_text(f"{GAMES[0]}\n\n{line}\n")
+    with pytest.raises(NotationError, match=f"bad.txt, line 3: .*{reason}"):
+        log.import_text(path)
+    assert len(log) == 0
+
+
+def test_import_of_no_text(log, tmp_path):
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    for name in ("binary", "missing", "."):
+        with pytest.raises(GameLogError, match=name):
+            log.import_text(tmp_path / name)
+
+
+def test_export_never_overwrites_the_log_itself(log):
+    log.add(GameRecord.parse(GAMES[0]))
+    with pytest.raises(GameLogError, match="itself"):
+        log.export_text(log.path)
+    assert len(log) == 1
+
+
+def _database(path, *statements):
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+WRONG_FILES = {
+    "text": lambda path: path.write_text("tictactoe-v0: 4 0 8\n" * 100),
+    "folder": lambda path: path.mkdir(),
+    "other database": lambda path: _database(path, "CREATE TABLE games (id)"),
+    "later version": lambda path: _database(
+        path, "CREATE TABLE t (id)", "PRAGMA application_id = 0x7474745F", "PRAGMA user_version = 99"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_FILES)
+def test_a_wrong_file_is_refused_and_left_alone(tmp_path, kind):
+    path = tmp_path / "wrong"
+    WRONG_FILES[kind](path)
+    before = path.is_file() and path.read_bytes()
+    with pytest.raises(GameLogError, match=str(path)):
+        GameLog(path)
+    assert before == (path.is_file() and path.read_bytes())
+
+
+def test_a_closed_log_says_so(log):
+    log.close()
+    with pytest.raises(TttEnvError, match="closed"):
+        log.add(GameRecord.parse(GAMES[0]))
+
+
+def test_where_games_are_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "mine"))
+    assert default_path() == tmp_path / "mine"
+    monkeypatch.delenv("TTT_ENV_GAMES")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with GameLog() as log:
+        assert log.path == tmp_path / "ttt_env" / "games.sqlite"
+        assert log.path.is_file()
+
+
+def test_many_threads_share_a_log(log):
+    record = GameRecord.parse(GAMES[0])
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(lambda _: log.add(record), range(200)))
+    assert sorted(numbers) == list(range(1, 201))
+    assert len(log) == 200
+
+
+WRITER = """
+import sys
+import time
+from agents.game_log import GameLog
+from ttt_env import GameRecord
+name, path, count = sys.argv[1:]
+with GameLog(path) as log:
+    for number in range(int(count)):
+        log.add(GameRecord.parse(f"tictactoe-v0: {number % 9}"), x=f"{name} {number}")
+        print(number, flush=True)
+        time.sleep(0.003)  # SQLite's queue is not fair: writers without a pause let the others starve
+"""
+
+
+def writer(name, path, count):
+    command = [sys.executable, "-W", "error", "-c", WRITER, name, str(path), str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
+    """Four begin at once with a file that is not there; two of them are killed in the middle of writing."""
+    path = tmp_path / "games.sqlite"
+    endless = [writer(name, path, 10**9) for name in ("a", "b")]
+    finite = [writer(name, path, 50) for name in ("c", "d")]
+    acknowledged = {
+        name: process.communicate(timeout=60)[0] for name, process in zip("cd", finite, strict=True)
+    }
+    for name, process in zip("ab", endless, strict=True):
+        process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        acknowledged[name] = "0\n" + process.communicate()[0]
+    assert [process.returncode for process in (*endless, *finite)] == [-signal.SIGKILL] * 2 + [0, 0]
+    with GameLog(path) as log:
+        written = {logged.x for logged in log.games("tictactoe-v0")}
+        for name, lines in acknowledged.items():
+            complete = [line for line in lines.splitlines(keepends=True) if line.endswith("\n")]
+            missing = {f"{name} {line.strip()}" for line in complete} - written
+            assert not missing
+        assert len(acknowledged["c"].split()) == len(acknowledged["d"].split()) == 50
+        assert log.add(GameRecord.parse(GAMES[0])) == len(log)

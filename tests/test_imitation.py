@@ -1,0 +1,188 @@
+"""The agent that plays what people played."""
+
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttt_env
+from agents.game_log import PERSON, GameLog
+from agents.imitation import Imitation
+from ttt_env import Game, GameRecord, Position
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameLogError
+from ttt_env.rules.symmetry import symmetries, transform
+
+TTT = ttt_env.get_game("tictactoe-v0")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "games.sqlite")
+
+
+def write(path, *texts, x=None, o=None, game=None):
+    with GameLog(path) as log:
+        for text in texts:
+            log.add(GameRecord.parse(text, game), x=x, o=o)
+
+
+def write_many(path, records):
+    text = Path(path).with_suffix(".txt")
+    text.write_text("\n".join(map(str, records)))
+    with GameLog(path) as log:
+        log.import_text(text)
+
+
+def played(path, text, fallback="random", game=TTT):
+    """The cells that are played in a position, if with equal probability."""
+    policy = Imitation(game, path, fallback).policy(Position.parse(text, game))
+    cells = np.flatnonzero(policy)
+    assert policy[cells] == pytest.approx(1 / len(cells))
+    return cells.tolist()
+
+
+def test_the_most_frequent_move(path):
+    write(path, "tictactoe-v0: 4 0 8", "tictactoe-v0: 4 0 2", "tictactoe-v0: 4 0 2", "tictactoe-v0: 0 4 8")
+    assert played(path, ".../.../...") == [4]
+    assert played(path, "O../.X./...") == [2, 6]  # a mirror image of the position keeps it, and swaps these
+    assert played(path, "X../.O./...") == [8]
+
+
+def test_symmetric_positions_count_together(path):
+    """To a corner and an edge beside it: the other corner beside this edge twice, the opposite one thrice."""
+    write(path, "tictactoe-v0: 0 1 2", "tictactoe-v0: 2 5 8", "tictactoe-v0: 8 7 0")
+    assert played(path, "XO./.../...") == [2]
+    assert played(path, "X../O../...") == [6]
+    write(path, "tictactoe-v0: 6 3 2", "tictactoe-v0: 2 1 6")
+    assert played(path, "XO./.../...") == played(path, "X../O../...") == [8]
+
+
+def test_symmetric_moves_are_one_move(path):
+    """Four different corners outweigh the centre played thrice."""
+    write(path, *["tictactoe-v0: 4"] * 3, *[f"tictactoe-v0: {corner}" for corner in (0, 2, 6, 8)])
+    assert played(path, ".../.../...") == [0, 2, 6, 8]
+
+
+def test_equals_are_played_uniformly(path):
+    write(path, "tictactoe-v0: 0 4 1", "tictactoe-v0: 0 4 5")
+    assert played(path, "X../.O./...") == [1, 3, 5, 7]  # and their mirror images
+
+
+def test_only_people_are_imitated(path):
+    write(path, "tictactoe-v0: 0 4 8", x="random", o=PERSON)
+    write(path, "tictactoe-v0: 1 4 8", x="minimax", o="minimax")
+    assert played(path, ".../.../...") == list(range(9))
+    assert played(path, "X../.../...") == [4]
+    assert played(path, ".X./.../...") == [0, *range(2, 9)]
+    write(path, "tictactoe-v0: 2")  # nobody knows who: imported
+    assert played(path, ".../.../...") == [0, 2, 6, 8]
+
+
+def test_fallback_where_nothing_is_known(path):
+    write(path, "tictactoe-v0: 4")
+    assert played(path, "XX./OO./...", "win-block") == [2]
+    assert played(path, ".../.../...", "win-block") == [4]
+
+
+def test_it_grows(path):
+    write(path, "tictactoe-v0: 4")
+    agent = Imitation(TTT, path)
+    write(path, "tictactoe-v0: 0", "tictactoe-v0: 0")
+    assert agent.policy(TTT.start)[4] == 1
+    assert Imitation(TTT, path).policy(TTT.start)[4] == 0
+    agent.refresh()
+    assert agent.policy(TTT.start)[4] == 0
+
+
+def test_no_log_yet(monkeypatch, tmp_path):
+    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "none"))
+    agent = ttt_env.make_agent("imitation:fallback=minimax")
+    assert ttt_env.certify(agent).unbeatable
+    assert not list(tmp_path.iterdir())
+
+
+def test_specs(path):
+    write(path, "tictactoe-v0: 4 0 8")
+    for spec in (f"imitation:{path}", f"imitation:path={path},fallback=(softmax:temperature=0.1)"):
+        assert ttt_env.make_agent(spec).policy(TTT.start)[4] == 1
+    with pytest.raises(GameLogError, match="no game log nowhere"):
+        ttt_env.make_agent("imitation:nowhere.sqlite")
+    with pytest.raises(ttt_env.UnknownAgentError, match="did you mean minimax"):
+        ttt_env.make_agent("imitation:fallback=minmax")
+
+
+def test_a_perfect_teacher_makes_a_perfect_pupil(path):
+    """Every position that can come up against best play, answered: then nothing is left to the fallback."""
+    minimax, records = ttt_env.make_agent("minimax"), []
+    for opening in range(9):
+        for seed in range(40):
+            rng, position, cells = np.random.default_rng(seed), TTT.start.play(opening), [opening]
+            while not position.is_over:
+                cells.append(minimax.choose(position, rng))
+                position = position.play(cells[-1])
+            records.append(GameRecord(TTT, tuple(cells)))
+    write_many(path, records)
+    assert ttt_env.match("minimax", Imitation(TTT, path), TTT).as_x.draw == 1
+
+
+def test_it_is_exact_what_a_plain_count_says(path):
+    """Against a count that moves every game by every symmetry, in all positions of random games."""
+    rng = np.random.default_rng(0)
+    games = [ttt_env.play_game("random", "random", TTT, rng) for _ in range(60)]
+    write_many(path, games)
+    counts = Counter()
+    for record in games:
+        for position, cell in zip(record.positions(), record.cells, strict=False):
+            images = {(transform(position, motion), motion[cell]) for motion in symmetries(TTT)}
+            counts.update(images)  # one for each pair, however many symmetries lead there
+    agent, n_known = Imitation(TTT, path), 0
+    for layer in reachable(TTT):
+        for position in layer.boards(layer.open):
+            policy = agent.policy(position)
+            of = [counts[position, cell] for cell in range(9)]
+            best = [cell for cell in position.legal_cells if of[cell] == max(of)]
+            np.testing.assert_array_equal(np.flatnonzero(policy), best)
+            n_known += max(of) > 0
+    assert n_known > 500
+
+
+@pytest.mark.parametrize(
+    ("game", "text"),
+    [
+        ("qubic-v0", "qubic-v0: 21 22 42"),
+        ("mnk-v0:m=9,n=9,k=5", "mnk-v0:m=9,n=9,k=5: 40 0 80 72"),
+        ("mnk-v0:m=4,n=3,k=3", "mnk-v0:m=4,n=3,k=3: 5 0 6"),
+        ("tictactoe-v0:misere=true", "tictactoe-v0:misere=true: 4 0 1"),
+        (Game("path", (5,), [(0, 1), (3, 4)]), "path: 0 1 3"),
+    ],
+)
+def test_any_game(path, game, text):
+    game = ttt_env.get_game(game)
+    record = GameRecord.parse(text, game)
+    write(path, text, game=game)
+    agent = Imitation(game, path)
+    for position, cell in zip(record.positions(), record.cells, strict=False):
+        for motion in symmetries(game)[::5]:
+            assert agent.policy(transform(position, motion))[motion[cell]] > 0
+    with pytest.raises(ValueError):
+        write(path, text, game=TTT)
+
+
+def test_a_pickle_needs_no_log(path, tmp_path):
+    write(path, "tictactoe-v0: 4")
+    text = pickle.dumps(Imitation(TTT, path))
+    (tmp_path / "games.sqlite").unlink()
+    assert pickle.loads(text).policy(TTT.start)[4] == 1
+
+
+def test_a_fallback_that_is_not_fixed(path):
+    write(path, "tictactoe-v0: 4")
+    spec, position = "mcts:simulations=20", TTT.start.play(0)
+    agent = Imitation(TTT, path, spec)
+    assert not agent.is_fixed
+    assert agent.choose(TTT.start, np.random.default_rng(0)) == 4
+    cells = {Imitation(TTT, path, spec).choose(position, np.random.default_rng(1)) for _ in range(3)}
+    assert len(cells) == 1

@@ -1,0 +1,63 @@
+"""A board for people at a terminal: in colour where there is colour, and as clear without it."""
+
+from rich.text import Text
+
+from ttt_env.app.coordinates import column_name
+from ttt_env.render.layout import Look, layers_of, looks_of, n_abreast
+from ttt_env.rules.game import Position, Seat
+
+STYLES: dict[Seat, str] = {"X": "bold red", "O": "bold cyan"}
+_QUIET = "dim"
+_GAP = 3
+_FRAMES = {"none": "{}", "last": "[{}]", "completed": "*{}*"}
+
+
+def board(position: Position, last: int | None = None, numbers: bool = True, width: int = 80) -> Text:
+    """The board with the names of its rows and columns; layers side by side as far as `width` allows.
+
+    The stone of the move `last` stands in brackets, those of completed winning sets between stars. With
+    `numbers`, free cells show theirs.
+    """
+    layers, rows, columns = layers_of(position.game.shape)
+    wide = len(str(position.game.n_cells - 1)) + 2
+    cells = [_cell(cell, look, wide, numbers) for cell, look in enumerate(looks_of(position, last))]
+    lines = [cells[i : i + columns] for i in range(0, len(cells), columns)]
+    blocks = [_block(lines[i : i + rows], wide) for i in range(0, len(lines), rows)]
+    if layers > 1:
+        size = blocks[0][-1].cell_len
+        blocks = [[_title(layer, size), *block] for layer, block in enumerate(blocks, 1)]
+    return _side_by_side(blocks, width)
+
+
+def _cell(cell: int, look: Look, wide: int, numbers: bool) -> Text:
+    if look.mark is None:
+        return Text((str(cell) if numbers else "").center(wide), _QUIET)
+    style = STYLES[look.mark] + (" reverse" if look.accent == "completed" else "")
+    return Text(_FRAMES[look.accent].format(look.mark).center(wide), style)
+
+
+def _block(lines: list[list[Text]], wide: int) -> list[Text]:
+    """The lines of one layer."""
+    margin = len(str(len(lines)))
+    names = " ".join(column_name(column).center(wide) for column in range(len(lines[0])))
+    top, middle, bottom = (
+        Text(" " * (margin + 1) + left + joint.join(["─" * wide] * len(lines[0])) + right, _QUIET)
+        for left, joint, right in ("┌┬┐", "├┼┤", "└┴┘")
+    )
+    block = [Text(f"{'':{margin + 2}}{names} ", _QUIET), top]
+    bar = Text.assemble(("│", _QUIET))  # as a span: the style of a text itself goes to what it joins
+    for row, cells in enumerate(lines, 1):
+        block += [Text.assemble((f"{row:>{margin}} ", _QUIET), bar, bar.join(cells), bar), middle]
+    return [*block[:-1], bottom]
+
+
+def _title(layer: int, size: int) -> Text:
+    return Text(f"layer {layer}".center(size), "bold")
+
+
+def _side_by_side(blocks: list[list[Text]], width: int) -> Text:
+    abreast = n_abreast(len(blocks), blocks[0][-1].cell_len, _GAP, width)
+    rows = [blocks[i : i + abreast] for i in range(0, len(blocks), abreast)]
+    return Text("\n\n").join(
+        Text("\n").join(Text(" " * _GAP).join(parts) for parts in zip(*row, strict=True)) for row in rows
+    )
