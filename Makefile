@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all check wheel clean
+.PHONY: demo test test-all check wheel browser clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
@@ -27,8 +27,14 @@ wheel: $(STAMP)
 	$(PYTHON) -m venv build/empty
 	build/empty/bin/python -m pip install --quiet dist/*.whl
 	cd build && empty/bin/python -W error -c "import ttt_env, agents; \
-	  assert ttt_env.certify('minimax').unbeatable; \
+	  assert all(ttt_env.certify(name).unbeatable for name in ('minimax', 'ppo', 'dqn')); \
 	  ttt_env.make('tictactoe-v0', opponent='random').reset(seed=0); print('the wheel works')"
+
+# What the tests of the web page drive; without it they are skipped. Debian's packages, for who may install them.
+browser:
+	command -v chromedriver >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    chromium chromium-driver fonts-dejavu-core >/dev/null; }
 
 # torch first, so that nothing that needs it chooses another build.
 $(STAMP): pyproject.toml constraints.txt

@@ -1,0 +1,203 @@
+"""How fast the web page answers, how many play at once, and what memory stays.
+
+A server runs in a process of its own, the visitors in this one, over HTTP on this machine. Times are from a
+request to its whole answer, redirects included: a click is two requests, the move and the page after it.
+
+    python scripts/benchmark_web.py
+"""
+
+import argparse
+import multiprocessing as mp
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median, quantiles
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+
+from agents.game_log import GameLog
+from ttt_env.app.web.controls import offered_names
+from ttt_env.app.web.start import start
+
+GAME = "tictactoe-v0"
+NEEDS_ANOTHER = {"best-response": ":random", "epsilon": ":minimax"}
+VISITORS, GAMES, CLICKS, SECONDS = 50, 1000, 100, 10
+
+
+class Visitor:
+    """A browser's connection, without a browser."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=120)
+        self.address = ""
+
+    def __enter__(self) -> "Visitor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def get(self, address: str) -> str:
+        """The page there; `address` becomes where it was found."""
+        return self._ask("GET", address)
+
+    def move(self, cell: int | None = None) -> str:
+        """The page after a move of the visitor, or of the agent without a cell."""
+        body = "" if cell is None else f"cell={cell}"
+        return self._ask("POST", self.address.replace("/play?", "/play/move?"), body)
+
+    def _ask(self, method: str, address: str, body: str = "") -> str:
+        self._connection.request(method, address, body)
+        response = self._connection.getresponse()
+        text = response.read().decode()
+        if response.status == 303:
+            return self.get(response.headers["location"])
+        if response.status != 200:
+            raise RuntimeError(f"{response.status} for {method} {address}: {text[:500]}")
+        self.address = address
+        return text
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The moves of the address."""
+        text = dict(parse_qsl(urlsplit(self.address).query)).get("moves", "")
+        return tuple(int(cell) for cell in text.split(".") if cell)
+
+    def play(self, seats: str, rng: np.random.Generator) -> list[float]:
+        """A whole game, the visitor at random; the seconds of each click and of the reply to it."""
+        page, times = self.get(f"/play?{seats}"), []
+        while not is_over(page):
+            free = sorted({*range(9)} - {*self.cells})
+            cell = None if "thinking" in page else int(rng.choice(free))
+            page, seconds = timed(self.move, cell)
+            times.append(seconds)
+        return times
+
+
+def is_over(page: str) -> bool:
+    """Whether the page tells of a result."""
+    status = page.partition("data-status>")[2].partition("</h1>")[0]
+    return "win" in status or "draw" in status
+
+
+def timed(function: Callable[..., str], *arguments: object) -> tuple[str, float]:
+    """What a function returns, and the seconds it takes."""
+    begin = time.perf_counter()
+    found = function(*arguments)
+    return found, time.perf_counter() - begin
+
+
+@contextmanager
+def server(games: Path) -> Iterator[tuple[int, int]]:
+    """The port and the process of a running server."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = mp.get_context("spawn").Process(target=serve, args=(port, games), daemon=True)
+    process.start()
+    while True:
+        with suppress(OSError), Visitor(port) as visitor:
+            visitor.get("/play")
+            break
+        time.sleep(0.1)
+    yield port, process.pid or 0
+    process.terminate()
+    process.join()
+
+
+def serve(port: int, games: Path) -> None:
+    """What the server's process does."""
+    start("127.0.0.1", port, [], GameLog(games), None, lambda line: None)
+
+
+def report_clicks(port: int, clicks: int) -> None:
+    """Print the time of a click, and of the agent's reply, for every agent but a timed search."""
+    rng = np.random.default_rng(0)
+    print(f"{GAME}: median of {clicks} and 95th percentile, milliseconds")
+    for name in offered_names():
+        seats = f"x=person&o={name}{NEEDS_ANOTHER.get(name, '')}&unrecorded=1"
+        times: list[float] = []
+        with Visitor(port) as visitor:
+            visitor.play(seats, rng)  # the first game makes the agent
+            while len(times) < clicks:
+                times += visitor.play(seats, rng)
+        print(f"  {name:16} {1000 * median(times):6.1f} {1000 * quantiles(times, n=20)[-1]:6.1f}")
+
+
+def report_search(port: int, seconds: float) -> None:
+    """Print the time of a move while another visitor's search runs."""
+    rng, times = np.random.default_rng(0), list[float]()
+    with Visitor(port) as searching, Visitor(port) as visitor:
+        searching.get(f"/play?game=qubic-v0&x=mcts:seconds={seconds}&o=person&unrecorded=1")
+        begun = threading.Thread(target=searching.move)
+        begun.start()
+        while begun.is_alive():
+            times += visitor.play("x=person&o=minimax&unrecorded=1", rng)
+    print(
+        f"while a search of {seconds:g} s runs: {len(times)} moves of another visitor, median "
+        f"{1000 * median(times):.1f} ms, longest {1000 * max(times):.1f} ms"
+    )
+
+
+def report_crowd(port: int, visitors: int, log: GameLog) -> None:
+    """Print how fast a crowd is answered, after a check that every game is recorded as it was played."""
+    before = len(log)
+
+    def visit(number: int) -> tuple[tuple[int, ...], list[float]]:
+        with Visitor(port) as visitor:
+            times = visitor.play("x=person&o=minimax", np.random.default_rng(number))
+            return visitor.cells, times
+
+    with ThreadPoolExecutor(visitors) as crowd:
+        played, times = zip(*crowd.map(visit, range(visitors)), strict=True)
+    recorded = [record.cells for record in log.records(GAME)[before:]]
+    assert sorted(played) == sorted(recorded)
+    clicks = [seconds for game in times for seconds in game]
+    print(
+        f"{visitors} visitors at once: no error, no game mixed up; median {1000 * median(clicks):.1f} ms, "
+        f"longest {1000 * max(clicks):.1f} ms"
+    )
+
+
+def report_memory(port: int, pid: int, games: int) -> None:
+    """Print the memory of the server before and after so many whole games."""
+    rng, seats = np.random.default_rng(0), "x=person&o=mcts:simulations=100&unrecorded=1"
+    with Visitor(port) as visitor:
+        for _ in range(max(games // 10, 5)):
+            visitor.play(seats, rng)
+        before = resident(pid)
+        for _ in range(games):
+            visitor.play(seats, rng)
+    print(f"memory after {games} games: {before:.1f} MB before, {resident(pid):.1f} MB after")
+
+
+def resident(pid: int) -> float:
+    """The memory that a process holds, in megabytes (Linux)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--share", type=float, default=1.0, help="of clicks, visitors, games and seconds")
+    share = parser.parse_args().share
+    with tempfile.TemporaryDirectory() as folder:
+        games = Path(folder) / "games.sqlite"
+        with GameLog(games) as log, server(games) as (port, pid):
+            report_clicks(port, max(5, int(share * CLICKS)))
+            report_search(port, max(0.5, share * SECONDS))
+            report_crowd(port, max(2, int(share * VISITORS)), log)
+            report_memory(port, pid, max(5, int(share * GAMES)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+import os
+import shutil
+
+import pytest
+from starlette.testclient import TestClient
+
+from agents.game_log import GameLog
+from tests.web.serving import Page, Server, resize
+from ttt_env.app.web.roster import Roster
+from ttt_env.app.web.server import create_app
+
+
+@pytest.fixture(scope="session")
+def roster():
+    return Roster({})
+
+
+@pytest.fixture
+def log(tmp_path):
+    with GameLog(tmp_path / "games.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(log):
+    """The application in this process, with a log of its own."""
+    with TestClient(create_app(log=log), base_url="http://localhost") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The address of a running server, and its log of games."""
+    with GameLog(tmp_path_factory.mktemp("web") / "games.sqlite") as log, Server(create_app(log=log)) as url:
+        yield url, log
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium of the distribution."""
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    if missing := [name for name, path in programs.items() if path is None]:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI has no {' and no '.join(missing)}: `make browser` installs them")
+        pytest.skip(f"no {' and no '.join(missing)} here: `make browser` installs them on Debian")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs["chromium"]
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(programs["chromedriver"]))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium, site):
+    """The browser on an empty page, its window as of a desk; what it writes to its console fails the test."""
+    chromium.get("about:blank")
+    chromium.get_log("browser")
+    resize(chromium, 1200, 900)
+    yield chromium
+    written = [entry["message"] for entry in chromium.get_log("browser")]
+    assert not written
+
+
+@pytest.fixture
+def page(browser, site):
+    """A visitor to the running server."""
+    return Page(browser, site[0])

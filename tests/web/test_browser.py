@@ -1,0 +1,165 @@
+"""The page in a real browser: by clicks, by keys, on a phone; what its console says fails a test."""
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.web.serving import resize
+from ttt_env import get_game, make_agent
+
+
+def test_a_game_won_by_clicks(page):
+    page.open("x=person&o=person").play(0, 3, 1, 4, 2)
+    assert page.status == "X wins" and page.marked("completed") == [0, 1, 2]
+    assert page.text("#live") == "X wins"
+
+
+def test_a_game_lost_to_an_agent_and_every_completed_set_lit(page):
+    page.open("x=person&o=minimax&moves=0.4.1.2.5").wait_for_status("minimax (O) wins")
+    assert page.moves[-1] == 6 and page.marked("completed") == [2, 4, 6]
+    page.open("x=person&o=person&moves=0.3.2.4.6.5")  # the second player's row first, as it was played
+    assert page.status == "O wins" and page.marked("completed") == [3, 4, 5]
+    page.open("game=square-v0&x=person&o=person&moves=0.2.1.6.4.9.8.14.10.3").play(5)
+    assert page.status == "X wins" and page.marked("completed") == [0, 1, 4, 5]
+
+
+def test_a_drawn_game_against_perfect_play(page):
+    page.open("x=person&o=minimax")
+    values = get_game("tictactoe-v0")
+    perfect = make_agent("minimax", values)
+    while "draw" not in page.status:
+        page.wait(lambda: "Your turn" in page.status or "draw" in page.status)
+        if "draw" in page.status:
+            break
+        position = values.start
+        for cell in page.moves:
+            position = position.play(cell)
+        before = len(page.moves)
+        page.click(f"#cell-{perfect.policy(position).argmax()}")
+        page.wait(lambda before=before: len(page.moves) > before)
+    assert len(page.moves) == 9 and page.status == "A draw"
+
+
+def test_a_game_by_keyboard_alone(page):
+    page.open("x=person&o=person")
+    page.press("4", Keys.ENTER).wait(lambda: page.moves == [4])
+    page.press(Keys.ARROW_UP, Keys.ARROW_LEFT, Keys.ENTER).wait(lambda: page.moves == [4, 0])
+    page.press("2", Keys.ENTER).wait(lambda: page.moves == [4, 0, 2])
+    page.press("u").wait(lambda: page.address.get("at") == "2")
+    page.press("r").wait(lambda: "at" not in page.address)
+    page.press(Keys.ARROW_DOWN, Keys.SPACE).wait(lambda: page.moves == [4, 0, 2, 5])
+    page.press("6", Keys.ENTER).wait_for_status("X wins")
+    assert page.marked("completed") == [2, 4, 6]
+    outline = "return getComputedStyle(document.activeElement).outlineStyle"
+    assert page.browser.execute_script(outline) == "solid"
+    page.press("n").wait(lambda: page.moves == [])
+
+
+def test_undo_and_redo_against_an_agent(page):
+    page.open("x=person&o=minimax").play(4).wait_for_status("Your turn")
+    played = page.moves
+    page.click("#undo").wait(lambda: page.address.get("at") == "0")
+    assert page.marked("x") == []
+    page.click("#redo").wait(lambda: "at" not in page.address)
+    assert page.moves == played and page.marked("x") == [4]
+    page.browser.back()
+    page.wait(lambda: page.marked("x") == [])
+
+
+def test_qubic_is_four_layers_and_arrows_go_from_one_to_the_next(page):
+    page.open("game=qubic-v0&x=person&o=person")
+    assert len(page.browser.find_elements(By.CSS_SELECTOR, ".board")) == 4
+    page.play(0, 1, 21, 2, 42, 3, 63)
+    assert page.status == "X wins" and page.marked("completed") == [0, 21, 42, 63]
+    page.click("#new").wait(lambda: page.moves == [])
+    page.press("3", Keys.ARROW_RIGHT, Keys.ENTER).wait(lambda: page.moves == [16])
+    page.press("1", "2", Keys.ARROW_DOWN, Keys.ENTER).wait(lambda: page.moves == [16, 32])
+
+
+def test_the_slider_changes_the_chances_to_the_exact_figures(page):
+    """Gibson's position, at his temperatures and at others."""
+    page.open("x=softmax:temperature=1,opponent_temperature=1&o=person&moves=0.3.1.4.6.7&see=1&pause=1")
+    page.wait(lambda: len(page.chances()) == 3)
+    for temperature, published in ((0.2, {2: "97.46 %", 5: "2.52 %", 8: "0.02 %"}), (0.7, None)):
+        script = """const slider = document.querySelector('#x-temperature');
+            slider.value = arguments[0]; slider.dispatchEvent(new Event('input', {bubbles: true}));
+            slider.dispatchEvent(new Event('change', {bubbles: true}));"""
+        page.browser.execute_script(script, temperature)
+        agent = make_agent(f"softmax:temperature={temperature},opponent_temperature=1")
+        position = get_game("tictactoe-v0").start
+        for cell in page.moves:
+            position = position.play(cell)
+        policy = agent.policy(position)
+        exact = {cell: f"{100 * policy[cell]:.2f} %" for cell in position.legal_cells}
+        assert published in (None, exact)
+        page.wait(lambda exact=exact: page.chances() == exact)
+        assert page.text("output[for=x-temperature]") == str(temperature)
+
+
+def test_the_slider_is_moved_by_keys(page):
+    page.open("x=softmax:temperature=1&o=person&pause=1")
+    page.find("#x-temperature").send_keys(Keys.ARROW_LEFT)
+    page.wait(lambda: "temperature=0.95" in page.address["x"])
+    assert page.browser.switch_to.active_element.get_attribute("id") == "x-temperature"
+
+
+def test_a_shared_address_is_the_same_position_elsewhere(page):
+    page.open("game=square-v0&x=person&o=person").play(0, 5, 10)
+    shared = page.find("#copy").get_attribute("data-copy")
+    page.browser.switch_to.new_window("tab")
+    try:
+        page.browser.get(page.url + shared)
+        assert page.marked("x") == [0, 10] and page.marked("o") == [5] and page.moves == [0, 5, 10]
+        page.play(3)
+    finally:
+        page.browser.close()
+        page.browser.switch_to.window(page.browser.window_handles[0])
+    assert page.moves == [0, 5, 10]
+    page.play(1)
+    assert page.moves == [0, 5, 10, 1]
+
+
+def test_agents_play_each_other_and_can_be_held_and_stepped(page):
+    page.open("x=random&o=random&pause=1").click("#advance button").wait(lambda: len(page.moves) == 1)
+    assert page.text("#pause") == "Go on"
+    page.click("#pause").wait(lambda: len(page.moves) >= 2)
+    page.click("#pause").wait(lambda: page.address.get("pause") == "1")
+
+
+@pytest.mark.parametrize("query", ["", "game=qubic-v0&moves=0.1&o=person&see=1", "game=mnk-v0:m=15,n=15,k=5"])
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(query, page):
+    resize(page.browser, 360, 740)
+    page.open(query)
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") == 360
+    tile = page.find(".tile").rect
+    assert tile["width"] == pytest.approx(tile["height"], abs=1) and tile["width"] >= 18
+    page.play(5)
+
+
+def test_the_system_or_the_visitor_chooses_light_or_dark(page):
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    page.open()
+    light = page.browser.execute_script(colour)
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    assert page.browser.execute_script(colour) != light
+    page.click("#theme")
+    assert page.browser.execute_script(colour) == light
+    page.open()
+    assert page.browser.execute_script(colour) == light
+    page.browser.execute_script("localStorage.clear()")
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_the_settings_change_game_and_players(page):
+    page.open().click("label:has(#kind-square-v0)").wait(lambda: page.address.get("game") == "square-v0")
+    page.find("#seat-x").send_keys("random")
+    page.wait(lambda: page.address.get("x") == "random")
+    page.click(".seat:last-of-type .presets li:first-child a").wait(lambda: page.address["o"] == "random")
+    page.wait(lambda: len(page.moves) >= 2)
+
+
+def test_strengths_are_filled_in(page):
+    page.open("x=person&o=minimax")
+    page.wait(lambda: page.text(".presets li:last-child small") == "gives nothing away")
+    assert page.text(".presets li:first-child small") == "gives away 0.925 as X, 0.995 as O"

@@ -1,0 +1,291 @@
+"""The Compare page as text: its figures computed in another way, and what it refuses."""
+
+import math
+import re
+from html import unescape
+from itertools import pairwise
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.naive import NaiveGame, lines
+from ttt_env import GameRecord, certify, get_game, make_agent, match
+from ttt_env.analysis.dossier import dossier
+from ttt_env.app.web.compare.chart import Axis, Line, axis, chart
+from ttt_env.app.web.compare.softmax import SLIDERS, ends
+from ttt_env.app.web.server import create_app
+
+TICTACTOE = get_game("tictactoe-v0")
+AGENTS = ["random", "weights", "newell-simon", "softmax:temperature=0.2", "epsilon:minimax,epsilon=0.3"]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with TestClient(create_app(), base_url="http://localhost") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def naive():
+    return NaiveGame(9, lines((3, 3), 3))
+
+
+def plain(text):
+    return " ".join(unescape(re.sub(r"<.*?>", " ", text)).split())
+
+
+def complaint(page):
+    return unescape(re.search(r'class="complaint" role="alert">(.*?)</p>', page.text)[1])
+
+
+def shares(text):
+    """The shown wins, draws and losses, three a result."""
+    found = [float(share) for share in re.findall(r"<b>([\d.]+) %</b>", text)]
+    return [tuple(found[at : at + 3]) for at in range(0, len(found), 3)]
+
+
+def percents(result):
+    return tuple(round(100 * float(share), 2) + 0.0 for share in result)
+
+
+def link(page, name):
+    return unescape(re.search(rf'id="{name}"[^>]*?href="(.*?)"', page.text, re.S)[1])
+
+
+def test_a_match_is_what_plain_fractions_say(client, naive):
+    page = client.get("/compare?row=minimax&column=random")
+    as_x = naive.results(naive.optimal, naive.uniform)[naive.empty]
+    as_o = naive.results(naive.uniform, naive.optimal)[naive.empty][::-1]
+    assert shares(page.text) == [percents(as_x), percents(as_o)]
+    score = float(as_x[0] - as_x[2] + as_o[0] - as_o[2]) / 2
+    assert f"minimax scores {score:+.3f} a game" in plain(page.text)
+    cell = re.search(r'aria-label="minimax against random: (.*?)"', client.get("/compare/ladder").text)[1]
+    assert cell == f"{score:+.3f}"
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=3"])
+def test_every_number_of_the_ladder_is_the_score_of_its_match(game, client):
+    text = client.get("/compare/ladder", params={"game": game}).text
+    cells = re.findall(r'aria-label="(.*?) against (.*?): (.*?)"[^>]*?>(.*?)</a>', text)
+    names = {row for row, *_ in cells}
+    assert names >= {"random", "minimax", "weights"} and len(cells) == len(names) * (len(names) - 1)
+    for row, column, precise, shown in cells:
+        score = match(unescape(row), unescape(column), game).score
+        assert float(precise.replace("−", "-")) == pytest.approx(score, abs=5e-4)
+        assert float(shown.replace("−", "-")) == pytest.approx(score, abs=5e-3)
+
+
+@pytest.mark.parametrize(("row", "column"), [*zip(AGENTS, AGENTS[::-1], strict=True)])
+def test_the_match_shown_is_exact_on_both_seats(row, column, client):
+    found = match(row, column)
+    page = client.get("/compare", params={"row": row, "column": column})
+    assert shares(page.text) == [percents(found.as_x), percents(found.as_o)]
+
+
+@pytest.mark.parametrize("seat", ["X", "O"])
+def test_a_game_of_the_match_is_played_by_the_two_and_leads_to_the_page_to_play_on(seat, client):
+    agents = {"row": "weights", "column": "softmax:temperature=0.2"}
+    seen = set()
+    for number in range(5):
+        page = client.get("/compare", params={**agents, "seat": seat, "number": number})
+        fields = dict(parse_qsl(urlsplit(link(page, "play")).query))
+        seats = tuple(agents.values()) if seat == "X" else tuple(agents.values())[::-1]
+        assert (fields["x"], fields["o"], fields["pause"]) == (*seats, "1")
+        record = GameRecord(TICTACTOE, tuple(map(int, fields["moves"].split("."))))
+        players = [make_agent(agent) for agent in seats]
+        for place, (position, cell) in enumerate(zip(record.positions(), record.cells, strict=False)):
+            assert players[place % 2].policy(position)[cell] > 0
+        assert record.is_over
+        told = {None: "A draw"}.get(record.winner, f"{record.winner} wins")
+        assert told in plain(page.text) and client.get(link(page, "play")).status_code == 200
+        seen.add(record.cells)
+        assert client.get(str(page.url)).text == page.text
+    assert len(seen) > 1
+
+
+def softmax_ends(naive, temperatures):
+    """The chances of (X wins, draw, O wins) by exponentials of differences of values, board by board."""
+    found = {}
+    for board in reversed(naive.boards()):
+        cells = naive.moves(board)
+        if not cells:
+            found[board] = tuple(float(naive.result(board, "X") == end) for end in (1, 0, -1))
+            continue
+        seat = "XO"[board.count("X") != board.count("O")]
+        after = [found[board[:cell] + seat + board[cell + 1 :]] for cell in cells]
+        values = [(win - loss) * (1 if seat == "X" else -1) for win, _, loss in after]
+        weights = [math.exp((value - max(values)) / temperatures[seat]) for value in values]
+        found[board] = tuple(
+            sum(w * end[i] for w, end in zip(weights, after, strict=True)) / sum(weights) for i in range(3)
+        )
+    return found
+
+
+@pytest.mark.parametrize(("x", "o"), [(1, 1), (1, 0.5), (0.1, 1), (0.35, 2), (2, 0.05)])
+def test_the_figures_of_the_temperatures_are_exact(x, o, client, naive):
+    found = softmax_ends(naive, {"X": x, "O": o})
+    text = client.get(f"/compare/softmax?x={x}&o={o}").text
+    shown = [re.search(rf'id="{name}">(.*?) %', text)[1] for name in ("x-wins", "draws", "o-wins")]
+    assert tuple(map(float, shown)) == percents(found[naive.empty])
+    for name, cell in (("centre", 4), ("corner", 0), ("edge", 1)):
+        win, _, loss = found["." * cell + "X" + "." * (8 - cell)]
+        number = re.search(rf'id="opening-{name}">(.*?)<', text)[1].replace("−", "-")
+        assert float(number) == pytest.approx(win - loss, abs=5e-4)
+
+
+def test_the_published_findings_about_temperatures_come_out():
+    assert ends(1, 1).result.win > 0.5
+    assert ends(1, 0.5).result.win == pytest.approx(ends(1, 0.5).result.loss, abs=0.02)
+    assert all(ends(0.1, o / 10).result.loss < 0.01 for o in range(1, 11))
+    hot, cold = ends(1, 0.5).openings, ends(0.1, 0.5).openings
+    assert max(hot, key=hot.get) == "centre" and max(cold, key=cold.get) == "corner"
+
+
+def test_the_curves_go_through_the_exact_figures(client):
+    text = client.get("/compare/softmax?x=0.3&o=1.5").text
+    paths = re.findall(r'class="line \w+" d="(.*?)"', text)[:3]
+    shown = [100 - float(dict(re.findall(r"([\d.]+) ([\d.]+)", path))["75.00"]) for path in paths]
+    assert shown == pytest.approx([100 * share for share in ends(0.3, 1.5).result], abs=0.01)
+    assert 'class="mark" d="M75.00' in text
+
+
+def test_of_the_best_moves_alone_nobody_loses(client):
+    text = client.get("/compare/softmax?x=0&o=0").text
+    assert '<td id="draws">100.00 %</td>' in text
+
+
+def test_a_certificate_is_what_plain_enumeration_says(client, naive):
+    page = client.get("/compare/proof?agent=random&seat=O")
+    text = page.text
+    assert "can be beaten" in text
+    for seat, other in (("X", "O"), ("O", "X")):
+        value, _ = naive.best_reply(other, naive.uniform)
+        shown = re.search(rf'id="exploited-{seat}">\+(.*?)<', text)[1]
+        assert float(shown) == pytest.approx(float(value), abs=5e-4)
+    blunders = sum(len(naive.blunders(seat, naive.uniform)) for seat in "XO")
+    assert re.search(r'id="blunders">([\d,]+)<', text)[1].replace(",", "") == str(blunders)
+    play = dict(parse_qsl(urlsplit(link(page, "play")).query))
+    cells = play["moves"].split(".")
+    assert len(cells) == naive.shortest_refutation("O", naive.uniform)
+    assert (play["x"], play["o"]) == ("person", "random") and "X wins" in text
+
+
+@pytest.mark.parametrize("agent", ["weights", "block", "minimax", "newell-simon", "epsilon:minimax"])
+def test_the_verdict_and_its_game_are_those_of_certify(agent, client):
+    found = certify(agent)
+    page = client.get("/compare/proof", params={"agent": agent})
+    assert ("certified unbeatable" in page.text) == found.unbeatable
+    assert ('id="play"' in page.text) == (not found.unbeatable)
+    for seat, record in found.refutations.items():
+        if record is not None:
+            page = client.get("/compare/proof", params={"agent": agent, "seat": seat})
+            moves = dict(parse_qsl(urlsplit(link(page, "play")).query))["moves"]
+            assert moves == ".".join(map(str, record.cells))
+            assert record.value(seat) < 0 and "gives away" not in page.text  # the last move is the opponent's
+
+
+def test_where_the_agent_goes_wrong_is_told_with_what_keeps_the_value(client, naive):
+    told = [plain(client.get(f"/compare/proof?agent=weights&seat=O&at={at}").text) for at in range(8)]
+    record = certify("weights").refutations["O"]
+    boards = [str(position).replace("/", "") for position in record.positions()]
+    for at in range(1, 8):
+        is_blunder = record.cells[at - 1] not in naive.best_cells(boards[at - 1])
+        assert ("gives away" in told[at]) == is_blunder
+        if is_blunder:
+            best = ", ".join(map(str, naive.best_cells(boards[at - 1])))
+            assert f" {best} keep" in told[at]
+    assert "before 7 moves" in told[0]
+
+
+def test_the_certificate_can_be_saved(client):
+    saved = client.get("/compare/certificate.json?agent=weights")
+    assert saved.json() == dossier("weights", name="weights")
+    assert "attachment" in saved.headers["content-disposition"]
+    picture = client.get("/compare/certificate.svg?agent=weights")
+    assert picture.text == certify("weights").picture().svg
+    assert client.get("/compare/certificate.json?agent=mcts").status_code == 400
+
+
+def test_the_form_chooses_an_agent_with_its_parameters(client):
+    form = {"was": "softmax", "agent": "softmax", "game": "tictactoe-v0", "agent.temperature": "0.5"}
+    assert "agent=softmax:temperature=0.5" in str(client.get("/compare/agent", params=form).url)
+    assert str(client.get("/compare/agent", params=form | {"agent": "block"}).url).endswith("agent=block")
+    page = client.get("/compare/agent", params=form | {"agent": "mcts"})
+    assert str(page.url).endswith("agent=mcts:seed=0") and page.status_code == 200
+    page = client.get("/compare/agent", params=form | {"agent.temperature": "9"})
+    assert page.status_code == 400 and "temperature" in complaint(page)
+
+
+def test_who_has_no_fixed_policy_is_told_why_it_has_no_certificate(client):
+    assert "seed=" in client.get("/compare/proof?agent=mcts").text
+    page = client.get("/compare?row=mcts&column=random")
+    assert page.status_code == 400 and "seed=" in complaint(page)
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [("", "game=square-v0"), ("", "game=qubic-v0"), ("", "game=../../etc/passwd"),
+     ("", "game=mnk-v0:m=9999999"), ("", "row=person&column=random"), ("", "row=%3Cscript%3E&column=block"),
+     ("", "row=lookup:/etc/passwd&column=random"),
+     ("", "row=mcts:simulations=1001,seed=0&column=random"), ("", "row=random&column=block&seat=Z"),
+     ("", "row=random&column=block&number=10000"), ("", "row=random&column=block&number=-1"),
+     ("", "row=random&column=block&number=%C2%B2"),
+     ("", "row=random&column=block&at=10"), ("", "row=random&column=block&at=x"), ("/agent", "agent=person"),
+     ("/agent", "agent=sb3:evil.zip"), ("/agent", "game=square-v0"), ("/agent", "agent=os.system"),
+     ("/agent", "was=lookup&agent=lookup&agent.path=/etc/passwd"),
+     ("/softmax", "x=nan"), ("/softmax", "x=-1"), ("/softmax", "o=1e9"), ("/softmax", "o=%00"),
+     ("/softmax", "x="), ("/runs", "run=../x"), ("/runs", "over=%3Cscript%3E")],
+)  # fmt: skip
+def test_what_is_out_of_bounds_is_answered_with_a_clear_message(path, query, client):
+    page = client.get(f"/compare{path}?{query}")
+    assert page.status_code == 400 and len(complaint(page)) > 20
+    assert "<script>" not in page.text and "Traceback" not in page.text and "Ladder" in page.text
+    for part in ("ladder", "proof", "certificate.json", "certificate.svg"):
+        assert client.get(f"/compare/{part}?{query}").status_code in (200, 400)
+
+
+def test_an_endless_address_is_answered(client):
+    for path in ("", "/agent", "/softmax", "/runs"):
+        assert client.get(f"/compare{path}?run=" + quote("x" * 5000)).status_code == 200
+
+
+def test_a_model_of_the_command_line_is_on_the_ladder_and_certified():
+    models = {"mine": "weights"}
+    with TestClient(create_app(models), base_url="http://localhost") as client:
+        ladder = client.get("/compare/ladder").text
+        assert 'aria-label="model:mine against weights: 0"' in ladder
+        assert "can be beaten" in client.get("/compare/proof?agent=model:mine").text
+
+
+class TestChart:
+    """Places of lines, names and ticks."""
+
+    def test_ticks_are_round_and_within_the_ends(self):
+        for high in (0.03, 1, 2, 7, 100, 12345, 4_000_000):
+            made = axis("x", [high])
+            places = [tick.at for tick in made.ticks]
+            assert places[0] == 0 and 0 < places[-1] <= 100 and 2 < len(places) < 8
+            assert len({tick.text for tick in made.ticks}) == len(places)
+        assert [tick.text for tick in Axis("y", -1, 1).ticks] == ["−1.0", "−0.5", "0.0", "0.5", "1.0"]
+        assert [tick.text for tick in axis("steps", [200_000]).ticks] == ["0", "50k", "100k", "150k", "200k"]
+
+    def test_names_of_lines_do_not_overlap_and_stay_beside_the_plot(self):
+        for heights in ([0] * 8, [1] * 8, [0.5, 0.5, 0.51, 1], [0, 0.01, 0.99, 1]):
+            drawn = [Line(str(place), "", [(0, 0), (1, height)]) for place, height in enumerate(heights)]
+            made = chart(axis("x", [1]), axis("y", [1]), drawn)
+            places = sorted(line.label_at for line in made.lines)
+            assert 0 <= places[0] and places[-1] <= 100
+            assert all(b - a > 6.9 for a, b in pairwise(places))
+
+    def test_a_long_line_is_thinned_and_keeps_its_end(self):
+        points = [(n, n % 7) for n in range(100_000)]
+        made = chart(axis("x", [99_999]), axis("y", [6]), [Line("a", "", points), Line("none", "", [])])
+        (line,) = made.lines
+        assert line.path.endswith(f"L100.00 {100 - 100 * (99_999 % 7) / 6:.2f}")
+        assert line.path.count("L") <= 2_000
+
+
+def test_the_sliders_stop_at_the_temperatures_of_the_curves():
+    for slider in SLIDERS.values():
+        assert (slider.least, slider.most, slider.step) == (0, 2, 0.05)

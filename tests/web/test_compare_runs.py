@@ -1,0 +1,166 @@
+"""Training curves: what is read of a folder, and that nothing beside it ever is."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+pytest.importorskip("tensorboard")
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+from ttt_env.app.web.compare.events import Scalar, scalars
+from ttt_env.app.web.compare.runs import TAG, curve, runs_in
+from ttt_env.app.web.server import create_app
+
+POINTS = [(0, 100.0, 1.0), (4096, 101.5, 0.5), (8192, 103.0, 0.125)]
+
+
+def write(folder, points=POINTS, tag=TAG):
+    """A run by TensorBoard's own writer: (step, time, value)."""
+    writer = EventFileWriter(str(folder))
+    for step, time, value in points:
+        for name, number in (("rollout/ep_rew_mean", 0.25), (tag, value)):
+            summary = Summary(value=[Summary.Value(tag=name, simple_value=number)])
+            writer.add_event(Event(wall_time=time, step=step, summary=summary))
+    writer.close()
+    (file,) = sorted(folder.glob("events*"))[-1:]
+    return file
+
+
+@pytest.fixture
+def runs(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def client(runs):
+    with TestClient(create_app(runs=runs), base_url="http://localhost") as made:
+        yield made
+
+
+def rows(page):
+    """What the table says of each run that is shown."""
+    cells = re.findall(r"<tr[^>]*>\s*<th scope=\"row\">.*?</i>(.*?)</a></th>\s*(.*?)</tr>", page.text, re.S)
+    return {unescape(name): re.findall(r"<td.*?>(.*?)</td>", text, re.S) for name, text in cells}
+
+
+def paths(page):
+    return re.findall(r'class="line line-\d" d="M(.*?)"', page.text)
+
+
+def test_event_files_are_read_as_they_were_written(runs):
+    content = write(runs).read_bytes()
+    found = list(scalars(content))
+    assert [scalar for scalar in found if scalar.tag == TAG] == [Scalar(TAG, *point) for point in POINTS]
+    assert len(found) == 2 * len(POINTS)
+
+
+def test_of_a_file_that_is_cut_off_or_is_none_the_start_is_read(runs):
+    content = write(runs).read_bytes()
+    whole = list(scalars(content))
+    for length in range(len(content)):
+        start = list(scalars(content[:length]))
+        assert start == whole[: len(start)]
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        spoilt = bytearray(content)
+        for at in rng.integers(len(content), size=5):
+            spoilt[at] = rng.integers(256)
+        assert len(list(scalars(bytes(spoilt)))) <= 2 * len(POINTS)
+        list(scalars(rng.bytes(200)))
+
+
+def test_a_run_is_shown_with_its_figures_and_its_line(runs, client):
+    write(runs / "ppo_1")
+    write(runs / "deeper" / "dqn_1", [(0, 5.0, 1.0), (2048, 6.0, 0.75)])
+    page = client.get("/compare/runs")
+    assert rows(page) == {
+        "deeper/dqn_1": ["2,048", "1", "0.7500", "0.7500"],
+        "ppo_1": ["8,192", "3", "0.1250", "0.1250"],
+    }
+    assert paths(page) == ["0.00 0.00L25.00 25.00", "0.00 0.00L50.00 50.00L100.00 87.50"]
+    over = client.get("/compare/runs?over=seconds&run=deeper/dqn_1&run=ppo_1")
+    assert paths(over) == ["0.00 0.00L33.33 25.00", "0.00 0.00L50.00 50.00L100.00 87.50"]
+
+
+def test_a_training_that_was_resumed_goes_on_in_time(runs):
+    write(runs / "a")
+    first = next((runs / "a").iterdir())
+    first.rename(first.with_name("events.out.tfevents.1"))
+    write(runs / "a", [(12288, 900.0, 0.0), (16384, 902.0, 0.0)])
+    (run,) = runs_in(runs)
+    found = curve(run)
+    assert found.steps == (0, 4096, 8192, 12288, 16384) and found.seconds == (0, 1.5, 3, 3, 5)
+
+
+def test_a_run_that_goes_on_is_read_again(runs, client):
+    write(runs / "a", POINTS[:1])
+    assert rows(client.get("/compare/runs"))["a"][0] == "0"
+    write(runs / "a", POINTS[1:])
+    assert rows(client.get("/compare/runs"))["a"][0] == "8,192"
+
+
+def test_runs_are_chosen_by_the_names_that_are_listed(runs, client):
+    for number in range(10):
+        write(runs / f"run {number}", POINTS[: 1 + number % 3])
+    page = client.get("/compare/runs")
+    assert len(rows(page)) == 10 and page.text.count('aria-checked="true"') == 8
+    page = client.get("/compare/runs", params={"run": ["run 3", "run 7"]})
+    assert {name for name, cells in rows(page).items() if len(cells) > 1} == {"run 3", "run 7"}
+    assert page.text.count('class="line line-') == 2
+    page = client.get("/compare/runs", params={"run": [f"run {number}" for number in range(9)]})
+    assert page.status_code == 400 and "up to 8" in page.text
+
+
+TRICKS = [
+    "../outside",
+    "..",
+    ".",
+    "/etc/passwd",
+    "a/../../outside",
+    "%2e%2e/outside",
+    "linked",
+    "b",
+    "a\0",
+    "0",
+]
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_a_name_that_is_not_listed_reaches_no_file(name, runs, client, monkeypatch):
+    write(runs / "a")
+    outside = write(runs.parent / "outside")
+    (runs / "linked").symlink_to(outside.parent)
+    (runs / "b").mkdir()
+    (runs / "b" / outside.name).symlink_to(outside)
+    opened, read = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
+    page = client.get("/compare/runs", params={"run": name})
+    assert page.status_code == 400 and "unknown run" in page.text
+    assert set(rows(page)) == {"a"}
+    assert opened and all(path.parent == runs / "a" for path in opened)
+
+
+def test_what_a_folder_is_called_stays_text(runs, client):
+    write(runs / "<script>alert(1)<" / "b&run=c")
+    page = client.get("/compare/runs")
+    assert "<script>alert" not in page.text and set(rows(page)) == {"<script>alert(1)</b&run=c"}
+    again = client.get("/compare/runs", params={"run": "<script>alert(1)</b&run=c"})
+    assert again.status_code == 200 and again.text.count('class="line line-') == 1
+
+
+def test_what_to_do_is_said_where_there_is_nothing(runs, client):
+    assert "ttt train" in client.get("/compare/runs").text
+    write(runs / "other", tag="loss")
+    (runs / "events.out.tfevents.empty").touch()
+    page = client.get("/compare/runs")
+    assert "None of these runs logged its exploitability" in page.text
+    with TestClient(create_app(), base_url="http://localhost") as without:
+        assert "--runs" in without.get("/compare/runs").text

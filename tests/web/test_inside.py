@@ -1,0 +1,327 @@
+"""The page that looks inside: its figures against the agents and against plain code, and what it refuses."""
+
+import re
+from html import unescape
+from itertools import pairwise
+from math import exp
+
+import numpy as np
+import pytest
+
+from tests.naive_uct import NaiveSearch
+from ttt_env import Position, get_game, make_agent, play_game, solve
+from ttt_env.app.web.inside.look import SETTINGS, VIEWS, Look, read_look
+from ttt_env.app.web.inside.search import MOST_NODES, searched
+from ttt_env.app.web.inside.twig import plan_of
+from ttt_env.app.web.inside.values import MOST_BOARDS, Foreseer, told_value
+from ttt_env.app.web.inside.weights import weighed
+from ttt_env.app.web.table import Table
+from ttt_env.rules.game import cells_of
+from ttt_env.rules.symmetry import canonical
+
+TICTACTOE = get_game("tictactoe-v0")
+FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
+GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "square-v0", "qubic-v0"]
+
+
+def text_of(page):
+    """What a visitor reads, in a line."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", page.text)))
+
+
+def twigs(root):
+    yield root
+    for child in root.children:
+        yield from twigs(child)
+
+
+def positions(game, count, seed=0):
+    """Positions of random games that are not over."""
+    rng = np.random.default_rng(seed)
+    found = []
+    while len(found) < count:
+        found += play_game("random", "random", game, rng=rng).positions()[:-1]
+    return [found[i] for i in rng.permutation(len(found))[:count]]
+
+
+def softmax_value(position, temperatures):
+    """The value for X, from the end of the game back, and the weights of the moves."""
+    if position.is_over:
+        return {"X": 1, "O": -1, None: 0}[position.winner], {}
+    seat = position.ply % 2
+    values = {cell: softmax_value(position.play(cell), temperatures)[0] for cell in position.legal_cells}
+    weights = {cell: exp((1, -1)[seat] * value / temperatures[seat]) for cell, value in values.items()}
+    total = sum(weights.values())
+    shares = {cell: weight / total for cell, weight in weights.items()}
+    return sum(shares[cell] * values[cell] for cell in values), shares
+
+
+class TestTree:
+    def test_the_figure_of_the_article(self, client):
+        text = text_of(client.get(FIGURE))
+        assert "X to move +0.9813 for X" in text
+        for figures in ("97.46 % +1", "2.52 % +0.2689", "0.02 % −0.7311"):
+            assert figures in text
+
+    @pytest.mark.parametrize("temperatures", [(0.2, 1.0), (1.0, 0.35)])
+    @pytest.mark.parametrize("game", GAMES[:2])
+    def test_every_board_of_a_tree_against_plain_recursion(self, game, temperatures):
+        foreseer = Foreseer()
+        for position in [p for p in positions(get_game(game), 60) if p.ply >= 4][:12]:
+            for twig in twigs(foreseer.foresee(position, temperatures, 3).tree):
+                value, shares = softmax_value(twig.position, temperatures)
+                assert twig.tone == pytest.approx(value, abs=1e-9)
+                for child in twig.children:
+                    assert child.share == pytest.approx(shares[child.cells[-1]])
+                if twig.children:
+                    assert sum(child.share * child.alike for child in twig.children) == pytest.approx(1)
+
+    def test_the_moves_are_those_of_the_agents(self):
+        foreseer = Foreseer()
+        for position in positions(TICTACTOE, 40):
+            own, others = (0.2, 1.0) if position.to_move == "X" else (1.0, 0.2)
+            soft = make_agent(f"softmax:temperature={own},opponent_temperature={others}", TICTACTOE)
+            cases = [((0.2, 1.0), soft), ((0.0, 0.0), make_agent("minimax", TICTACTOE))]
+            for temperatures, agent in cases:
+                policy = agent.policy(position)
+                for move in foreseer.foresee(position, temperatures, 1).moves:
+                    assert move.probability == pytest.approx(policy[move.cell])
+
+    def test_minimax_shows_the_values_of_the_solution(self, client):
+        for position in positions(TICTACTOE, 20):
+            sign = 1 if position.to_move == "X" else -1
+            value = sign * solve(TICTACTOE).value_of(position)
+            assert Foreseer().foresee(position, (0.0, 0.0), 2).tree.tone == value
+        text = text_of(client.get("/inside?tree.agent=minimax"))
+        assert "X to move 0 for X" in text and "11.11 % 0" in text
+
+    @pytest.mark.parametrize("plies", range(1, 7))
+    def test_a_tree_is_bounded_and_symmetric_moves_are_drawn_once(self, plies):
+        for position in [TICTACTOE.start, *positions(TICTACTOE, 10)]:
+            found = Foreseer().foresee(position, (1.0, 1.0), plies)
+            spots = plan_of(found.tree).spots
+            assert len(spots) <= MOST_BOARDS and max(spot.depth for spot in spots) <= found.plies <= plies
+            assert found.is_cut == (found.plies < plies)
+            for twig in twigs(found.tree):
+                alike = [canonical(child.position) for child in twig.children]
+                assert len(set(alike)) == len(alike)
+                is_inner = len(twig.cells) < found.plies and not twig.position.is_over
+                count = len(twig.position.legal_cells) if is_inner else 0
+                assert sum(child.alike for child in twig.children) == count
+
+    def test_a_tree_that_is_cut_says_so(self, client):
+        assert "Only 2 of 6 moves deep: more would be over 80 boards" in text_of(
+            client.get("/inside?tree.plies=6")
+        )
+        assert "more would be" not in text_of(client.get(FIGURE))
+
+    def test_each_board_has_a_place_of_its_own(self):
+        trees = [
+            Foreseer().foresee(p, (1.0, 1.0), 3).tree for p in (TICTACTOE.start, *positions(TICTACTOE, 10))
+        ]
+        trees += [searched(get_game("qubic-v0").start, 80, 0, 1.4, 0.5, "random").tree]
+        for tree in trees:
+            spots = plan_of(tree).spots
+            assert [spot.twig for spot in spots] == list(twigs(tree))
+            for along in ("first", "middle"):
+                for ply in range(max(spot.depth for spot in spots) + 1):
+                    places = sorted(getattr(spot, along) for spot in spots if spot.depth == ply)
+                    assert places[0] >= 0 and all(b - a >= 1 for a, b in pairwise(places))
+
+    def test_a_large_game_comes_as_a_part_of_the_page(self, client):
+        page = client.get("/inside?game=mnk-v0:m=4,n=3,k=3")
+        part = client.get(unescape(re.search(r'data-load="(.*?)"', page.text)[1]))
+        values = Foreseer().foresee(get_game("mnk-v0:m=4,n=3,k=3").start, (1.0, 1.0), 2)
+        assert f"X to move {values.told} for X" in text_of(part)
+        assert "too many positions" in text_of(client.get("/inside/tree?game=qubic-v0"))
+
+    @pytest.mark.parametrize(
+        ("value", "text"), [(0.0, "0"), (-1.0, "−1"), (0.99999, "+1.0000"), (-0.00001, "0.0000")]
+    )
+    def test_only_what_is_certain_has_no_decimals(self, value, text):
+        assert told_value(value) == text
+
+
+def nodes_of(root, cells=()):
+    """Wins and visits of a plain search by the cells that lead there."""
+    found = {cells: (root.wins, root.visits)}
+    for child in root.children:
+        found |= nodes_of(child, (*cells, child.cell))
+    return found
+
+
+class TestSearch:
+    @pytest.mark.parametrize("playout", ["random", "win-block"])
+    @pytest.mark.parametrize("game", GAMES[:3])
+    def test_each_simulation_against_a_plain_search(self, game, playout):
+        for number, position in enumerate(positions(get_game(game), 3, seed=1)):
+            plain = NaiveSearch(
+                position.game, cells_of(position.mine), cells_of(position.theirs),
+                seed=number, c=0.7, draw=0.25, playout=playout, solve=False,
+            )  # fmt: skip
+            before = nodes_of(plain.root)
+            for done in range(1, 60):
+                plain.run(1)
+                nodes = nodes_of(plain.root)
+                found = searched(position, done, number, 0.7, 0.25, playout)
+                drawn = {twig.cells: twig for twig in twigs(found.tree)}
+                assert {cells: twig.below for cells, twig in drawn.items()} == {
+                    cells: f"{nodes[cells][0]:.4g}/{nodes[cells][1]}" for cells in drawn
+                }
+                changed = {cells for cells, node in nodes.items() if node != before.get(cells)}
+                self.check_told(position, found, changed, nodes, before)
+                assert found.n_nodes == len(nodes) and len(drawn) >= min(len(nodes), MOST_NODES)
+                before = nodes
+
+    def check_told(self, position, found, changed, nodes, before):
+        """The last simulation as the page tells it, against what changed in the plain tree."""
+        last = found.last
+        assert {twig.cells for twig in twigs(found.tree) if twig.is_lit} == changed
+        assert max(changed, key=len) == last.path and last.is_expanded == (last.path not in before)
+        end = position
+        for cell in last.path:
+            end = end.play(cell)
+        assert last.is_ended == end.is_over
+        if end.is_over:
+            assert last.winner == end.winner
+        for cells in changed:
+            mover = "XO"[(position.ply + len(cells) - 1) % 2]
+            gain = 0.25 if last.winner is None else float(mover == last.winner)
+            assert nodes[cells][0] - before.get(cells, (0, 0))[0] == gain
+
+    def test_it_is_the_search_of_the_agent(self):
+        for seed in range(5):
+            agent = make_agent(f"mcts:simulations=80,seed={seed},solve=false", TICTACTOE)
+            found = searched(TICTACTOE.start, 80, seed, 2**0.5, 0.5, "random")
+            assert tuple(np.flatnonzero(agent.policy(TICTACTOE.start))) == found.best
+
+    def test_the_next_selection_is_the_one_of_the_largest_score(self):
+        for position in positions(TICTACTOE, 10, seed=2):
+            for done in (20, 50, 51):
+                found = searched(position, done, 3, 1.0, 0.5, "random")
+                after = searched(position, done + 1, 3, 1.0, 0.5, "random")
+                if not found.n_untried:
+                    assert after.last.path[0] == found.next
+                assert found.n_untried == len(position.legal_cells) - len(found.by_cell)
+
+    def test_steps_go_forth_and_back_by_address_alone(self, client):
+        pages = [client.get(f"/inside?view=mcts&mcts.done={done}") for done in range(4)]
+        stepped = client.post("/inside/step?view=mcts&mcts.done=2&mcts.run=yes")
+        assert stepped.history[0].status_code == 303
+        assert "mcts.done=3" in str(stepped.url) and "mcts.run=yes" in str(stepped.url)
+        for done in (1, 2):
+            for name, other in (("step", done + 1), ("back", done - 1)):
+                link = unescape(re.search(rf'id="{name}" href="(.*?)"', pages[done].text)[1])
+                assert client.get(link).text == pages[other].text
+        assert "0 simulations" in text_of(pages[0]) and "1 simulation " in text_of(pages[1])
+
+    def test_play_goes_on_until_the_bound(self, client):
+        running = client.get("/inside?view=mcts&mcts.run=yes&mcts.pace=fast&mcts.done=1999").text
+        assert 'data-after="150"' in running and ">Pause<" in running
+        assert "data-after" not in client.get("/inside?view=mcts&mcts.run=yes&mcts.done=2000").text
+        assert "mcts.done=2000" in str(client.post("/inside/step?view=mcts&mcts.done=2000").url)
+        assert "no move to search for" in text_of(client.get("/inside?view=mcts&moves=0.3.1.4.2"))
+
+
+def literal_choice(position):
+    """The cells that complete an own set, else one of the other's; None if there are none."""
+    for stones, others in ((position.mine, position.theirs), (position.theirs, position.mine)):
+        urgent = [
+            cell
+            for cell in position.legal_cells
+            if any(mask & ~stones == 1 << cell and not mask & others for mask in position.game.winning_masks)
+        ]
+        if urgent:
+            return urgent, "completes" if stones == position.mine else "would complete"
+    return None
+
+
+class TestWeights:
+    def test_the_opening_of_square(self, client):
+        text = text_of(client.get("/inside?view=weights&game=square-v0"))
+        expected = [3, 5, 5, 3, 5, 7, 7, 5, 5, 7, 7, 5, 3, 5, 5, 3]
+        by_cell = weighed(get_game("square-v0").start).by_cell
+        assert [by_cell[cell] for cell in range(16)] == [{"X": w, "O": w} for w in expected]
+        assert " ".join(f"{weight} {weight}" for weight in expected) in text
+        assert "weights plays 5 or 6 or 9 or 10" in text
+
+    @pytest.mark.parametrize("game", GAMES)
+    def test_the_cells_and_the_reason(self, game):
+        for position in positions(get_game(game), 80):
+            found, urgent = weighed(position), literal_choice(position)
+            seat, other = ("X", "O") if position.to_move == "X" else ("O", "X")
+            if urgent:
+                assert list(found.chosen) == urgent[0] and urgent[1] in found.why
+                continue
+            most = {player: max(of[player] for of in found.by_cell.values()) for player in "XO"}
+            lead = other if most[other] > most[seat] else seat
+            against = "O" if lead == "X" else "X"
+            heaviest = max((of[lead], of[against]) for of in found.by_cell.values())
+            ranks = {cell: (of[lead], of[against]) for cell, of in found.by_cell.items()}
+            assert list(found.chosen) == [cell for cell, rank in ranks.items() if rank == heaviest]
+            if most[lead]:
+                assert f"of the cells worth {most[lead]} to {lead}" in found.why
+            else:
+                assert found.why == "No set is open to anybody: any cell."
+
+    def test_reasons_in_words(self):
+        position = Position.parse("XX./OO./XO.", TICTACTOE)
+        assert weighed(position).chosen == (2,)
+        assert weighed(position).why == "Cell 2 completes a set of X: taken before all else."
+        position = Position.parse("XX./.O./...", TICTACTOE)
+        assert weighed(position).why == "Cell 2 would complete a set of X: O has to be there first."
+
+    def test_of_boards_of_more_than_64_cells_it_is_said_why_there_are_none(self, client):
+        for view in ("weights", "mcts"):
+            page = client.get(f"/inside?view={view}&game=mnk-v0:m=15,n=15,k=5")
+            assert page.status_code == 200 and re.search("has 225 cells.* up to 64", text_of(page))
+
+
+class TestAddresses:
+    @pytest.mark.parametrize("game", GAMES)
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_every_view_of_every_game(self, client, view, game):
+        for moves in ("", "&moves=0.1.2"):
+            page = client.get(f"/inside?view={view}&game={game}&mcts.done=70{moves}")
+            assert page.status_code == 200 and 'role="alert"' not in page.text
+
+    def test_an_address_holds_all_there_is_to_a_look(self, roster):
+        settings = {
+            "view": "mcts",
+            "mcts.done": "7",
+            "mcts.seed": "3",
+            "x.temperature": "0.35",
+            "mcts.run": "yes",
+        }
+        look = Look(Table(TICTACTOE, cells=(4, 0, 8), at=2), settings)
+        assert read_look(look.fields, roster) == (look, [])
+        defaults = {name: control.default for name, control in SETTINGS.items()}
+        assert read_look(defaults, roster) == (Look(Table(TICTACTOE)), [])
+
+    @pytest.mark.parametrize(
+        "field",
+        ["view=secret", "tree.agent=random", "tree.agent=/etc/passwd", "x.temperature=inf",
+         "x.temperature=nan", "o.temperature=-1", "tree.plies=7", "tree.plies=2.5", "mcts.done=2001",
+         "mcts.done=-1", "mcts.done=1e3", "mcts.seed=-1", "mcts.seed=99999999999", "mcts.c=11", "mcts.draw=2",
+         "mcts.playout=best", "mcts.run=1", "mcts.pace=0", "moves=0.0", "moves=9", "game=chess", "x=nobody"],
+    )  # fmt: skip
+    def test_what_is_out_of_bounds_is_named_and_left_out(self, client, field):
+        page = client.get(f"/inside?view=mcts&{field}" if "view" not in field else f"/inside?{field}")
+        assert page.status_code == 400 and page.text.count('role="alert"') == 1
+        assert "X to move" in text_of(page) or "O to move" in text_of(page)
+        for action in ("move", "step"):
+            assert client.post(f"/inside/{action}?{field}", data={"cell": "4"}).status_code == 400
+
+    @pytest.mark.parametrize("cell", ["0", "9", "-1", "x", "", "4.5", "1e1", "4" * 90, "4" * 200])
+    def test_a_forged_move_changes_nothing(self, client, cell):
+        page = client.post("/inside/move?view=weights&moves=0.3", data={"cell": cell})
+        assert page.status_code == 400 and "X to move" in text_of(page)
+        assert client.post("/inside/move?moves=0.3.1.4.2", data={"cell": "5"}).status_code == 400
+
+    def test_a_move_and_the_way_to_and_from_the_game(self, client):
+        page = client.post("/inside/move?view=weights&moves=0.3&o=random", data={"cell": "4"})
+        assert page.status_code == 200 and "moves=0.3.4" in str(page.url) and "view=weights" in str(page.url)
+        back = unescape(re.search(r'id="play" href="(.*?)"', page.text)[1])
+        forth = unescape(re.search(r'id="inside" href="(.*?)"', client.get(back).text)[1])
+        assert "moves=0.3.4" in back and "o=random" in back
+        assert forth.replace("/inside", "/play") == back

@@ -1,0 +1,169 @@
+"""Looking inside with a real browser: sliders, steps, and a phone; what its console says fails a test."""
+
+import time
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from agents.mcts_search import Search
+from tests.web.serving import resize
+from ttt_env import Position, get_game, make_agent
+
+FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
+POSITION = Position.parse("XX./OO./XO.")
+TICTACTOE = get_game("tictactoe-v0")
+VIEWS = [
+    FIGURE,
+    "/inside",
+    "/inside?moves=4",
+    "/inside?view=mcts&mcts.done=300",
+    "/inside?view=weights&game=square-v0",
+]
+VIEWS += ["/inside?view=mcts&mcts.done=90&game=qubic-v0", "/inside?view=weights&game=qubic-v0"]
+
+
+def look(page, address):
+    page.browser.get(page.url + address)
+    return page
+
+
+def shown(page):
+    """The chances in the cells."""
+    script = """return Object.fromEntries([...document.querySelectorAll('.tile')]
+        .map((tile) => [tile.value, tile.querySelector('.figures b')?.textContent])
+        .filter(([, text]) => text))"""
+    return {int(cell): text for cell, text in page.browser.execute_script(script).items()}
+
+
+def expected(own, others):
+    policy = make_agent(f"softmax:temperature={own},opponent_temperature={others}", TICTACTOE).policy(
+        POSITION
+    )
+    return {cell: f"{100 * policy[cell]:.2f} %" for cell in POSITION.legal_cells}
+
+
+def lit(page):
+    """The cells of the lit path, root first."""
+    script = "return [...document.querySelectorAll('.twig.lit')].map((twig) => twig.dataset.cells)"
+    return page.browser.execute_script(script)
+
+
+def path_after(simulations):
+    search = Search(TICTACTOE.start, solve=False, seed=0)
+    search.run(simulations=simulations)
+    return [".".join(map(str, search.path[:length])) for length in range(len(search.path) + 1)]
+
+
+def test_the_sliders_change_the_figures_to_the_exact_ones(page):
+    look(page, FIGURE)
+    assert shown(page) == expected(0.2, 1) == {2: "97.46 %", 5: "2.52 %", 8: "0.02 %"}
+    assert page.text("#value").startswith("+0.9813")
+    page.find("#x-temperature").send_keys(Keys.ARROW_RIGHT)
+    page.wait(lambda: page.address.get("x.temperature") == "0.25")
+    assert shown(page) == expected(0.25, 1)
+    page.press(*[Keys.ARROW_RIGHT] * 3)  # the slider keeps the focus
+    page.wait(lambda: page.address.get("x.temperature") == "0.4")
+    assert shown(page) == expected(0.4, 1)
+    page.find("#o-temperature").send_keys(Keys.HOME)
+    page.wait(lambda: page.address.get("o.temperature") == "0")
+    assert shown(page) == expected(0.4, 0)
+    page.click("label:has(#agent-minimax)").wait(lambda: shown(page)[2] == "100.00 %")
+    assert page.text("#value").startswith("+1")
+    page.browser.back()
+    page.wait(lambda: shown(page) == expected(0.4, 0))
+
+
+def test_a_board_of_the_tree_leads_below_it(page):
+    look(page, FIGURE).click('.twig[data-cells="5"]').wait(lambda: page.moves[-1] == 5)
+    page.wait(lambda: page.text("#value").startswith("+0.2689"))
+    page.play(8)
+    page.click("#undo").wait(lambda: "O to move" in page.text("h1"))
+
+
+def test_the_tree_of_a_larger_game_comes_after_the_page(page):
+    look(page, "/inside?game=mnk-v0:m=4,n=3,k=3").wait(lambda: page.text("#value").endswith("for X"))
+    before = page.text("#value")
+    page.play(5).wait(lambda: "O to move" in page.text("h1") and page.text("#value") not in ("", before))
+    assert len(shown(page)) == 11 and overlapping(page) == []
+
+
+def test_a_search_goes_step_by_step_forth_and_back(page):
+    look(page, "/inside?view=mcts")
+    for done in (1, 2, 3):
+        page.click("#step").wait(lambda done=done: page.text("#done") == str(done))
+        assert lit(page) == path_after(done)
+    page.click("#leap").wait(lambda: page.text("#done") == "13")
+    assert lit(page) == path_after(13)
+    page.click("#back").wait(lambda: page.text("#done") == "12")
+    assert lit(page) == path_after(12)
+    before = page.browser.page_source
+    page.press(Keys.ENTER).wait(lambda: page.text("#done") == "11")  # the button keeps the focus
+    page.click("#step").wait(lambda: page.text("#done") == "12")
+    assert page.browser.page_source == before
+
+
+def test_a_search_plays_and_pauses(page):
+    look(page, "/inside?view=mcts&mcts.pace=fast").click("#pause")
+    page.wait(lambda: int(page.text("#done")) >= 3)
+    page.click("#pause").wait(lambda: page.text("#pause") == "Play")
+    done = page.text("#done")
+    assert lit(page) == path_after(int(done)) and page.address["mcts.done"] == done
+    time.sleep(0.5)  # three steps at that speed
+    assert page.text("#done") == done
+    page.press("p").wait(lambda: int(page.text("#done")) > int(done))
+    page.press("p").wait(lambda: page.text("#pause") == "Play")
+
+
+def test_the_weights_of_square_on_their_cells(page):
+    look(page, "/inside?view=weights&game=square-v0")
+    script = (
+        "return [...document.querySelectorAll('.tile .weights')].map((cell) => cell.innerText.split(/\\s+/))"
+    )
+    opening = [3, 5, 5, 3, 5, 7, 7, 5, 5, 7, 7, 5, 3, 5, 5, 3]
+    assert page.browser.execute_script(script) == [[str(weight)] * 2 for weight in opening]
+    page.play(5)
+    assert page.text("#chosen") == "weights plays 10"
+    page.play(10)
+    assert page.text("#chosen") == "weights plays 1 or 4" and "worth 7 to X" in page.text("#why")
+
+
+def overlapping(page):
+    """The pairs of boards of the tree, with what is written at them, that lie over each other."""
+    script = """const boxes = [...document.querySelectorAll('.twig')].map((twig) => {
+            const parts = [...twig.children].map((part) => part.getBoundingClientRect());
+            return [Math.min(...parts.map((p) => p.left)), Math.max(...parts.map((p) => p.right)),
+                    Math.min(...parts.map((p) => p.top)), Math.max(...parts.map((p) => p.bottom))]; });
+        const both = (a, b, i) => Math.min(a[i + 1], b[i + 1]) - Math.max(a[i], b[i]) > 2;
+        return boxes.flatMap((a, i) => boxes.slice(0, i).filter((b) => both(a, b, 0) && both(a, b, 2)))"""
+    return page.browser.execute_script(script)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_no_two_boards_overlap(page, view):
+    look(page, view)
+    assert overlapping(page) == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_on_a_phone_only_the_tree_scrolls(page, view):
+    resize(page.browser, 390, 844)
+    look(page, view)
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    script = """return [...document.querySelectorAll('.twig span, .note, .phases, .why, .uct td')]
+        .map((part) => parseFloat(getComputedStyle(part).fontSize))"""
+    assert min(page.browser.execute_script(script)) >= 11
+    assert overlapping(page) == []
+    end = """const box = document.querySelector('.of-mcts .tree')?.getBoundingClientRect();
+        const end = document.querySelector('.twig.end')?.getBoundingClientRect();
+        const isIn = end?.right <= box?.right && end?.bottom <= box?.bottom && end?.top >= box?.top;
+        return !box || isIn"""
+    page.wait(lambda: page.browser.execute_script(end))
+
+
+def test_from_the_game_to_its_inside_and_back(page):
+    page.open("x=person&o=person").play(4, 0)
+    page.click("#inside").wait(lambda: page.text(".views [aria-current]") == "Game tree")
+    assert page.moves == [4, 0]
+    page.click("#view-weights").wait(lambda: page.text("#chosen") != "")
+    page.click("#play").wait(lambda: "to move" in page.status)
+    assert page.moves == [4, 0]

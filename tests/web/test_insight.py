@@ -1,0 +1,124 @@
+"""What the page says about moves and agents, against the analysis that computes it in another way."""
+
+from fractions import Fraction
+
+import pytest
+
+from tests import reference
+from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
+from ttt_env.app.web.insight import Sage, value_of, verdicts
+from ttt_env.app.web.strength import moved_over, presets, strength
+from ttt_env.app.web.table import Table
+
+TICTACTOE = get_game("tictactoe-v0")
+QUBIC = get_game("qubic-v0")
+OPPONENTS = ["random", "weights", "softmax:temperature=0.3", "newell-simon", "mcts:simulations=20,seed=1"]
+
+
+@pytest.fixture(scope="module")
+def sage(roster):
+    return Sage(roster)
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("x", ["minimax", "random", "softmax:temperature=0.3"])
+def test_moves_weighted_by_their_chances_give_the_match(x, game, sage):
+    for o in ("random", "weights"):
+        insight = sage.insight(Table(get_game(game), x, o))
+        mean = [sum(move.probability * move.against[i] for move in insight.moves) for i in range(3)]
+        assert mean == pytest.approx(match(x, o, game).as_x, abs=1e-12)
+
+
+@pytest.mark.parametrize("agent", OPPONENTS)
+def test_the_best_move_of_a_person_gets_what_the_best_response_does(agent, sage):
+    as_x = sage.insight(Table(TICTACTOE, "person", agent))
+    found = max(move.against.value for move in as_x.moves)
+    assert found == pytest.approx(exploitability(agent).as_o, abs=1e-12)
+    replies = [sage.insight(Table(TICTACTOE, agent, "person", (cell,), 1)) for cell in range(9)]
+    best = [max(move.against.value for move in reply.moves) for reply in replies]
+    opening = make_agent(agent).policy(TICTACTOE.start)
+    assert opening @ best == pytest.approx(exploitability(agent).as_x, abs=1e-12)
+
+
+def test_the_best_response_to_random_is_the_published_one(sage):
+    insight = sage.insight(Table(TICTACTOE, "person", "random"))
+    best = max(move.against.value for move in insight.moves)
+    assert Fraction(best).limit_denominator(1000) == reference.BEST_RESPONSE_TO_RANDOM["X"]
+
+
+def test_the_moves_of_gibsons_position_are_his(sage):
+    x = "softmax:temperature=0.2,opponent_temperature=1"
+    table = Table(TICTACTOE, x, "person", (0, 3, 1, 4, 7, 8), 6)
+    insight = sage.insight(table)
+    assert str(table.position) == "XX./OO./.XO"
+    assert sum(move.probability for move in insight.moves) == pytest.approx(1)
+    his = Position.parse("XX./OO./XO.")
+    chances = make_agent(x).policy(his)
+    assert [round(100 * float(chances[cell]), 2) for cell in (2, 5, 8)] == [97.46, 2.52, 0.02]
+    ours = sage.insight(Table(TICTACTOE, x, "person", (0, 3, 1, 4, 6, 7), 6))
+    assert [round(100 * move.probability, 2) for move in ours.moves] == [97.46, 2.52, 0.02]
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
+def test_values_are_those_of_the_solution(game, sage):
+    import numpy as np
+
+    rng, made = np.random.default_rng(0), get_game(game)
+    for _ in range(100):
+        position = random_position(made, rng)
+        assert value_of(position) == solve(made).value_of(position)
+
+
+def test_in_a_large_game_values_are_proved_or_unknown():
+    near_win = Table(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
+    assert value_of(near_win) == prove(QUBIC, near_win).value == 1
+    assert value_of(near_win.play(3)) == -1
+    assert value_of(QUBIC.start) is None
+
+
+def test_what_cannot_be_known_is_said_and_not_made_up(sage):
+    unseeded = sage.insight(Table(TICTACTOE, "mcts:simulations=20", "random"))
+    assert all(move.against is None and move.value == 0 for move in unseeded.moves)
+    assert "seed" in unseeded.notes[0]
+    large = sage.insight(Table(QUBIC, "random", "win-block"))
+    assert all(move.against is None and move.probability == 1 / 64 for move in large.moves)
+    assert "too many positions" in large.notes[0] and "?" in large.notes[-1]
+
+
+def test_blunders_are_marked_and_the_better_moves_shown():
+    found = verdicts(Table(TICTACTOE, cells=(4, 1, 0, 8, 6, 2), at=6))
+    assert [verdict.is_blunder for verdict in found] == [False, True, False, False, False, False]
+    assert found[1].better == (0, 2, 6, 8) and (found[1].before, found[1].after) == (0, -1)
+
+
+def test_blunders_are_found_in_games_too_large_to_solve():
+    (*_, last) = verdicts(Table(QUBIC, cells=(0, 16, 1, 17, 2, 18, 60), at=7))
+    assert last.is_blunder and last.better == (3,)
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+def test_presets_are_ordered_by_their_exact_strength(game, roster):
+    made = get_game(game)
+    levels = [exploitability(preset.seat, made).exploitability for preset in presets(made)]
+    assert levels == sorted(levels, reverse=True) and len(levels) == 4
+    assert levels[-1] == pytest.approx(0) and "gives nothing away" in strength(roster, "minimax", made)
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=9,n=9,k=5"])
+def test_presets_can_play_and_have_the_usual_form(game, roster):
+    made = get_game(game)
+    for preset in presets(made):
+        assert roster.parse(preset.seat) == preset.seat
+        assert roster.make(preset.seat, made).policy(made.start).sum() == pytest.approx(1)
+
+
+def test_a_preset_stays_on_its_level_when_the_game_changes():
+    assert moved_over("minimax", TICTACTOE, get_game("square-v0")) == "minimax"
+    assert moved_over("minimax", TICTACTOE, QUBIC) == presets(QUBIC)[-1].seat
+    assert moved_over("weights", TICTACTOE, QUBIC) == "weights"
+
+
+def test_strength_says_where_it_is_exact(roster):
+    assert strength(roster, "random", TICTACTOE) == "gives away 0.925 as X, 0.995 as O"
+    assert "unknown" in strength(roster, "random", QUBIC)
+    assert "unknown" in strength(roster, "mcts:simulations=20", TICTACTOE)

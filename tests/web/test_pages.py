@@ -1,0 +1,243 @@
+"""The pages as text: what is said, what is refused, what is recorded."""
+
+import gc
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from tests.web.serving import Server
+from ttt_env import GameRecord, get_game, solve
+from ttt_env.app.web.server import create_app
+
+FINISHED = "moves=0.3.1.4.2"
+
+
+def move(client, url, cell=None, **options):
+    """A person's move on a cell, or the agent's without one, and where it leads."""
+    body = {} if cell is None else {"cell": str(cell)}
+    return client.post(str(url).replace("/play?", "/play/move?"), data=body, **options)
+
+
+def cells_of(page):
+    text = dict(parse_qsl(urlsplit(str(page.url)).query)).get("moves", "")
+    return tuple(int(cell) for cell in text.split(".") if cell)
+
+
+def status(page):
+    return unescape(re.sub(r"<.*?>", "", re.search(r"data-status>(.*?)</h1>", page.text, re.S)[1])).strip()
+
+
+def complaint(page):
+    return unescape(re.search(r'class="complaint" role="alert">(.*?)</p>', page.text)[1])
+
+
+def play(client, start, rng):
+    """A whole game of a visitor who moves at random where an agent does not; every page of it is checked."""
+    page = client.get(start)
+    while "wins" not in status(page) and "You win" not in status(page) and "draw" not in status(page):
+        before = cells_of(page)
+        free = sorted({*range(9)} - {*before})
+        page = move(client, page.url, None if "thinking" in status(page) else rng.choice(free))
+        assert page.status_code == 200 and cells_of(page)[:-1] == before
+    return page
+
+
+def test_finished_games_are_recorded_with_who_played(client, log):
+    rng = np.random.default_rng(1)
+    pages = [play(client, f"/play?{seats}", rng) for seats in ("x=person&o=minimax", "x=random&o=person")]
+    assert [(game.record, game.x, game.o, game.source) for game in log.games("tictactoe-v0")] == [
+        (GameRecord("tictactoe-v0", cells_of(pages[0])), "person", "minimax", "web"),
+        (GameRecord("tictactoe-v0", cells_of(pages[1])), "random", "person", "web"),
+    ]
+
+
+def test_a_game_is_recorded_once_whatever_is_taken_back(client, log):
+    page = play(client, "/play?x=person&o=person", np.random.default_rng(0))
+    undo = unescape(re.search(r'id="undo" href="(.*?)"', page.text)[1])
+    back = client.get(undo)
+    assert move(client, back.url, cells_of(page)[-1]).status_code == 200
+    assert len(log) == 1
+
+
+@pytest.mark.parametrize("key", ["", "&key=AAAA-BBBBBBBBBBBB", "&key=-", "&key=%C3%BC"])
+def test_what_was_not_played_here_is_not_recorded(key, client, log):
+    page = client.get(f"/play?o=person&moves=0.3.1.4{key}")
+    assert "not recorded" in page.text
+    assert status(move(client, page.url, 2)) == "X wins" and len(log) == 0
+
+
+def test_recording_can_be_turned_off(client, log):
+    assert "Finished games are recorded" in client.get("/play").text
+    play(client, "/play?x=person&o=random&unrecorded=1", np.random.default_rng(0))
+    assert len(log) == 0 and "not recorded" in client.get("/play?unrecorded=1").text
+
+
+def test_without_a_log_nothing_is_recorded():
+    with TestClient(create_app(), base_url="http://localhost") as client:
+        page = play(client, "/play?x=person&o=random", np.random.default_rng(0))
+        assert "Games are not recorded" in page.text
+
+
+def test_the_imitation_agent_learns_from_the_log_of_this_server(client):
+    assert "11.11 %" in client.get("/play/see?x=imitation&o=person").text
+    page = client.get("/play?x=person&o=person")
+    for cell in (6, 2, 4, 0, 8, 1):
+        page = move(client, page.url, cell)
+    assert status(page) == "O wins"
+    shown = client.get("/play/see?x=imitation&o=person").text
+    corner, other = "25.00 %", "0.00 %"
+    chances = [corner, other, corner, other, other, other, corner, other, corner]
+    assert re.findall(r"<b>(.*?)</b>", shown)[:9] == chances
+
+
+@pytest.mark.parametrize(
+    ("url", "cell", "told"),
+    [("/play?o=person&moves=4", 4, "taken"), ("/play?o=person&moves=4", 9, "not a cell"),
+     ("/play?o=person&moves=4", "x", "no cells"), ("/play?o=person&moves=4", "", "not a cell"),
+     ("/play?o=person&" + FINISHED, 8, "over"), ("/play?x=minimax&o=person", 4, "not your turn: minimax"),
+     ("/play?x=person", None, "No agent is to move"), ("/play?x=random&" + FINISHED, None, "No agent"),
+     ("/play?o=person&moves=4", "4" * 200, "one cell"), ("/play?o=person&moves=4.4", 5, "taken")],
+)  # fmt: skip
+def test_a_move_that_is_none_is_refused_and_nothing_is_lost(url, cell, told, client, log):
+    page = move(client, url, cell)
+    assert page.status_code == 400 and told in complaint(page)
+    assert len(log) == 0 and 'id="cell-8"' in page.text and "data-after" not in page.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["game=../../etc/passwd", "x=lookup:/etc/passwd", "o=sb3:evil.zip", "o=%3Cscript%3E", "moves=%00",
+     "game=mnk-v0:m=1000000,n=1000000,k=3", "o=mcts:simulations=99999999", "o=builtins.eval", "o=((((",
+     "game=%F0%9F%92%A9", "at=1e9"],
+)  # fmt: skip
+def test_a_malformed_address_is_answered_with_a_clear_message_and_a_board(query, client):
+    page = client.get(f"/play?{query}")
+    assert page.status_code == 400 and complaint(page) and 'id="cell-0"' in page.text
+    assert "<script>" not in page.text and "Traceback" not in page.text
+    for path in ("see", "moves", "strength"):
+        assert client.get(f"/play/{path}?{query}").status_code in (200, 400)
+
+
+def test_an_endless_address_is_refused(client):
+    page = client.get("/play?moves=" + "0." * 3000)
+    assert page.status_code == 400 and "too long" in complaint(page)
+
+
+def test_a_log_that_fails_does_not_cost_the_game(client, log):
+    log.close()
+    page = client.get("/play?x=person&o=person")
+    for cell in (0, 3, 1, 4, 2):
+        page = move(client, page.url, cell)
+    assert status(page) == "X wins" and "game log" in complaint(page)
+
+
+def test_an_agent_that_cannot_play_the_game_says_why(client):
+    page = move(client, "/play?game=qubic-v0&x=minimax&o=person")
+    assert page.status_code == 400 and "minimax:depth=4" in complaint(page) and "data-after" not in page.text
+
+
+def test_two_tabs_go_on_from_one_position_without_disturbing_each_other(client):
+    shared = move(client, client.get("/play?x=person&o=person").url, 4)
+    tabs = [move(client, shared.url, cell) for cell in (0, 8)]
+    assert [cells_of(tab) for tab in tabs] == [(4, 0), (4, 8)]
+    assert cells_of(client.get(tabs[0].url)) == (4, 0)
+
+
+def test_the_form_sets_game_and_players(client):
+    def sent(was, **fields):
+        return client.get("/play/table", params={"was": was} | fields)
+
+    page = sent("moves=4", kind="square-v0", n="5", misere="true")
+    assert "game=square-v0:misere=true&x=person&o=minimax" in str(page.url) and cells_of(page) == ()
+    page = sent("game=square-v0", kind="square-v0", n="5")
+    assert "game=square-v0:n=5&" in str(page.url)
+    page = sent("o=softmax&moves=4.0", o="softmax", **{"o.temperature": "0.5"})
+    assert "o=softmax:temperature=0.5&moves=4.0" in str(page.url)
+    page = sent("o=softmax&moves=4.0", o="mcts", **{"o.temperature": "0.5"})
+    assert "o=mcts&moves=4.0" in str(page.url)
+    page = sent("moves=4.0", o="minimax", **{"o.depth": "70"})
+    assert page.status_code == 400 and "depth" in complaint(page) and "moves=4.0" in unescape(page.text)
+
+
+def test_only_this_machine_and_the_page_itself_are_answered(client):
+    assert client.get("/play", headers={"host": "evil.example"}).status_code == 400
+    forged = client.post("/play/move?o=person", data={"cell": "4"}, headers={"sec-fetch-site": "cross-site"})
+    assert forged.status_code == 403
+    assert client.get("/static/../server.py").status_code == 404
+    assert client.get("/nowhere").status_code == 404
+    with TestClient(create_app(is_local=False), base_url="http://elsewhere") as open_to_all:
+        assert open_to_all.get("/play").status_code == 200
+
+
+def test_a_page_needs_nothing_from_elsewhere(client):
+    text = client.get("/play").text + client.get("/static/page.js").text + client.get("/static/page.css").text
+    assert not re.findall(r"https?://(?!www\.w3\.org)", text)
+    assert "script-src" not in client.get("/play").headers["content-security-policy"]
+
+
+def test_fifty_visitors_at_once_each_play_their_own_game(log):
+    seats = ["x=person&o=minimax", "x=weights&o=person", "o=mcts:simulations=50", "x=random&o=newell-simon"]
+
+    def visitor(number):
+        with httpx2.Client(base_url=url, follow_redirects=True, timeout=60) as client:
+            return cells_of(play(client, f"/play?{seats[number % 4]}", np.random.default_rng(number)))
+
+    with Server(create_app(log=log)) as url, ThreadPoolExecutor(50) as visitors:
+        played = list(visitors.map(visitor, range(50)))
+    assert sorted(played) == sorted(record.cells for record in log.records("tictactoe-v0"))
+
+
+def test_a_search_of_another_visitor_does_not_hold_up_the_moves(site):
+    url, _ = site
+    ended = threading.Event()
+
+    def search():
+        move_at(url, "game=qubic-v0&x=mcts:seconds=3&o=person")
+        ended.set()
+
+    begun = threading.Thread(target=search)
+    begun.start()
+    time.sleep(0.3)
+    for _ in range(5):
+        assert move_at(url, "x=minimax&o=person").status_code == 200
+    assert not ended.is_set()
+    begun.join()
+
+
+def move_at(url, query):
+    return httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=60)
+
+
+def test_memory_stays_flat_over_a_thousand_games(client):
+    def games(count):
+        for _ in range(count):
+            url = "/play?o=person&unrecorded=1"
+            for cell in (0, 3, 1, 4, 2):
+                url = move(client, url, cell, follow_redirects=False).headers["location"]
+            assert status(client.get(url)) == "X wins"
+            move(client, "/play?x=mcts:simulations=5&o=person", follow_redirects=False)
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = games(50)
+    assert games(1000) - before < 1000  # less than one object a game
+
+
+def test_the_values_shown_are_those_of_the_solution(client):
+    shown = client.get("/play/see?o=person&moves=4.1").text
+    tiles = [re.search(r'id="cell-(\d)"[^~]*<i class="(\w+)">', tile) for tile in shown.split("</button>")]
+    game = get_game("tictactoe-v0")
+    position = game.start.play(4).play(1)
+    words = {1: "win", 0: "draw", -1: "loss"}
+    values = {str(cell): -solve(game).value_of(position.play(cell)) for cell in position.legal_cells}
+    assert {tile[1]: tile[2] for tile in tiles if tile} == {cell: words[v] for cell, v in values.items()}
+    judged = client.get("/play/moves?o=person&moves=4.1").text
+    assert "gave away a draw; better 0, 2, 6, 8" in judged

@@ -1,0 +1,85 @@
+"""`ttt web` as it is started: what it says, whom it lets in, how it ends."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import httpx2
+import pytest
+
+from agents.lookup import Lookup
+
+
+@pytest.fixture
+def started(tmp_path):
+    """A function that starts `ttt web` and returns the process and what it says before it serves."""
+    processes = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "ttt_env.app", "web", "--port", "0", *arguments]
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        processes.append(process)
+        said = ""
+        for line in process.stdout:
+            said += line
+            if "Play at" in line:
+                break
+        return process, said
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_it_serves_this_machine_records_where_told_and_ends_by_ctrl_c(started, tmp_path):
+    process, said = started("--games-file", "mine.sqlite")
+    assert "recorded in mine.sqlite" in said and (tmp_path / "mine.sqlite").exists()
+    url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
+    assert httpx2.get(f"{url}/play").status_code == 200
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20)[0] == "" and process.returncode == 0
+
+
+def test_a_running_search_does_not_keep_it_from_ending(started):
+    process, said = started("--no-record")
+    url = re.search(r"http://\S+", said)[0]
+    with pytest.raises(httpx2.TimeoutException):
+        httpx2.post(f"{url}/play/move?game=qubic-v0&x=mcts:seconds=30&o=person", timeout=0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 0
+
+
+def test_another_address_is_opened_only_with_a_warning(started, tmp_path):
+    _, said = started("--host", "0.0.0.0", "--no-record")
+    assert "anyone who can reach it" in said and "no passwords" in said
+    assert "recorded" not in said and not list(tmp_path.iterdir())
+
+
+def test_models_of_the_command_line_play_under_their_name(started, tmp_path):
+    Lookup.of("newell-simon").save(tmp_path / "mine.npz")
+    _, said = started("--no-record", "--models", "mine.npz")
+    url = re.search(r"http://\S+", said)[0]
+    page = httpx2.post(f"{url}/play/move?x=model:mine&o=person", follow_redirects=True)
+    assert "moves=4" in str(page.url) and str(tmp_path) not in page.text
+    assert "gives nothing away" in httpx2.get(f"{url}/play/strength?game=tictactoe-v0&seat=model:mine").text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["--models", "absent.zip"], "no model 'absent.zip'"), (["--runs", "absent"], "no folder 'absent'")],
+)  # fmt: skip
+def test_what_is_not_there_is_named(arguments, told, started):
+    process, said = started("--no-record", *arguments)
+    assert told in said and process.wait(timeout=20) == 2
+
+
+def test_a_port_that_is_taken_is_named_in_one_line(started):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process, said = started("--no-record", "--port", str(taken.getsockname()[1]))
+    assert "in use" in said and said.count("\n") == 1 and process.wait(timeout=20) == 2

@@ -1,0 +1,169 @@
+"""The game on the table, without a web server."""
+
+from urllib.parse import parse_qsl
+
+import numpy as np
+import pytest
+
+from ttt_env import GameRecord, get_game, play_game
+from ttt_env.app.web.games import form_of_game, game_of_form, parse_game
+from ttt_env.app.web.roster import PERSON, Roster, named_models
+from ttt_env.app.web.table import Table, read_table
+from ttt_env.app.web.tickets import Tickets
+from ttt_env.app.web.visit import Visit, read_visit
+from ttt_env.errors import IllegalMoveError, ParameterError, TttEnvError
+
+TICTACTOE = get_game("tictactoe-v0")
+GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0:n=5", "mnk-v0:m=4,n=3,k=3", "qubic-v0"]
+
+
+def table_of(*cells, x=PERSON, o="minimax"):
+    return Table(TICTACTOE, x, o, cells, len(cells))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_address_holds_all_there_is_to_a_visit(game, roster):
+    record = play_game("random", "random", game, rng=3)
+    for at in range(len(record.cells) + 1):
+        table = Table(record.game, "softmax:temperature=0.25", PERSON, record.cells, at)
+        for flags in ({}, {"sees": True, "ticket": "a-b"}, {"is_paused": True, "is_unrecorded": True}):
+            visit = Visit(table, **flags)
+            assert read_visit(dict(parse_qsl(visit.query)), roster) == (visit, [])
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_form_holds_all_there_is_to_a_game(game):
+    made = get_game(game)
+    assert parse_game(game_of_form(form_of_game(made), made)) == made
+
+
+def test_the_numbers_of_one_kind_of_game_are_none_of_another():
+    form = form_of_game(get_game("mnk-v0:m=6,n=5,k=3")) | {"kind": "square-v0"}
+    assert parse_game(game_of_form(form, get_game("mnk-v0:m=6,n=5,k=3"))) == get_game("square-v0")
+
+
+def test_playing_follows_the_rules_of_the_game():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        record, table = play_game("random", "random", rng=rng), Table(TICTACTOE)
+        for cell, position in zip(record.cells, record.positions(), strict=False):
+            assert table.position == position
+            for illegal in {*range(-1, 10)} - set(position.legal_cells):
+                with pytest.raises(IllegalMoveError):
+                    table.played(illegal)
+            table = table.played(cell)
+        assert table.record == record and table.last == record.cells[-1]
+
+
+def test_undo_goes_back_to_the_last_turn_of_the_person_and_redo_returns():
+    table = table_of(4, 0, 8, 2)
+    assert [step.at for step in trail(table, Table.undone)] == [2, 0]
+    back = trail(table, Table.undone)[-1]
+    assert [step.at for step in trail(back, Table.redone)] == [2, 4]
+    assert table_of(4, 0, 8, 2, x="random").undone().at == 3
+    assert table_of(4, 0, 8, x="random", o="random").undone().at == 2
+    assert table_of(0, 3, 1, 4, 2).undone().at == 4  # the winning move is taken back
+
+
+def trail(table, step):
+    steps = []
+    while (table := step(table)) is not None:
+        steps.append(table)
+    return steps
+
+
+def test_a_move_after_undo_forgets_what_was_taken_back():
+    assert table_of(4, 0, 8, 2).undone().played(3).cells == (4, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("moves", "kept"),
+    [("4.4", (4,)), ("4.0.9", (4, 0)), ("4..0", (4,)), ("x", ()), ("4.-1", (4,)), ("4 0", ()),
+     ("0.3.1.4.2.5", (0, 3, 1, 4, 2)), ("4.99999999999999999999", (4,)), ("²", ())],
+)  # fmt: skip
+def test_of_moves_that_are_none_the_legal_start_stays(moves, kept, roster):
+    table, complaints = read_table({"moves": moves}, roster)
+    assert table.cells == kept and table.at == len(kept) and len(complaints) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"game": "chess"}, {"game": "mnk-v0:m=99999999,n=3,k=3"}, {"game": "mnk-v0:m=-3"},
+     {"game": "square-v0:n=15"}, {"game": "mnk-v0:m=6,n=3,k=3"}, {"game": "tictactoe-v0:k=1"},
+     {"game": ""}, {"x": "nobody"}, {"at": "7"},
+     {"at": "-1"}, {"o": "mcts:simulations=100001"}, {"o": "mcts:seconds=31"}, {"o": "mcts:seconds=nan"},
+     {"o": "minimax:depth=7"}, {"o": "softmax:temperature=inf"}, {"o": "mcts:simulations=1e3"}],
+)  # fmt: skip
+def test_what_is_out_of_bounds_is_named_and_left_out(fields, roster):
+    table, complaints = read_table(fields, roster)
+    assert len(complaints) == 1 and table == Table(TICTACTOE)
+    (text,) = fields.values()
+    assert "allowed" in complaints[0] or "there are" in complaints[0] or text[:8] in complaints[0]
+
+
+PATHS = ["/etc/passwd", "../x.npz", "model.zip", "C:\\x", "path=/etc/passwd"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", ["lookup", "sb3", "imitation", "epsilon", "best-response", "os.system"])
+def test_no_text_reaches_the_file_system(name, path, roster, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.open", lambda *_: pytest.fail("a file was opened"))
+    for text in (f"{name}:{path}", f"epsilon:{name}:{path}", f"epsilon:({name}:{path})"):
+        with pytest.raises(TttEnvError):
+            roster.parse(text)
+
+
+def test_no_offered_agent_takes_free_text(roster):
+    for name in roster.names:
+        for control in roster.controls(name).values():
+            assert control.choices or control.least <= control.most
+            assert control.name not in ("path", "rules", "agents", "weights", "fallback")
+
+
+def test_models_are_known_by_name_alone(tmp_path):
+    file = tmp_path / "my model.npz"
+    file.touch()
+    roster = Roster(named_models([str(file), f"lookup:{file}"]))
+    assert roster.parse("model:my-model") == "model:my-model"
+    assert roster.spec("model:my-model-2") == f"lookup:{file}"
+    with pytest.raises(TttEnvError):
+        roster.parse(f"model:{file}")
+    with pytest.raises(ParameterError, match="no model"):
+        named_models([str(tmp_path / "absent.zip")])
+
+
+@pytest.mark.parametrize(
+    ("text", "usual"),
+    [("softmax:1", "softmax"), ("softmax:temperature=0.20", "softmax:temperature=0.2"),
+     ("epsilon:minimax,epsilon=0.1", "epsilon:minimax"), ("mcts:simulations=0100", "mcts:simulations=100"),
+     ("epsilon:agent=random", "epsilon:random"), ("person", "person"),
+     ("best-response", "best-response:random")],
+)  # fmt: skip
+def test_an_agent_has_one_usual_form(text, usual, roster):
+    assert roster.parse(text) == usual == roster.parse(usual)
+
+
+def test_fixed_agents_are_shared_and_searches_are_not(roster):
+    assert roster.make("minimax", TICTACTOE) is roster.make("minimax", TICTACTOE)
+    assert roster.make("mcts", TICTACTOE) is not roster.make("mcts", TICTACTOE)
+
+
+def test_a_ticket_holds_for_the_table_it_was_made_for_alone():
+    tickets, table, ticket = Tickets(), Table(TICTACTOE), ""
+    for cell in (4, 0, 8):
+        after = table.played(cell)
+        ticket, table = tickets.next(table, ticket, after), after
+        assert tickets.holds(table, ticket)
+    changed = table.undone().played(3), table.seated("O", "random"), Table(TICTACTOE, x="random")
+    for other in (*changed, table_of()):
+        assert not tickets.holds(other, ticket)
+        assert tickets.next(other, ticket, other.played(7)) == ""
+    assert not Tickets().holds(table, ticket)
+    assert not tickets.holds(table_of(4), "")
+    back = table.undone()
+    assert tickets.holds(back, ticket)
+    assert tickets.spend(ticket) and not tickets.spend(tickets.next(back, ticket, back.played(3)))
+
+
+def test_the_record_is_of_the_moves_on_the_board():
+    assert table_of(4, 0, 8, 2).undone().record == GameRecord(TICTACTOE, (4, 0))

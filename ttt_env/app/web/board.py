@@ -1,0 +1,87 @@
+"""A board as the templates draw it."""
+
+from dataclasses import dataclass
+
+from ttt_env.app.web.insight import MoveInsight
+from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
+from ttt_env.rules.game import Position, Seat
+
+_WIDTH = 100  # of a tile
+_REACH, _RADIUS = CROSS_REACH * _WIDTH, RING_RADIUS * _WIDTH
+_LOW, _HIGH = _WIDTH / 2 - _REACH, _WIDTH / 2 + _REACH
+STONES = {
+    "X": f'<path d="M{_LOW:g} {_LOW:g}L{_HIGH:g} {_HIGH:g}M{_HIGH:g} {_LOW:g}L{_LOW:g} {_HIGH:g}"/>',
+    "O": f'<circle cx="{_WIDTH / 2:g}" cy="{_WIDTH / 2:g}" r="{_RADIUS:g}"/>',
+}
+STONE_WIDTH = STROKE * _WIDTH
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A cell: where it is, whose stone is on it and why it stands out, and what is known about playing it."""
+
+    cell: int
+    layer: int
+    row: int
+    column: int
+    place: str
+    mark: Seat | None
+    accent: str
+    is_free: bool
+    insight: MoveInsight | None
+
+    @property
+    def label(self) -> str:
+        """The cell in words, for who cannot see it."""
+        what = self.mark or ("empty" if self.is_free else "not playable")
+        why = {"last": ", last move", "completed": ", completed"}.get(self.accent, "")
+        return f"{self.place}: {what}{why}{_told(self.insight)}"
+
+
+@dataclass(frozen=True)
+class Board:
+    """The tiles by layer, and how many layers stand side by side."""
+
+    columns: int
+    abreast: int
+    layers: tuple[tuple[Tile, ...], ...]
+
+
+def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> Board:
+    """The board of a position, with what is known about its moves."""
+    n_layers, rows, columns = layers_of(position.game.shape)
+    known = {insight.cell: insight for insight in insights}
+    tiles = []
+    for cell, look in enumerate(looks_of(position, last)):
+        layer, (row, column) = cell // (rows * columns), divmod(cell % (rows * columns), columns)
+        place = f"Cell {cell}, " + (f"layer {layer + 1}, " if n_layers > 1 else "")
+        place += f"row {row + 1}, column {column + 1}"
+        free = bool(position.legal_mask >> cell & 1)
+        tiles.append(Tile(cell, layer, row, column, place, look.mark, look.accent, free, known.get(cell)))
+    size = rows * columns
+    layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
+    return Board(columns, n_abreast(n_layers, columns, 1, 9), layers)
+
+
+def _told(insight: MoveInsight | None) -> str:
+    """What is known about a move, in words."""
+    if insight is None:
+        return ""
+    told = [] if insight.probability is None else [f"played with {percent(insight.probability)}"]
+    told.append(f"worth {VALUES[insight.value]} under best play")
+    if insight.against is not None:
+        told.append(f"{signed(insight.against.value)} against this opponent")
+    return "; " + ", ".join(told)
+
+
+VALUES = {1: "a win", 0: "a draw", -1: "a loss", None: "an unknown result"}
+
+
+def percent(share: float) -> str:
+    """A probability as a percentage of two decimals."""
+    return f"{100 * share:.2f} %"
+
+
+def signed(value: float) -> str:
+    """A value with its sign and three decimals."""
+    return f"{value + 0.0:+.3f}".replace("-", "−") if round(value, 3) else "0"

@@ -1,0 +1,1 @@
+"""The page that compares agents: ladder, certificates, temperatures, trainings."""

@@ -1,0 +1,55 @@
+"""What is proved about an agent, for the page: its certificate, and the games that refute it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ttt_env.analysis.certificate import certify
+from ttt_env.analysis.dossier import LADDER, dossier
+from ttt_env.analysis.evaluation import Result
+from ttt_env.app.web.roster import Roster
+from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.rules.notation import GameRecord
+
+_WORST = {1: "wins every game", 0: "never loses", -1: "can lose"}
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """An agent's certificate: what `dossier` says, for JSON, and the refuting games by the agent's seat."""
+
+    facts: dict[str, Any]
+    refutations: dict[Seat, GameRecord]
+
+    @property
+    def is_unbeatable(self) -> bool:
+        """Whether it never gets less than best play of both."""
+        return bool(self.facts["unbeatable"])
+
+    def worst(self, seat: Seat) -> str:
+        """In words the worst that can happen to it there."""
+        return _WORST[self.facts["worst_case"][seat]]
+
+    def exploited(self, seat: Seat) -> float:
+        """What the best opponent gets out of it, wins − losses."""
+        return float(self.facts["exploitability"][f"as_{seat}"])
+
+    @property
+    def results(self) -> list[tuple[str, list[Result]]]:
+        """The results against each opponent of the ladder, as X and as O."""
+        return [
+            (opponent, [Result(**found[f"as_{seat}"]) for seat in SEATS])
+            for opponent, found in self.facts["results"].items()
+        ]
+
+
+def prove(roster: Roster, game: Game, seat: str) -> Proved:
+    """The certificate of the agent of a seat. Raises `PolicyError` if it is no fixed policy."""
+    agent = roster.make(seat, game)
+    facts = dossier(agent, game, name=seat, opponents=LADDER)
+    records = {place: text and GameRecord.parse(text, game) for place, text in facts["refutations"].items()}
+    return Proved(facts, {place: record for place, record in records.items() if record})
+
+
+def picture(roster: Roster, game: Game, seat: str) -> str:
+    """The verdict and the refuting games as an SVG document."""
+    return certify(roster.make(seat, game), game).picture().svg

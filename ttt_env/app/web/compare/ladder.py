@@ -1,0 +1,102 @@
+"""Who is compared: the games small enough for it, the agents within bounds; the ladder, a match, a game."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from ttt_env.agent import Agent
+from ttt_env.analysis.dossier import LADDER
+from ttt_env.analysis.evaluation import Match, fixed_agent, match
+from ttt_env.analysis.pairings import Remembered, turned
+from ttt_env.analysis.play import play_game
+from ttt_env.app.web.games import parse_game
+from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
+from ttt_env.render.numbers import signed
+from ttt_env.rules.game import Game
+from ttt_env.rules.notation import GameRecord
+
+GAMES = {
+    "tictactoe-v0": "Tic-tac-toe",
+    "tictactoe-v0:misere=true": "Misère",
+    "mnk-v0:m=4,n=3,k=3": "4 × 3, three in a row",
+}
+"""The games that are offered by name; an address may name others of up to `MOST_CELLS`."""
+MOST_CELLS = 12  # the ladder takes seconds; on 16 cells it takes twenty minutes
+MOST_SIMULATIONS = 1_000  # in each of thousands of positions
+_ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", "q-learning")
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Everyone against everyone, exactly.
+
+    `names` are by mean score, the highest first, `matches` hold each pairing from both sides, `missing` says
+    who is not there and why.
+    """
+
+    names: tuple[str, ...]
+    matches: Mapping[tuple[str, str], Match]
+    missing: tuple[str, ...]
+
+    def shown(self, row: str, column: str) -> str:
+        """The score of the row against the column with two decimals."""
+        return signed(self.matches[row, column].score, 2)
+
+    def mean(self, name: str) -> float:
+        """The mean score of an agent against the others."""
+        return _mean(name, self.names, self.matches)
+
+
+def _mean(name: str, names: tuple[str, ...], matches: Mapping[tuple[str, str], Match]) -> float:
+    return sum(matches[name, other].score for other in names if other != name) / (len(names) - 1)
+
+
+def compared_game(text: str) -> Game:
+    """The game of an id. Raises as `parse_game` does, and `GameTooLargeError` for one that takes too long."""
+    game = parse_game(text)
+    if game.n_cells > MOST_CELLS:
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells. Games of up to {MOST_CELLS} are compared on this "
+            "page, in seconds; larger ones in minutes by ttt bench and ttt certify."
+        )
+    return game
+
+
+def compared_seat(text: str, roster: Roster) -> str:
+    """An agent in the usual form.
+
+    Raises as `Roster.parse` does, and `ParameterError` for a person or a search that takes too long.
+    """
+    seat = roster.parse(text)
+    if seat == PERSON:
+        raise ParameterError("Agents are compared here; a person has no policy that could be computed with.")
+    if int(roster.values(seat).get("simulations") or 0) > MOST_SIMULATIONS:
+        raise ParameterError(f"{seat}: up to {MOST_SIMULATIONS} simulations a move are allowed on this page")
+    return seat
+
+
+def ladder(roster: Roster, game: Game) -> Ladder:
+    """The usual agents and the models of the command line, each against each on both seats."""
+    made: dict[str, Agent] = {}
+    missing = []
+    for seat in (*_ENTRANTS, *roster.models):
+        try:
+            made[seat] = Remembered(fixed_agent(roster.make(seat, game), game))
+        except (TttEnvError, ImportError) as error:
+            missing.append(f"{seat} is not here: {error}")
+    matches = {(a, b): match(made[a], made[b], game) for a, b in combinations(made, 2)}
+    matches |= {(second, first): turned(found) for (first, second), found in matches.items()}
+    names = sorted(made, key=lambda name: (-round(_mean(name, tuple(made), matches), 9), name))
+    return Ladder(tuple(names), matches, tuple(missing))
+
+
+def met(roster: Roster, game: Game, row: str, column: str) -> Match:
+    """The exact results of the agent of the row against that of the column. Raises `PolicyError`."""
+    first, second = (fixed_agent(roster.make(seat, game), game) for seat in (row, column))
+    return match(first, second, game)
+
+
+def drawn_game(roster: Roster, game: Game, x: str, o: str, number: int) -> GameRecord:
+    """One of the games that two agents play: the same number, the same game."""
+    return play_game(roster.make(x, game), roster.make(o, game), game, number)

@@ -1,0 +1,120 @@
+"""Training runs in a folder: the exploitability that each logged, over steps and seconds.
+
+A run is a folder with event files of TensorBoard, as `ttt train --tensorboard` and `SelfPlay` write them.
+It goes by the name under which it is listed: what a visitor sends is compared with the list, never a path.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+
+from ttt_env.app.web.compare.chart import Chart, Line, axis, chart
+from ttt_env.app.web.compare.events import Scalar, scalars
+from ttt_env.errors import ParameterError, unknown
+
+TAG = "exact/exploitability"
+OVER = {"steps": "steps of the agent", "seconds": "seconds"}
+MOST_SHOWN = 8  # lines that can be told apart
+_MOST_LISTED, _MOST_VISITED = 200, 5_000  # runs; folders in which they are looked for
+_MOST_BYTES = 32_000_000  # of a run that are read
+_FILES = "events.out.tfevents."
+_UNIT = "exploitability, points a game"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run by its name, and its event files: path, bytes, time of the last change in nanoseconds."""
+
+    name: str
+    files: tuple[tuple[Path, int, int], ...]
+
+    @property
+    def changed(self) -> int:
+        """When it was last written to."""
+        return max(changed for _, _, changed in self.files)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a run logged: steps, seconds of training and exploitability `[n]`."""
+
+    name: str
+    steps: tuple[int, ...]
+    seconds: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def runs_in(folder: Path) -> list[Run]:
+    """The runs in a folder and the folders below it. Links are not followed: they lead elsewhere."""
+    found = []
+    for path, folders, names in islice(os.walk(folder), _MOST_VISITED):
+        folders.sort()  # the order in which they are walked
+        files = tuple(_files(Path(path), names))
+        if files:
+            found.append(Run(Path(path).relative_to(folder).as_posix(), files))
+        if len(found) == _MOST_LISTED:
+            break
+    return found
+
+
+def _files(folder: Path, names: list[str]) -> Iterator[tuple[Path, int, int]]:
+    for name in sorted(names):
+        path = folder / name
+        if name.startswith(_FILES) and path.is_file() and not path.is_symlink():
+            state = path.stat()
+            yield path, state.st_size, state.st_mtime_ns
+
+
+def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+    """The runs of these names; of no names, those last written to.
+
+    Raises `ParameterError` for a name that is not listed, or too many.
+    """
+    listed = {run.name: run for run in runs}
+    for name in names:
+        if name not in listed:
+            raise ParameterError(unknown("run", name[:60], listed))
+    if len({*names}) > MOST_SHOWN:
+        raise ParameterError(f"{len({*names})} runs at once: up to {MOST_SHOWN} can be told apart")
+    latest = sorted(runs, key=lambda run: -run.changed)[:MOST_SHOWN]
+    return [run for run in runs if (run.name in names if names else run in latest)]
+
+
+def curve(run: Run) -> Curve:
+    """What a run logged of its exploitability. A training that was resumed goes on where it stopped."""
+    points: list[tuple[int, float, float]] = []
+    left, before = _MOST_BYTES, 0.0
+    for path, size, _ in run.files:
+        if size > left:
+            break
+        left -= size
+        found = list(scalars(_content(path)))
+        begun = min((scalar.time for scalar in found), default=0.0)
+        points += [(s.step, before + s.time - begun, s.value) for s in found if _is_ours(s)]
+        before += max((scalar.time for scalar in found), default=0.0) - begun
+    steps, seconds, values = zip(*points, strict=True) if points else ((), (), ())
+    return Curve(run.name, steps, seconds, values)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it was deleted, or is somebody else's
+        return b""
+
+
+def _is_ours(scalar: Scalar) -> bool:
+    return scalar.tag == TAG and isfinite(scalar.value)
+
+
+def drawn(curves: Sequence[Curve], over: str) -> Chart:
+    """The curves over `steps` or `seconds`."""
+    lines = [
+        Line(each.name, f"line-{place}", list(zip(getattr(each, over), each.values, strict=True)))
+        for place, each in enumerate(curves)
+    ]
+    xs, ys = ([point[side] for line in lines for point in line.points] for side in (0, 1))
+    return chart(axis(OVER[over], xs), axis(_UNIT, ys), lines)

@@ -1,0 +1,138 @@
+"""The parameters of agents as controls: made from the signature of the agent's class, each within bounds.
+
+A parameter has a control if its name is known here. One that is not keeps its default, whatever a page or
+an address says; so no text from outside becomes a path, and an agent that cannot do without is not offered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from inspect import Parameter
+
+from ttt_env.agent import agent_class, agent_names
+from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.specs import parameters_of
+
+
+@dataclass(frozen=True)
+class Control:
+    """How a parameter is set: a number from `least` to `most`, a slider if `ends` name them, or a choice."""
+
+    name: str
+    label: str
+    least: float = 0.0
+    most: float = 1.0
+    step: float = 1.0
+    ends: tuple[str, str] | None = None
+    choices: tuple[str, ...] = ()
+    default: str = ""
+
+    @property
+    def is_common(self) -> bool:
+        """Whether it is shown before anybody asks for more."""
+        return self.name not in ("c", "draw", "playout", "seed", "solve", "prefer")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether only integers are allowed."""
+        return self.step == int(self.step)
+
+    def checked(self, text: str) -> str:
+        """The text in its usual form. Raises `ParameterError` if it is out of bounds."""
+        if self.choices:
+            if text not in self.choices:
+                raise ParameterError(unknown(self.name, text[:40], self.choices))
+            return text
+        number = _number(text, self.is_whole)
+        if number is None or not self.least <= number <= self.most:
+            kind = "integers" if self.is_whole else "numbers"
+            raise ParameterError(
+                f"{self.name}={text[:40]!r}: {kind} from {self.least:g} to {self.most:g} are allowed here"
+            )
+        return str(number) if self.is_whole else f"{number:.6g}"
+
+
+def _number(text: str, is_whole: bool) -> float | None:
+    try:
+        return int(text) if is_whole else float(text)
+    except ValueError:
+        return None
+
+
+READER = "imitation"  # learns from the games that are played here, so it changes
+_OTHER, _BASELINE = "agent", "random"  # the parameter that is another agent, and who it is if nobody says
+_HEAT = ("Precise", "Chaotic")
+_KNOWN = [
+    Control("temperature", "temperature", 0, 3, 0.05, _HEAT),
+    Control("opponent_temperature", "temperature it expects of the other", 0, 3, 0.05, _HEAT),
+    Control("epsilon", "chance of a random move", 0, 1, 0.01, ("Never", "Always")),
+    Control("simulations", "simulations a move", 1, 100_000),
+    Control("seconds", "or seconds a move", 0.1, 30, 0.1),
+    Control("depth", "moves it looks ahead", 1, 6),
+    Control("c", "exploration c", 0, 10, 0.01),
+    Control("draw", "what a draw counts", 0, 1, 0.05),
+    Control("seed", "seed", 0, 2**31 - 1),
+    Control("playout", "playouts", choices=("random", "win-block")),
+    Control("prefer", "of equal moves", choices=("any", "fast")),
+    Control("solve", "proofs", choices=("true", "false")),
+]
+BOUNDS = {control.name: control for control in _KNOWN}
+
+
+def controls_of(name: str) -> dict[str, Control]:
+    """The controls of a registered agent, in the order of its parameters."""
+    build = agent_class(name)
+    found: dict[str, Control] = {}
+    for parameter in parameters_of(build, skip=1).values():
+        if build.takes_agent and not found:
+            found[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names())
+        elif parameter.name in BOUNDS:
+            found[parameter.name] = replace(BOUNDS[parameter.name], default=_default(parameter))
+    return found
+
+
+def _default(parameter: Parameter) -> str:
+    value = parameter.default
+    if value is None or value is parameter.empty:
+        return ""
+    return (
+        str(value).lower() if isinstance(value, bool) else f"{value:.6g}" if _is_float(value) else str(value)
+    )
+
+
+def _is_float(value: object) -> bool:
+    return isinstance(value, float)
+
+
+def offered_names() -> list[str]:
+    """The registered agents that can be made with what has a control."""
+    return [name for name in agent_names() if _can_be_made(name, agent_class(name).takes_agent)]
+
+
+def _plain_names() -> tuple[str, ...]:
+    """The offered agents that others can be made of."""
+    names = (name for name in agent_names() if name != READER)
+    return tuple(name for name in names if not agent_class(name).takes_agent and _can_be_made(name, False))
+
+
+def _can_be_made(name: str, takes_agent: bool) -> bool:
+    needed = [p for p in parameters_of(agent_class(name), skip=1).values() if p.default is p.empty]
+    return all(p.name in BOUNDS for p in needed[1 if takes_agent else 0 :])
+
+
+def spec_of_values(name: str, values: Mapping[str, str]) -> str:
+    """The spec string of an agent of these parameters; those left empty or at their default are left out.
+
+    Raises `ParameterError` for a value out of bounds or a parameter without a control.
+    """
+    controls = controls_of(name)
+    for key in values:
+        if key not in controls:
+            raise ParameterError(unknown(f"parameter of {name} on this page", key[:40], controls))
+    items = []
+    for key, control in controls.items():
+        text = values.get(key, "").strip()
+        if key == _OTHER:
+            items.append(control.checked(text or _BASELINE))
+        elif text and (checked := control.checked(text)) != control.default:
+            items.append(f"{key}={checked}")
+    return f"{name}:{','.join(items)}" if items else name

@@ -1,0 +1,91 @@
+"""Where computations are made while the server goes on answering, and their results kept."""
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from functools import partial
+from queue import Queue
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+from anyio.to_thread import run_sync
+
+Found = TypeVar("Found")
+_MOST_WAITING = 100
+_MOST_KEPT = 512
+
+
+class BusyError(RuntimeError):
+    """So much is being computed already that nothing more is taken on."""
+
+
+class _Lane:
+    """Some threads, which do not keep the process from ending, and what waits for them."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self._waiting: Queue[tuple[Future[Any], Callable[[], Any]] | None] = Queue()
+        self._threads = [Thread(target=self._work, name=name, daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, function: Callable[..., Found], *arguments: Any) -> "Future[Found]":
+        if self._waiting.qsize() >= _MOST_WAITING:
+            raise BusyError("Too much is being computed here at the moment: try again in a while.")
+        future: Future[Found] = Future()
+        self._waiting.put((future, partial(function, *arguments)))
+        return future
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._waiting.put(None)
+
+    def _work(self) -> None:
+        while task := self._waiting.get():
+            future, function = task
+            try:
+                future.set_result(function())
+            except Exception as error:
+                future.set_exception(error)
+
+
+class Desk:
+    """Lanes of threads, so that what takes seconds never delays what takes milliseconds.
+
+    The compiled searches, and NumPy in the sweeps, let other threads run beside them.
+    """
+
+    def __init__(self) -> None:
+        self._search = _Lane("search", max(2, os.cpu_count() or 2))
+        self._study = _Lane("study", 1)
+        self._found: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+        self._lock = Lock()
+
+    async def move(self, quick: bool, function: Callable[..., Found], *arguments: Any) -> Found:
+        """What the function returns; one that is not `quick` takes up to a minute."""
+        if quick:
+            return await run_sync(function, *arguments)
+        return await _awaited(self._search.submit(function, *arguments))
+
+    async def study(self, quick: bool, function: Callable[..., Found], *arguments: Hashable) -> Found:
+        """What the function returns for these arguments, computed once for all who ask."""
+        key = (function, *arguments)
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = (self._search if quick else self._study).submit(function, *arguments)
+            self._found.move_to_end(key)
+            future: Future[Found] = self._found[key]
+            while len(self._found) > _MOST_KEPT:
+                self._found.popitem(last=False)
+        return await _awaited(future)
+
+    def close(self) -> None:
+        """Take nothing more on."""
+        self._search.close()
+        self._study.close()
+
+
+async def _awaited(future: "Future[Found]") -> Found:
+    """The result; whoever stops waiting does not stop the others."""
+    return await asyncio.shield(asyncio.wrap_future(future))

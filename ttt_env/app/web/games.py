@@ -1,0 +1,72 @@
+"""The games that a page offers, within bounds."""
+
+from collections.abc import Mapping
+
+from ttt_env.analysis.layers import is_enumerable
+from ttt_env.errors import GameError, ParameterError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+from ttt_env.rules.specs import split_spec
+
+LARGEST_SIDE = 15
+MOST_SETS = 1000
+MOST_EXACT_CELLS = 16  # seconds and some hundred megabytes; 18 cells take gigabytes
+
+KINDS = {
+    "tictactoe-v0": "Tic-tac-toe",
+    "square-v0": "Square",
+    "mnk-v0": "m,n,k",
+    "qubic-v0": "Qubic",
+}
+SIDES: dict[str, dict[str, tuple[str, int]]] = {
+    "square-v0": {"n": ("side", 4)},
+    "mnk-v0": {"m": ("columns", 5), "n": ("rows", 5), "k": ("in a row", 4)},
+}
+"""The numbers that a kind of game takes, by parameter: label and default."""
+
+
+def parse_game(text: str) -> Game:
+    """The game of an id.
+
+    Raises as `get_game` does, and `ParameterError` or `GameError` for a board out of the page's bounds.
+    """
+    for key, value in split_spec(text).keywords.items():
+        if value.isdecimal() and not (len(value) < 4 and int(value) <= LARGEST_SIDE):
+            raise ParameterError(
+                f"{key}={value[:12]} of {text[:40]!r}: numbers up to {LARGEST_SIDE} are allowed"
+            )
+    game = get_game(text)
+    if len(game.winning_sets) > MOST_SETS:
+        raise GameError(
+            f"{game.name} has {len(game.winning_sets)} winning sets; {MOST_SETS} are allowed here"
+        )
+    if is_enumerable(game) and game.n_cells > MOST_EXACT_CELLS:
+        raise GameError(
+            f"{game.name} has {game.n_cells} cells: boards of up to {MOST_EXACT_CELLS} cells, which can be "
+            "solved while you wait, and larger ones that nobody enumerates are allowed here"
+        )
+    return game
+
+
+def is_exact(game: Game) -> bool:
+    """Whether all positions of the game are looked at here, so that figures are exact."""
+    return game.n_cells <= MOST_EXACT_CELLS
+
+
+def game_of_form(fields: Mapping[str, str], shown: Game) -> str:
+    """The id of the game that a form's fields `kind`, its numbers and `misere` describe.
+
+    The numbers are those of the game that was `shown`, and count for the same kind alone.
+    """
+    kind = fields.get("kind", "")
+    names = SIDES.get(kind, {}) if kind == split_spec(shown.name).name else {}
+    items = [f"{name}={fields[name]}" for name in names if fields.get(name, "").strip()]
+    items += ["misere=true"] if fields.get("misere") else []
+    return f"{kind}:{','.join(items)}" if items else kind
+
+
+def form_of_game(game: Game) -> dict[str, str]:
+    """The fields from which `game_of_form` makes this game's id."""
+    spec = split_spec(game.name)
+    sides = {name: str(default) for name, (_, default) in SIDES.get(spec.name, {}).items()}
+    return {"kind": spec.name} | sides | spec.keywords

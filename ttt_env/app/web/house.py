@@ -1,0 +1,85 @@
+"""What all pages share: who may play, where is computed, what is recorded, how templates are filled."""
+
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from agents.game_log import GameLog
+from ttt_env.app.web import board
+from ttt_env.app.web.desk import Desk
+from ttt_env.app.web.insight import Sage
+from ttt_env.app.web.roster import Roster
+from ttt_env.app.web.table import Table
+from ttt_env.app.web.tickets import Tickets
+from ttt_env.app.web.visit import Visit
+from ttt_env.rules.game import Game
+
+_SOURCE = "web"
+_LONGEST_ADDRESS = 4_000
+
+
+@dataclass
+class House:
+    """The parts of the server.
+
+    `log` is where finished games go, `runs` a folder of training curves, `pages` the addresses and names of
+    what a visitor can go to.
+    """
+
+    roster: Roster
+    log: GameLog | None = None
+    runs: Path | None = None
+    pages: tuple[tuple[str, str], ...] = ()
+    desk: Desk = field(default_factory=Desk)
+    tickets: Tickets = field(default_factory=Tickets)
+
+    def __post_init__(self) -> None:
+        self.sage = Sage(self.roster)
+        self._templates = _environment(self)
+
+    def page(self, name: str, status: int = 200, **context: Any) -> HTMLResponse:
+        """The template of this name as a response."""
+        return HTMLResponse(self._templates.get_template(name).render(**context), status)
+
+    def strength_url(self, game: Game, seat: str) -> str:
+        """Where a page reads how strong an agent is."""
+        return f"/play/strength?{urlencode({'game': game.name, 'seat': seat})}"
+
+    def choose(self, table: Table) -> int:
+        """The cell that the agent to move plays."""
+        agent = self.roster.make(table.mover, table.game)
+        return agent.choose(table.position, np.random.default_rng(secrets.randbits(64)))
+
+    def record(self, visit: Visit) -> None:
+        """Write a finished game to the log, if it was played here and nobody minds; once."""
+        if self.log is None or visit.is_unrecorded or not visit.is_over or not visit.ticket:
+            return
+        if self.tickets.spend(visit.ticket):
+            x, o = (self.roster.models.get(seat, seat) for seat in (visit.table.x, visit.table.o))
+            self.log.add(visit.table.record, x=x, o=o, source=_SOURCE)
+            self.roster.forget_reader()
+
+
+def fields_of(request: Request) -> dict[str, str]:
+    """The fields of an address; of one that is too long, none."""
+    return dict(request.query_params) if len(str(request.url.query)) <= _LONGEST_ADDRESS else {}
+
+
+def _environment(house: House) -> Environment:
+    made = Environment(
+        loader=PackageLoader("ttt_env.app.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"percent": board.percent, "signed": board.signed}
+    made.globals |= {"house": house, "STONES": board.STONES, "STONE_WIDTH": board.STONE_WIDTH}
+    return made

@@ -1,0 +1,92 @@
+"""What an address says about looking inside: the table, which of the views, and how these are set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ttt_env.app.web.controls import BOUNDS, Control, controls_of
+from ttt_env.app.web.inside.twig import end_of
+from ttt_env.app.web.roster import Roster
+from ttt_env.app.web.table import Table, read_table
+from ttt_env.errors import ParameterError
+from ttt_env.rules.catalogue import get_game
+
+VIEWS = {"tree": "Game tree", "mcts": "Monte Carlo", "weights": "Weights"}
+PACES = {"slow": 1600, "steady": 600, "fast": 150}
+"""Milliseconds between two simulations."""
+
+MOST_SIMULATIONS = 2000
+
+_SEARCH = controls_of("mcts")
+SETTINGS = {
+    "view": Control("view", "view", choices=tuple(VIEWS), default="tree"),
+    "tree.agent": Control("agent", "both move by", choices=("softmax", "minimax"), default="softmax"),
+    "x.temperature": replace(BOUNDS["temperature"], label="temperature of X", default="1"),
+    "o.temperature": replace(BOUNDS["temperature"], label="temperature of O", default="1"),
+    "tree.plies": Control("plies", "moves ahead", 1, 6, 1, ("1", "6"), default="3"),
+    "mcts.done": Control("done", "simulations done", 0, MOST_SIMULATIONS, default="0"),
+    "mcts.pace": Control("pace", "speed", choices=tuple(PACES), default="steady"),
+    "mcts.run": Control("run", "runs", choices=("yes", "no"), default="no"),
+    "mcts.c": _SEARCH["c"],
+    "mcts.draw": _SEARCH["draw"],
+    "mcts.playout": _SEARCH["playout"],
+    "mcts.seed": replace(_SEARCH["seed"], default="0"),
+}
+"""All that can be set, by its name in the address."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """A table and the settings that are not at their defaults."""
+
+    table: Table
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> str:
+        return self.settings.get(name, SETTINGS[name].default)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """All of it as the fields of an address."""
+        return {name: text for name, text in (self.table.fields() | self.settings).items() if text}
+
+    def url(
+        self, changes: Mapping[str, object] | None = None, table: Table | None = None, path: str = "/inside"
+    ) -> str:
+        """The address of the same with these settings, or another table."""
+        settings = self.settings | {name: str(value) for name, value in (changes or {}).items()}
+        more = {name: text for name, text in settings.items() if text != SETTINGS[name].default}
+        return f"{path}?{(table or self.table).query(**more)}"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the search goes on by itself."""
+        return self["mcts.run"] == "yes" and not self.table.position.is_over and self.done < MOST_SIMULATIONS
+
+    @property
+    def done(self) -> int:
+        """The simulations that are done."""
+        return int(self["mcts.done"])
+
+    @property
+    def status(self) -> str:
+        """The position in a few words."""
+        position = self.table.position
+        return end_of(position).capitalize() if position.is_over else f"{position.to_move} to move"
+
+
+EXAMPLE = Look(Table(get_game("tictactoe-v0"), cells=(0, 3, 1, 4, 6, 7), at=6), {"x.temperature": "0.2"})
+"""`XX./OO./XO.`, the example of Lachlan Gibson, "Making tic-tac-toe interesting with AI"."""
+
+
+def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[Look, list[str]]:
+    """What an address asks to look at, and what is wrong with it; that is left out."""
+    table, complaints = read_table(fields, roster)
+    settings: dict[str, str] = {}
+    for name, control in SETTINGS.items():
+        try:
+            text = control.checked(fields.get(name) or control.default)
+        except ParameterError as error:
+            complaints.append(str(error))
+        else:
+            settings |= {name: text} if text != control.default else {}
+    return Look(table, settings), complaints

@@ -1,0 +1,158 @@
+"""The page that looks inside the agents: a game tree, a search step by step, weights on their cells."""
+
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from ttt_env.app.web.board import board_of
+from ttt_env.app.web.games import KINDS, is_exact, parse_game
+from ttt_env.app.web.house import House, fields_of
+from ttt_env.app.web.inside.look import (
+    EXAMPLE,
+    MOST_SIMULATIONS,
+    PACES,
+    SETTINGS,
+    VIEWS,
+    Look,
+    read_look,
+)
+from ttt_env.app.web.inside.search import searched
+from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
+from ttt_env.app.web.inside.values import Foreseer
+from ttt_env.app.web.inside.weights import weighed
+from ttt_env.app.web.keeping import SMALL
+from ttt_env.app.web.play import body_of
+from ttt_env.app.web.strength import moved_over
+from ttt_env.app.web.table import Table, parse_moves
+from ttt_env.errors import GameTooLargeError, TttEnvError
+
+
+class InsidePages:
+    """The pages under /inside; what they show follows from the address alone."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._foreseer = Foreseer()
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/inside", self.show),
+            Route("/inside/tree", self.tree),
+            Route("/inside/move", self.move, methods=["POST"]),
+            Route("/inside/step", self.step, methods=["POST"]),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """The view that the address asks for."""
+        return await self._shown(*self._read(request))
+
+    async def tree(self, request: Request) -> Response:
+        """The game tree and the board beside it, as a part of a page: it may take seconds."""
+        look, _ = self._read(request)
+        seen = await self._seen(look)
+        return self._house.page("inside_lack.html" if "lack" in seen else "inside_tree.html", **seen)
+
+    async def move(self, request: Request) -> Response:
+        """The address after a move of the position's player to the cell that the body names."""
+        look, complaints = self._read(request)
+        if complaints:
+            return await self._shown(look, complaints)
+        try:
+            cells = parse_moves((await body_of(request)).get("cell", ""))
+            after = look.table.played(cells[0] if len(cells) == 1 else -1)
+        except TttEnvError as error:
+            return await self._shown(look, [str(error)])
+        return RedirectResponse(look.url(table=after), 303)
+
+    async def step(self, request: Request) -> Response:
+        """The address after one more simulation."""
+        look, complaints = self._read(request)
+        if complaints:
+            return await self._shown(look, complaints)
+        return RedirectResponse(look.url({"mcts.done": min(look.done + 1, MOST_SIMULATIONS)}), 303)
+
+    def _read(self, request: Request) -> tuple[Look, list[str]]:
+        return read_look(fields_of(request), self._house.roster)
+
+    async def _shown(self, look: Look, complaints: list[str]) -> Response:
+        is_later = look["view"] == "tree" and look.table.game.n_cells > SMALL
+        seen = self._around(look) if is_later else await self._seen(look)
+        return self._house.page(
+            "inside.html",
+            400 if complaints else 200,
+            complaints=complaints,
+            is_later=is_later,
+            games={name: _moved(look.table, kind) for kind, name in KINDS.items()},
+            **seen,
+        )
+
+    def _around(self, look: Look) -> dict[str, Any]:
+        """What all templates of the page draw with."""
+        return {
+            "look": look,
+            "board": board_of(look.table.position, look.table.last),
+            "views": VIEWS,
+            "paces": PACES,
+            "settings": SETTINGS,
+            "grid": grid_of(look.table.game),
+            "stones_of": stones_of,
+            "to": lambda twig: look.url(table=_followed(look.table, twig)),
+            "example": EXAMPLE.url(),
+            "most": MOST_SIMULATIONS,
+        }
+
+    async def _seen(self, look: Look) -> dict[str, Any]:
+        """What the templates draw with, and what the view shows or why there is nothing: `lack`."""
+        views = {"tree": self._foreseen, "mcts": self._searched, "weights": self._weighed}
+        try:
+            return self._around(look) | await views[look["view"]](look)
+        except TttEnvError as error:
+            return self._around(look) | {"lack": str(error)}
+
+    async def _foreseen(self, look: Look) -> dict[str, Any]:
+        game = look.table.game
+        if not is_exact(game):
+            raise GameTooLargeError(
+                f"{game.name} has too many positions to look at each. The other views do without."
+            )
+        question = look.table.position, _temperatures(look), int(look["tree.plies"])
+        found = await self._house.desk.study(game.n_cells <= SMALL, self._foreseer.foresee, *question)
+        return {"foresight": found, "plan": plan_of(found.tree)}
+
+    async def _searched(self, look: Look) -> dict[str, Any]:
+        question = look.table.position, look.done, *_search_settings(look)
+        found = await self._house.desk.study(True, searched, *question)
+        return {"found": found, "plan": plan_of(found.tree)}
+
+    async def _weighed(self, look: Look) -> dict[str, Any]:
+        return {"weighing": await self._house.desk.study(True, weighed, look.table.position)}
+
+
+def _moved(table: Table, kind: str) -> Table:
+    """The same two at the start of another kind of game."""
+    game = parse_game(kind)
+    x, o = (moved_over(seat, table.game, game) for seat in (table.x, table.o))
+    return Table(game, x, o)
+
+
+def _search_settings(look: Look) -> tuple[int, float, float, str]:
+    """The seed, c, what a draw counts, and the kind of playout."""
+    c = float(look["mcts.c"]) if "mcts.c" in look.settings else sqrt(2)  # of which the page shows six digits
+    return int(look["mcts.seed"]), c, float(look["mcts.draw"]), look["mcts.playout"]
+
+
+def _temperatures(look: Look) -> tuple[float, float]:
+    if look["tree.agent"] == "minimax":
+        return 0.0, 0.0
+    return float(look["x.temperature"]), float(look["o.temperature"])
+
+
+def _followed(table: Table, twig: Twig) -> Table:
+    """The table after the moves that lead to a twig."""
+    cells = (*table.cells[: table.at], *twig.cells)
+    return replace(table, cells=cells, at=len(cells))

@@ -1,0 +1,132 @@
+"""Monte Carlo tree search after some simulations: the tree so far, and what the last of them did."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log, sqrt
+from operator import attrgetter
+
+from agents.mcts_search import Search
+from agents.mcts_tree import Node
+from ttt_env.app.web.inside.twig import Twig, end_of
+from ttt_env.rules.game import SEATS, Position, Seat
+
+MOST_NODES, MOST_CHOICES = 20, 9
+
+Cells = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What one simulation did: the cells it took in the tree, whether the last one was new, who won.
+
+    `is_ended` says that the game was over there, so that nothing was played on.
+    """
+
+    path: Cells
+    is_expanded: bool
+    is_ended: bool
+    winner: Seat | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A move at the root: how often it was taken, what that brought, and the two terms of its UCT score."""
+
+    cell: int
+    wins: float
+    visits: int
+    mean: float
+    bonus: float
+
+    @property
+    def score(self) -> float:
+        """What is the largest for the next move that is selected."""
+        return self.mean + self.bonus
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search after some simulations. `tree` has the most visited of the `n_nodes` nodes and the last path.
+
+    `by_cell` are the moves at the root, `choices` those of the largest scores; `n_untried` have no node yet.
+    `best` are the most visited cells.
+    """
+
+    tree: Twig
+    by_cell: dict[int, Choice]
+    n_nodes: int
+    last: Simulation | None
+    choices: tuple[Choice, ...]
+    n_untried: int
+    best: tuple[int, ...]
+
+    @property
+    def next(self) -> int | None:
+        """The cell that the next simulation selects at the root, if no move is untried."""
+        return None if self.n_untried else self.choices[0].cell
+
+
+def searched(position: Position, done: int, seed: int, c: float, draw: float, playout: str) -> Searched:
+    """The search from a position after `done` simulations, without proofs."""
+    search = Search(position, c=c, draw=draw, playout=playout, solve=False, seed=seed)
+    if done:
+        search.run(simulations=done)
+    root, path = search.tree(), tuple(search.path)
+    visits = _visits(root, ())
+    drawn = {path[:depth] for depth in range(len(path) + 1)}
+    drawn |= set(sorted(visits, key=lambda cells: -visits[cells])[:MOST_NODES])
+    choices = [_choice(cell, child, root.visits, c) for cell, child in _moves(root)]
+    return Searched(
+        _twig(root, position, (), root.visits, path, drawn),
+        {choice.cell: choice for choice in choices},
+        len(visits),
+        _simulation(search, root, path) if done else None,
+        tuple(sorted(choices, key=attrgetter("score"), reverse=True)[:MOST_CHOICES]),
+        len(position.legal_cells) - len(root.children),
+        tuple(search.best_cells()),
+    )
+
+
+def _visits(node: Node, cells: Cells) -> dict[Cells, int]:
+    """How often the node and those below it were visited, by the cells that lead there, parents first."""
+    visits = {cells: node.visits}
+    for cell, child in _moves(node):
+        visits |= _visits(child, (*cells, cell))
+    return visits
+
+
+def _twig(
+    node: Node, position: Position, cells: Cells, n_parent: int, path: Cells, drawn: set[Cells]
+) -> Twig:
+    """The node and what is drawn below it."""
+    is_lit = path[: len(cells)] == cells
+    children = tuple(
+        _twig(child, position.child(cell), (*cells, cell), node.visits, path, drawn)
+        for cell, child in _moves(node)
+        if (*cells, cell) in drawn
+    )
+    above = end_of(position) if position.is_over else f"cell {cells[-1]}" if cells else "root"
+    mean = node.wins / node.visits if node.visits else 0.5
+    tone = (2 * mean - 1) * (1 if position.ply % 2 else -1)  # the node counts for who has just moved
+    told = f"{node.wins:.4g}/{node.visits}"
+    share = node.visits / max(n_parent, 1)
+    return Twig(position, cells, above, told, share, tone, children=children, is_lit=is_lit)
+
+
+def _simulation(search: Search, root: Node, path: Cells) -> Simulation:
+    node, position = root, search.position
+    for cell in path:
+        node = dict(_moves(node))[cell]
+        position = position.child(cell)
+    winner = SEATS[(search.position.ply + (search.last_result < 0)) % 2] if search.last_result else None
+    return Simulation(path, node.visits == 1, position.is_over, winner)
+
+
+def _moves(node: Node) -> Iterator[tuple[int, Node]]:
+    """The children with their cells, in the order in which they were tried."""
+    return ((child.cell, child) for child in node.children if child.cell is not None)
+
+
+def _choice(cell: int, child: Node, n_root: int, c: float) -> Choice:
+    bonus = c * sqrt(log(n_root) / child.visits)
+    return Choice(cell, child.wins, child.visits, child.wins / child.visits, bonus)

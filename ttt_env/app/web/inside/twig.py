@@ -1,0 +1,135 @@
+"""A tree of positions as the page draws it: small boards on a plan that a narrow window turns on its side."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, Box, completed_mask, layout_of
+from ttt_env.rules.game import Game, Position, cells_of
+
+_CELL = 20  # of a small board; all of its lengths are in these units
+_REACH, _RADIUS = CROSS_REACH * _CELL, RING_RADIUS * _CELL
+_WIDEST, _WIDEST_DENSE = 12, 19  # boards side by side in a wide window
+
+
+@dataclass(frozen=True)
+class Twig:
+    """A position in a tree: the moves that lead to it from the root, and what is written at its board.
+
+    `share` of 1 is how much of what comes by its parent goes on to here, the width of the edge. `tone` is
+    the value for X that colours `below`, `alike` how many symmetric moves it stands for. Lit twigs stand out.
+    """
+
+    position: Position
+    cells: tuple[int, ...]
+    above: str
+    below: str
+    share: float
+    tone: float
+    alike: int = 1
+    children: tuple["Twig", ...] = ()
+    is_lit: bool = False
+
+    @property
+    def label(self) -> str:
+        """The twig in words."""
+        moves = f"after {', '.join(map(str, self.cells))}: " if self.cells else ""
+        return f"{moves}{self.position}, {self.above} {self.below}"
+
+
+def end_of(position: Position) -> str:
+    """How a game that is over has ended."""
+    return f"{position.winner} wins" if position.winner else "draw"
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a twig stands: how deep, and how far along: first child in line, or parents amid."""
+
+    twig: Twig
+    depth: int
+    first: float
+    middle: float
+    parent: "Spot | None"
+
+    def edge(self, along: str) -> str:
+        """The curve from the parent, as the path of an SVG; `along` is "first" or "middle"."""
+        assert self.parent is not None
+        a, b, d = getattr(self.parent, along), getattr(self, along), self.parent.depth
+        return f"M{a:g} {d}C{a:g} {d + 0.6:g} {b:g} {d + 0.4:g} {b:g} {d + 1}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The spots of a tree, its number of leaves and of plies, and whether its boards have to be small."""
+
+    spots: tuple[Spot, ...]
+    leaves: int
+    plies: int
+    is_dense: bool
+
+
+def plan_of(root: Twig) -> Plan:
+    """Where the twigs stand. Parents stand amid their children where all leaves fit side by side."""
+    leaves = _n_leaves(root)
+    spots = tuple(_spots(root, None, 0, leaves <= _WIDEST_DENSE))
+    return Plan(spots, leaves, max(spot.depth for spot in spots) + 1, leaves > _WIDEST)
+
+
+def _spots(twig: Twig, parent: Spot | None, first: int, is_amid: bool) -> Iterator[Spot]:
+    middle = first + (_n_leaves(twig) - 1) / 2 if is_amid else first
+    spot = Spot(twig, parent.depth + 1 if parent else 0, first, middle, parent)
+    yield spot
+    for child in twig.children:
+        yield from _spots(child, spot, first, is_amid)
+        first += _n_leaves(child)
+
+
+def _n_leaves(twig: Twig) -> int:
+    return sum(map(_n_leaves, twig.children)) or 1
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The empty board of a game: its view box, the ratio of height to width, and the path of its tiles."""
+
+    view: str
+    ratio: float
+    tiles: str
+
+
+@lru_cache(maxsize=32)
+def grid_of(game: Game) -> Grid:
+    """The empty board on which all the small boards of a tree are drawn."""
+    layout = layout_of(game.shape, _CELL)
+    edge = layout.panels[0].x
+    width, height = layout.width - 2 * edge, layout.height - 2 * edge
+    return Grid(f"{edge} {edge} {width} {height}", height / width, "".join(map(_square, layout.tiles)))
+
+
+def stones_of(twig: Twig) -> dict[str, str]:
+    """The paths on a small board by class: the last move, completed sets, and the stones of X and of O."""
+    boxes, position = layout_of(twig.position.game.shape, _CELL).tiles, twig.position
+    last = [boxes[cell] for cell in twig.cells[-1:]]
+    completed = [boxes[cell] for cell in cells_of(completed_mask(position))]
+    return {
+        "last": "".join(map(_square, last)),
+        "completed": "".join(map(_square, completed)),
+        "x": "".join(_cross(boxes[cell]) for cell in cells_of(position.x_mask)),
+        "o": "".join(_ring(boxes[cell]) for cell in cells_of(position.o_mask)),
+    }
+
+
+def _square(box: Box) -> str:
+    return f"M{box.x} {box.y}h{box.width}v{box.height}h-{box.width}z"
+
+
+def _cross(box: Box) -> str:
+    left, top, side = box.x + box.width / 2 - _REACH, box.y + box.height / 2 - _REACH, 2 * _REACH
+    return f"M{left:g} {top:g}l{side:g} {side:g}m0 -{side:g}l-{side:g} {side:g}"
+
+
+def _ring(box: Box) -> str:
+    left, middle, radius = box.x + box.width / 2 - _RADIUS, box.y + box.height / 2, f"{_RADIUS:g}"
+    half = f"a{radius} {radius} 0 1 1"
+    return f"M{left:g} {middle:g}{half} {2 * _RADIUS:g} 0{half} -{2 * _RADIUS:g} 0"

@@ -1,0 +1,174 @@
+"""What is true about the moves of a position: who would play them, and what they are worth."""
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from ttt_env.agent import checked_policies
+from ttt_env.analysis.evaluation import Result, fixed_agent
+from ttt_env.analysis.induction import Values, backward_induction, best, follow
+from ttt_env.analysis.layers import Responder, reachable
+from ttt_env.analysis.proof import Proof, prove
+from ttt_env.analysis.solution import solve
+from ttt_env.app.web.games import is_exact
+from ttt_env.app.web.keeping import Keeper
+from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.app.web.table import Table
+from ttt_env.errors import GameTooLargeError, TttEnvError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import SEATS, Position
+
+_NODES = 4_000  # of a proof: some hundredths of a second
+_MOST_PROVABLE = 64  # cells
+_DIGITS = 12  # the others are rounding
+
+
+@dataclass(frozen=True)
+class MoveInsight:
+    """A legal move: the chance that `Insight.adviser` plays it, and what it is worth to who makes it.
+
+    `value` is the one under best play of both, 1, 0 or −1; `against` what is got against the opponent at the
+    table. None is what is not known.
+    """
+
+    cell: int
+    probability: float | None
+    value: int | None
+    against: Result | None
+
+
+@dataclass(frozen=True)
+class Insight:
+    """All legal moves of a position, and in words why something is not known.
+
+    `adviser` is the agent whose chances are shown: the one to move, or a person's opponent. `opponent` is
+    the agent against which the moves are judged: the mover then plays on as itself, a person at its best.
+    """
+
+    adviser: str | None
+    opponent: str | None
+    moves: tuple[MoveInsight, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A move of a game, the values of the position before and after it for who made it, the better moves."""
+
+    cell: int
+    before: int | None
+    after: int | None
+    better: tuple[int, ...]
+
+    @property
+    def is_blunder(self) -> bool:
+        """Whether the move is known to have given something away."""
+        return self.before is not None and self.after is not None and self.after < self.before
+
+
+class Sage:
+    """Answers what can be known about a table."""
+
+    def __init__(self, roster: Roster) -> None:
+        self._roster = roster
+        self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
+
+    def insight(self, table: Table, edition: int = 0) -> Insight:
+        """What is known about each move of the position on the table; see `Roster.edition`."""
+        position, notes = table.position, []
+        opponent = table.player(SEATS[(table.at + 1) % 2])
+        adviser = opponent if table.mover == PERSON else table.mover
+        chances: dict[int, float] = {}
+        against: dict[int, Result] = {}
+        try:
+            if adviser != PERSON:
+                chances = dict(enumerate(self._roster.make(adviser, table.game).policy(position).tolist()))
+            if opponent != PERSON:
+                against = self._against(table, edition)
+        except (TttEnvError, ImportError) as error:
+            notes.append(str(error))
+        moves = tuple(
+            MoveInsight(cell, chances.get(cell), value_of_move(position, cell), against.get(cell))
+            for cell in position.legal_cells
+        )
+        if any(move.value is None for move in moves):
+            notes.append("A ? is a move whose value takes too long to prove.")
+        return Insight(_agent(adviser), _agent(opponent), moves, tuple(notes))
+
+    def _against(self, table: Table, edition: int) -> dict[int, Result]:
+        """What each move gets against the opponent at the table."""
+        if not is_exact(table.game):
+            raise GameTooLargeError(
+                f"What a move gets against {table.player(SEATS[(table.at + 1) % 2])} is unknown: "
+                f"{table.game.name} has too many positions to look at each."
+            )
+        names = f"{table.x} {table.o} {edition}"
+        wins, losses = self._outcomes.get_or_make(table.game, names, lambda: self._swept(table))
+        cells = table.position.legal_cells
+        children = Boards.of([table.position.play(cell) for cell in cells])
+        # The player to move there is the opponent.
+        shares = zip(losses.of(children), wins.of(children), strict=True)
+        return {cell: _result(*map(float, share)) for cell, share in zip(cells, shares, strict=True)}
+
+    def _swept(self, table: Table) -> tuple[Values, Values]:
+        """The chances that the mover wins, and that the other does, for all positions."""
+        seats = [self._responder(name, table) for name in (table.x, table.o)]
+        layers = backward_induction(reachable(table.game), *seats).layers
+        return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
+
+    def _responder(self, name: str, table: Table) -> Responder:
+        if name == PERSON:
+            return best
+        agent = fixed_agent(self._roster.make(name, table.game), table.game)
+        return follow(partial(checked_policies, agent))
+
+
+def _agent(name: str) -> str | None:
+    return None if name == PERSON else name
+
+
+def _result(win: float, loss: float) -> Result:
+    return Result(*(round(share, _DIGITS) + 0.0 for share in (win, 1.0 - win - loss, loss)))
+
+
+def value_of_move(position: Position, cell: int) -> int | None:
+    """What a move is worth to who makes it, under best play of both; None if that is not known."""
+    value = value_of(position.play(cell))
+    return None if value is None else -value
+
+
+def value_of(position: Position) -> int | None:
+    """The value for the player to move, computed or, in a large game, proved within a small budget."""
+    if position.is_over:
+        lost = position.is_won != position.game.misere
+        return 0 if not position.is_won else -1 if lost else 1
+    if is_exact(position.game):
+        return solve(position.game).value_of(position)
+    proof = _proof(position)
+    return None if proof is None else proof.value
+
+
+@lru_cache(maxsize=4096)
+def _proof(position: Position) -> Proof | None:
+    if position.game.n_cells > _MOST_PROVABLE:
+        return None
+    return prove(position.game, position, nodes=_NODES)
+
+
+def verdicts(table: Table) -> list[Verdict]:
+    """What each move on the board was worth."""
+    positions = table.record.positions()
+    values = [value_of(position) for position in positions]
+    return [
+        _verdict(position, cell, before, None if after is None else -after)
+        for position, cell, before, after in zip(positions, table.cells, values, values[1:], strict=False)
+    ]
+
+
+def _verdict(position: Position, cell: int, before: int | None, after: int | None) -> Verdict:
+    verdict = Verdict(cell, before, after, ())
+    if not verdict.is_blunder:
+        return verdict
+    if is_exact(position.game):
+        return Verdict(cell, before, after, tuple(solve(position.game).best_cells(position)))
+    proof = _proof(position)
+    return Verdict(cell, before, after, proof.principal_variation[:1] if proof else ())

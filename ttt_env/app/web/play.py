@@ -1,0 +1,179 @@
+"""The page on which is played, and what is known about the position on it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from ttt_env.app.web.board import board_of
+from ttt_env.app.web.controls import spec_of_values
+from ttt_env.app.web.desk import BusyError
+from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, is_exact, parse_game
+from ttt_env.app.web.house import House, fields_of
+from ttt_env.app.web.insight import verdicts
+from ttt_env.app.web.keeping import SMALL
+from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.app.web.strength import moved_over, presets, strength
+from ttt_env.app.web.table import Table, parse_moves
+from ttt_env.app.web.visit import Visit, read_visit
+from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
+
+_REPLY_AFTER, _WATCHED_AFTER = 250, 700  # milliseconds before an agent moves
+_LONGEST_BODY = 100
+
+
+class PlayPages:
+    """The pages under /play; they keep nothing between two requests."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/play", self.show),
+            Route("/play/move", self.move, methods=["POST"]),
+            Route("/play/table", self.settle),
+            Route("/play/see", self.see),
+            Route("/play/moves", self.judge),
+            Route("/play/strength", self.strength),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """The table that the address describes."""
+        visit, complaints = self._read(request)
+        return self._shown(visit, complaints)
+
+    async def move(self, request: Request) -> Response:
+        """Where a move leads: a person's, if the body names a cell, else the agent's."""
+        visit, complaints = self._read(request)
+        if complaints:
+            return self._shown(visit, complaints)
+        try:
+            cell = await self._cell(visit, (await body_of(request)).get("cell"))
+            after = visit.table.played(cell)
+        except (TttEnvError, ImportError, BusyError) as error:
+            return self._shown(replace(visit, is_paused=True), [str(error)])
+        ticket = self._house.tickets.next(visit.table, visit.ticket, after)
+        moved = replace(visit, table=after, ticket=ticket)
+        try:
+            await self._house.desk.move(True, self._house.record, moved)
+        except GameLogError as error:
+            return self._shown(moved, [str(error)])
+        return RedirectResponse(moved.url(), 303)
+
+    async def _cell(self, visit: Visit, text: str | None) -> int:
+        table, agent = visit.table, visit.agent_to_move
+        if text is not None:
+            if agent is not None:
+                raise IllegalMoveError(f"It is not your turn: {agent} is to move.")
+            return (parse_moves(text) or [-1])[0]
+        if agent is None:
+            raise IllegalMoveError("No agent is to move here.")
+        quick = self._house.roster.is_quick(agent, table.game)
+        return await self._house.desk.move(quick, self._house.choose, table)
+
+    async def settle(self, request: Request) -> Response:
+        """The address of the table as the form describes it: another game, other players."""
+        form = fields_of(request)
+        visit, _ = read_visit(dict(parse_qsl(form.get("was", ""))), self._house.roster)
+        try:
+            table = settled(visit.table, form, self._house.roster)
+        except TttEnvError as error:
+            return self._shown(visit, [str(error)])
+        same = (table.x, table.o) == (visit.table.x, visit.table.o) and table.cells
+        return RedirectResponse(visit.url(table=table, ticket=visit.ticket if same else ""), 303)
+
+    async def see(self, request: Request) -> Response:
+        """The board with what is known about each move, as a part of a page."""
+        visit, _ = self._read(request)
+        table = visit.table
+        quick = table.game.n_cells <= SMALL and all(map(self._is_quick_to_study, (table.x, table.o)))
+        edition = self._house.roster.edition(table.x, table.o)
+        insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
+        board = board_of(table.position, table.last, insight.moves)
+        return self._house.page("see.html", visit=visit, board=board, insight=insight)
+
+    async def judge(self, request: Request) -> Response:
+        """The moves of the game, the blunders marked, as a part of a page."""
+        visit, _ = self._read(request)
+        quick = visit.table.game.n_cells <= SMALL
+        judged = await self._house.desk.study(quick, verdicts, visit.table)
+        return self._house.page("moves.html", visit=visit, verdicts=judged)
+
+    async def strength(self, request: Request) -> Response:
+        """How strong an agent is, as a part of a page."""
+        fields = fields_of(request)
+        try:
+            game = parse_game(fields.get("game", ""))
+            seat = self._house.roster.parse(fields.get("seat", ""))
+        except TttEnvError as error:
+            return HTMLResponse(str(error), 400)
+        quick = not is_exact(game) or (game.n_cells <= SMALL and self._is_quick_to_study(seat))
+        roster, edition = self._house.roster, self._house.roster.edition(seat)
+        return HTMLResponse(await self._house.desk.study(quick, strength, roster, seat, game, edition))
+
+    def _is_quick_to_study(self, seat: str) -> bool:
+        return seat == PERSON or not ("mcts" in seat or seat in self._house.roster.models)
+
+    def _read(self, request: Request) -> tuple[Visit, list[str]]:
+        fields = fields_of(request)
+        visit, complaints = read_visit(fields, self._house.roster)
+        if request.url.query and not fields:
+            complaints.append("The address is too long, or says nothing.")
+        return visit, complaints
+
+    def _shown(self, visit: Visit, complaints: list[str]) -> HTMLResponse:
+        table = visit.table
+        delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
+        goes_on = visit.agent_to_move and not visit.is_paused and not complaints
+        return self._house.page(
+            "play.html",
+            400 if complaints else 200,
+            visit=visit,
+            complaints=complaints,
+            board=board_of(table.position, table.last),
+            delay=delay if goes_on else None,
+            presets=presets(table.game),
+            is_exact=is_exact(table.game),
+            kinds=KINDS,
+            sides=SIDES,
+            form=form_of_game(table.game),
+            is_known=self._house.tickets.holds(table, visit.ticket),
+        )
+
+
+async def body_of(request: Request) -> dict[str, str]:
+    """The fields that a form has sent. Raises `IllegalMoveError` if they are more than a move."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_BODY:
+            raise IllegalMoveError("A move is one cell.")
+    return dict(parse_qsl(body.decode("ascii", "replace"), keep_blank_values=True))
+
+
+def settled(table: Table, form: Mapping[str, str], roster: Roster) -> Table:
+    """The table with the game and the players of a form. Of another game no moves are made yet.
+
+    Raises what `parse_game` and `Roster.parse` do.
+    """
+    game = parse_game(game_of_form(form, table.game)) if "kind" in form else table.game
+    x, o = (_seat_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
+    if game == table.game:
+        return replace(table, x=x, o=o)
+    return Table(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
+
+
+def _seat_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
+    """Who a form puts on a seat, with the parameters of the controls that were shown for that agent."""
+    who = form.get(name, before)
+    if who == PERSON or who in roster.models:
+        return who
+    if who != before.partition(":")[0]:
+        return roster.parse(who)
+    values = {key.partition(".")[2]: text for key, text in form.items() if key.startswith(f"{name}.")}
+    return roster.parse(spec_of_values(who, values)) if values else roster.parse(before)

@@ -1,0 +1,118 @@
+"""The web server: the pages put together, and what every answer carries."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agents.game_log import GameLog
+from ttt_env.app.web.compare.pages import ComparePages
+from ttt_env.app.web.desk import BusyError
+from ttt_env.app.web.house import House
+from ttt_env.app.web.inside.pages import InsidePages
+from ttt_env.app.web.play import PlayPages
+from ttt_env.app.web.roster import Roster
+
+
+class Pages(Protocol):
+    """Some pages that belong together."""
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+
+
+_NAMES = ["127.0.0.1", "localhost", "[::1]"]
+_HEADERS = {
+    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+_PAGES: list[tuple[str, str, Callable[[House], Pages]]] = [
+    ("/play", "Play", PlayPages),
+    ("/inside", "Look inside", InsidePages),
+    ("/compare", "Compare", ComparePages),
+]
+"""Address, name and class, of which `routes()` is asked: another page is another line here."""
+
+
+def create_app(
+    models: Mapping[str, str] | None = None,
+    log: GameLog | None = None,
+    runs: Path | None = None,
+    is_local: bool = True,
+) -> Starlette:
+    """The pages as an ASGI application.
+
+    `models` are spec strings of further agents by name, `log` takes the finished games, `runs` is a folder of
+    training curves. One that is local answers to the names of this machine alone.
+    """
+    roster = Roster(models or {}, None if log is None else log.path)
+    house = House(roster, log, runs, tuple((path, name) for path, name, _ in _PAGES))
+    return Starlette(
+        routes=[
+            Route("/", _home),
+            *(route for _, _, page in _PAGES for route in page(house).routes()),
+            Mount("/static", StaticFiles(packages=[("ttt_env.app.web", "static")])),
+        ],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
+            Middleware(_Guard),
+        ],
+        exception_handlers={HTTPException: _refused, BusyError: _busy},
+        lifespan=partial(_closing, house),
+    )
+
+
+async def _home(request: Request) -> Response:
+    return RedirectResponse("/play")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return PlainTextResponse(f"{error.detail}. The game is at /play.", error.status_code)
+
+
+async def _busy(request: Request, error: Exception) -> Response:
+    return PlainTextResponse(str(error), 503)
+
+
+@asynccontextmanager
+async def _closing(house: House, app: Starlette) -> AsyncIterator[None]:
+    yield
+    house.desk.close()
+
+
+class _Guard:
+    """Adds what keeps a page to this server, and refuses what other pages want to have done here."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        request = Request(scope)
+        if request.method == "POST" and request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            refused = PlainTextResponse("Moves are made on the page itself.", 403)
+            await refused(scope, receive, send_guarded)
+            return
+        await self._app(scope, receive, send_guarded)

@@ -1,0 +1,61 @@
+"""`ttt web`: where it listens, and what that means."""
+
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_address
+from pathlib import Path
+
+try:
+    import uvicorn
+
+    from ttt_env.app.web.server import create_app
+except ImportError as missing:
+    raise ImportError('the web page needs the extra "web": pip install "ttt-env[web]"') from missing
+
+from agents.game_log import GameLog
+from ttt_env.app.web.roster import named_models
+from ttt_env.errors import ParameterError
+
+_OPEN_TO_ALL = """{host} is not this machine alone: anyone who can reach it over the network can play and have
+things computed here. There are no passwords, and nothing is encrypted."""
+
+
+def start(
+    host: str,
+    port: int,
+    models: list[str],
+    games: GameLog | None,
+    runs: Path | None,
+    say: Callable[[str], None],
+) -> None:
+    """Serve the pages until Ctrl-C; port 0 is any free one.
+
+    Raises `ParameterError` for a model or folder that is not there, `OSError` if the port cannot be had.
+    """
+    if runs is not None and not runs.is_dir():
+        raise ParameterError(f"there is no folder {str(runs)!r}")
+    app = create_app(named_models(models), games, runs, is_local=_is_loopback(host))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        # Else the second half of an answer waits for the visitor's system to confirm the first.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not _is_loopback(host):
+            say(_OPEN_TO_ALL.format(host=host))
+        if games is not None:
+            say(f"Finished games are recorded in {games.path}")
+        shown = f"[{host}]" if ":" in host else host
+        say(f"Play at http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends it)")
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+        # That computations end with the server is no error.
+        logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,162 @@
+"""What is on the table: a game, who plays, the moves made and taken back. An address holds all of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from urllib.parse import quote, urlencode
+
+from ttt_env.app.web.games import parse_game
+from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.errors import NotationError, TttEnvError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules.notation import GameRecord
+
+
+@dataclass(frozen=True)
+class Table:
+    """A game between `x` and `o`: the cells played, of which the first `at` are on the board."""
+
+    game: Game
+    x: str = PERSON
+    o: str = "minimax"
+    cells: tuple[int, ...] = ()
+    at: int = 0
+
+    @property
+    def record(self) -> GameRecord:
+        """The moves on the board."""
+        return GameRecord(self.game, self.cells[: self.at])
+
+    @cached_property
+    def position(self) -> Position:
+        """The position on the board."""
+        return self.record.positions()[-1]
+
+    @property
+    def last(self) -> int | None:
+        """The cell of the last move."""
+        return self.cells[self.at - 1] if self.at else None
+
+    @property
+    def mover(self) -> str:
+        """Who is to move."""
+        return self._at(self.at)
+
+    def player(self, seat: Seat) -> str:
+        """Who sits there."""
+        return self.x if seat == "X" else self.o
+
+    def _at(self, ply: int) -> str:
+        return self.player(SEATS[ply % 2])
+
+    def played(self, cell: int) -> "Table":
+        """The table after a move; moves that were taken back are forgotten then.
+
+        Raises `IllegalMoveError` for a cell that cannot be played.
+        """
+        self.position.play(cell)
+        return replace(self, cells=(*self.cells[: self.at], int(cell)), at=self.at + 1)
+
+    def undone(self) -> "Table | None":
+        """The table a move earlier: with a person at it, where that person was last to move."""
+        return self._nearest(range(self.at - 1, -1, -1))
+
+    def redone(self) -> "Table | None":
+        """What `undone` took back, put back."""
+        return self._nearest(range(self.at + 1, len(self.cells) + 1))
+
+    def _nearest(self, plies: range) -> "Table | None":
+        if not plies:
+            return None
+        of_person = (ply for ply in plies if self._at(ply) == PERSON)
+        at = next(of_person, plies[-1]) if PERSON in (self.x, self.o) else plies[0]
+        return replace(self, at=at)
+
+    def at_move(self, at: int) -> "Table":
+        """The table after so many of the moves."""
+        return replace(self, at=at)
+
+    def seated(self, seat: Seat, who: str) -> "Table":
+        """The table with somebody else on a seat."""
+        return replace(self, x=who) if seat == "X" else replace(self, o=who)
+
+    def fresh(self) -> "Table":
+        """A new game of the same two."""
+        return replace(self, cells=(), at=0)
+
+    def swapped(self) -> "Table":
+        """A new game, the seats swapped."""
+        return Table(self.game, self.o, self.x)
+
+    def fields(self) -> dict[str, str]:
+        """The table as the fields of an address."""
+        fields = {"game": self.game.name, "x": self.x, "o": self.o, "moves": moves_text(self.cells)}
+        return fields | ({"at": str(self.at)} if self.at < len(self.cells) else {})
+
+    def query(self, **more: str) -> str:
+        """`fields` and more as the query of an address; empty ones are left out."""
+        fields = {key: text for key, text in (self.fields() | more).items() if text}
+        return urlencode(fields, safe=":,=", quote_via=quote)
+
+
+def moves_text(cells: tuple[int, ...]) -> str:
+    """Cells as they stand in an address: `4.0.8`."""
+    return ".".join(map(str, cells))
+
+
+def read_table(fields: Mapping[str, str], roster: Roster) -> tuple[Table, list[str]]:
+    """The table that an address describes, and what is wrong with the address.
+
+    What cannot be understood is left out: of the moves those from the first illegal one on.
+    """
+    complaints: list[str] = []
+    table = Table(get_game("tictactoe-v0"))
+    readers: dict[str, Callable[[Table, str], Table]] = {
+        "game": lambda table, text: replace(table, game=parse_game(text)),
+        "x": lambda table, text: replace(table, x=roster.parse(text)),
+        "o": lambda table, text: replace(table, o=roster.parse(text)),
+        "moves": _with_moves,
+        "at": _with_at,
+    }
+    for name, read in readers.items():
+        try:
+            table = read(table, fields[name]) if name in fields else table
+        except TttEnvError as error:
+            complaints.append(str(error))
+            if name == "game":
+                break
+            if name == "moves":
+                table = _with_moves(table, _legal_start(table.game, fields[name]))
+    return table, complaints
+
+
+def _with_moves(table: Table, text: str) -> Table:
+    cells = GameRecord(table.game, tuple(parse_moves(text))).cells
+    return replace(table, cells=cells, at=len(cells))
+
+
+def _legal_start(game: Game, text: str) -> str:
+    """The moves before the first that is not legal."""
+    position, cells = game.start, []
+    for part in text.split("."):
+        try:
+            position = position.play(parse_moves(part)[0])
+        except (TttEnvError, IndexError):
+            break
+        cells.append(part)
+    return ".".join(cells)
+
+
+def parse_moves(text: str) -> list[int]:
+    """The cells of `4.0.8`. Raises `NotationError` for text of another form."""
+    parts = text.split(".") if text else []
+    if not all(part.isdecimal() and len(part) < 4 for part in parts):
+        raise NotationError(f"moves={text[:60]!r} are no cells: 4.0.8 is an example")
+    return [int(part) for part in parts]
+
+
+def _with_at(table: Table, text: str) -> Table:
+    if not text.isdecimal() or len(text) > 3 or int(text) > len(table.cells):
+        raise NotationError(f"at={text[:20]!r}: numbers of moves from 0 to {len(table.cells)} are allowed")
+    return replace(table, at=int(text))
