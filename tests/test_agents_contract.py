@@ -8,7 +8,7 @@ import pytest
 
 import ttt_env
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import GameTooLargeError
+from ttt_env.errors import GameTooLargeError, PolicyFileError
 from ttt_env.rules.sampling import random_position
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
@@ -31,8 +31,10 @@ N_SAMPLED = 40
 FEW_CELLS = {"9,9,5"}  # more than 64
 ENUMERABLE = {"5,5,4", "qubic", "9,9,5"}
 EVERYWHERE: set[str] = set()
+# Where an agent says that it does not come trained for the game.
+UNTRAINED = set(GAMES) - {"3×3"}
 
-# Every registered agent: spec strings, and on which games they say that the game is too large.
+# Every registered agent: spec strings, and on which games they say that they cannot play them.
 SPECS = {
     "random": [("random", EVERYWHERE)],
     "block": [("block", FEW_CELLS)],
@@ -66,11 +68,17 @@ SPECS = {
         ("mcts:simulations=30,playout=win-block,draw=0,c=1,solve=false,seed=1", FEW_CELLS),
     ],
     "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
+    "imitation": [("imitation:{games}", EVERYWHERE), ("imitation:{games},fallback=win-block", FEW_CELLS)],
     "sb3": [("sb3:{model}", FEW_CELLS), ("sb3:{model},deterministic=false", FEW_CELLS)],
+    "ppo": [("ppo", UNTRAINED)],
+    "dqn": [("dqn", UNTRAINED)],
+    "q-learning": [("q-learning", UNTRAINED - {"misère"}), ("q-learning:{q}", ENUMERABLE)],
+    "value-network": [("value-network", UNTRAINED), ("value-network:{network}", FEW_CELLS)],
 }
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
-WITHOUT_SYMMETRY = {"mcts", "sb3"}
-SLOW = {("lookup", "square"), ("best-response", "square")}  # all 9.3 million positions are played out
+WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network"}
+# All 9.3 million positions are played out.
+SLOW = {("lookup", "square"), ("best-response", "square"), ("q-learning", "square")}
 
 
 def _table(game, path):
@@ -86,7 +94,33 @@ def _model(game, path):
     contrib.MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, device="cpu").save(path)
 
 
-FILES = {"{table}": (_table, "table.npz"), "{model}": (_model, "model.zip")}
+def _games(game, path):
+    from agents.game_log import GameLog
+
+    with GameLog(path) as log:
+        for seed in range(20):
+            log.add(ttt_env.play_game("random", "random", game, seed))
+
+
+def _q_table(game, path):
+    from agents.q_learning import train
+
+    train(game, games=100, goal=None).save(path)
+
+
+def _network(game, path):
+    from agents.value_network import train
+
+    train(game, games=100).save(path)
+
+
+FILES = {
+    "{games}": (_games, "games.sqlite"),
+    "{table}": (_table, "table.npz"),
+    "{model}": (_model, "model.zip"),
+    "{q}": (_q_table, "q.npz"),
+    "{network}": (_network, "network.npz"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -214,8 +248,8 @@ def test_pickled_agents_play_on(make, spec, name):
 
 
 @pytest.mark.parametrize(("spec", "name"), REFUSED)
-def test_a_game_that_is_too_large_is_refused_by_name(make, spec, name):
-    with pytest.raises(GameTooLargeError, match=GAMES[name].name):
+def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
+    with pytest.raises((GameTooLargeError, PolicyFileError), match=GAMES[name].name):
         make(spec, name).policy(GAMES[name].start)  # a model is looked at only when it plays
 
 

@@ -1,6 +1,7 @@
 """The command `ttt`, run as a program."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -30,6 +31,16 @@ def test_demo_trains_saves_and_judges(tmp_path):
     assert f"\n{verdict}" in run.stdout
     env = ttt_env.make("tictactoe-v0", opponent=f"sb3:{tmp_path}/models/demo.zip")
     env.reset(seed=0)
+
+
+def test_train_shows_exploitability_as_it_falls(tmp_path):
+    run = ttt("train", "q-learning", "--steps", "2000", "--out", "q.npz", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    shown = re.findall(r" s  exploitability (\d\.\d{4})", run.stdout)
+    assert shown == sorted(shown, reverse=True) and len(set(shown)) == len(shown) > 0
+    last = ttt_env.exploitability(f"q-learning:{tmp_path}/q.npz").exploitability
+    assert float(shown[-1]) <= last + 5e-5
+    assert "Scorecard of q.npz" in run.stdout
 
 
 def test_demo_shows_the_exact_results(tmp_path):
@@ -82,6 +93,9 @@ def test_solve_saves_a_tablebase(tmp_path):
         (["solve", "mnk-v0", "q=3"], "Allowed: k, m, misere, n"),
         (["solve", "tictactoe-v0", "--seconds", "-1"], "numbers above 0"),
         (["train", "--opponent", "lookup:nowhere.npz"], "nowhere.npz"),
+        (["train", "maskabel-ppo"], "did you mean maskable-ppo?"),
+        (["train", "q-learning", "--resume"], "q-learning has no --resume"),
+        (["train", "--resume", "--out", "nowhere.zip"], "nowhere.zip.checkpoint"),
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, told):

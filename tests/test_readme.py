@@ -44,7 +44,8 @@ def test_sessions():
 
 
 @pytest.mark.parametrize("text", blocks("sh"))
-def test_commands(text, tmp_path):
+def test_commands(text, tmp_path, monkeypatch):
+    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
     for line in text.splitlines():
         program, *arguments = line.partition("#")[0].split()
         if program == "make":

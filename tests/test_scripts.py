@@ -9,14 +9,21 @@ import pytest
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[list[str], str]] = {
-    "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "steps/s"),
+    "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "np.take alone"),
     "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
     "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
+    "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
+    "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
+    "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
+    "pictures.py": (["--out", "."], "game.gif"),
     "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30"], "first player wins"),
+    "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
     "showdown.py": (["--out", "."], "nobody"),
     "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
+    "value_network_figures.py": (["--out", ".", "--games", "600", "--seeds", "2"], "Tenth input"),
+    "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 try:
     import typer
@@ -10,22 +10,22 @@ try:
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
-import numpy as np
-
-from ttt_env.agent import agent_names, make_agent
+from ttt_env.agent import agent_names
 from ttt_env.analysis.tournament import tournament
-from ttt_env.app.terminal import Table
+from ttt_env.app import games as game_log
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.game import Position
-from ttt_env.rules.notation import as_seat
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Tic-tac-toe and every game like it: train agents, play them, know exactly how strong they are.",
 )
+app.add_typer(game_log.app, name="games")
 _AGENTS = "name, name:value or name:key=value,key=value; see `ttt agents`"
+_PLAYERS = "your opponent, or X and O: person, or an agent of `ttt agents`"
+_ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="time to train")]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
@@ -34,25 +34,41 @@ Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same ran
 @app.command()
 def demo(seconds: Seconds = 60.0, seed: Seed = 0, out: Path = Path("models/demo.zip")) -> None:
     """Train an agent for about a minute and prove how strong it is."""
-    _learn("tictactoe-v0", ["random", "minimax"], seconds, seed, out)
+    _learn("maskable-ppo", "tictactoe-v0", seconds=seconds, seed=seed, out=out)
 
 
 @app.command()
 def train(
+    algo: Annotated[str, typer.Argument(help=_ALGORITHMS)] = "maskable-ppo",
     opponent: Annotated[list[str] | None, typer.Option(help=f"repeatable; {_AGENTS}")] = None,
     game: GameOption = "tictactoe-v0",
-    seconds: Seconds = 60.0,
+    seconds: Annotated[float | None, typer.Option(min=0.1, help="budget; by default the recipe's")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="budget: moves of the agent, or games")] = None,
     seed: Seed = 0,
-    out: Path = Path("models/model.zip"),
+    until: Annotated[str, typer.Option(help="ends it sooner: unbeatable, optimal, or budget")] = "unbeatable",
+    out: Annotated[Path | None, typer.Option(help="the best model; by default in models/")] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="folder to log to")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the training of --out")] = False,
 ) -> None:
-    """Train MaskablePPO against agents of your choice."""
-    _learn(game, opponent or ["random", "minimax"], seconds, seed, out)
+    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume."""
+    _learn(
+        algo,
+        game,
+        seconds=seconds,
+        seed=seed,
+        out=out,
+        opponents=opponent,
+        steps=steps,
+        until=until,
+        tensorboard=tensorboard,
+        resume=resume,
+    )
 
 
-def _learn(game: str, opponents: list[str], seconds: float, seed: int, out: Path) -> None:
-    from ttt_env.app.learning import train_and_judge
+def _learn(algo: str, game: str, **options: Any) -> None:
+    from ttt_env.app.learning import Order, train_and_judge
 
-    train_and_judge(get_game(game), opponents, seconds, seed, out, Console())
+    train_and_judge(Order(algo, get_game(game), **options), Console())
 
 
 @app.command()
@@ -119,15 +135,49 @@ def solve(
 
 @app.command()
 def play(
-    opponent: Annotated[str, typer.Argument(help=_AGENTS)] = "minimax",
+    players: Annotated[list[str] | None, typer.Argument(help=_PLAYERS)] = None,
     game: GameOption = "tictactoe-v0",
-    seat: Annotated[str, typer.Option(help="X or O in the first game; sides swap after each")] = "X",
-    seed: Annotated[int | None, typer.Option(min=0)] = None,
+    seat: Annotated[str | None, typer.Option(help="yours in the first game, X or O; they swap")] = None,
+    games: Annotated[int | None, typer.Option(min=1, help="so many, instead of asking for another")] = None,
+    record: Annotated[bool, typer.Option("--record", help="keep finished games; see `ttt games`")] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="the same seed, the same replies")] = None,
 ) -> None:
-    """Play against an agent in the terminal."""
+    """Play in the terminal: against an agent, with somebody beside you, or watch two agents."""
+    from ttt_env.app.playing import seated, sit_down
+
     made = get_game(game)
-    table = Table(made, make_agent(opponent, made), np.random.default_rng(seed), input, typer.echo)
-    table.sit_down(as_seat(seat.upper()))
+    sit_down(made, seated(players or ["minimax"], seat, made), seed, games, record)
+
+
+@app.command()
+def replay(
+    record: Annotated[list[str], typer.Argument(help="tictactoe-v0: 4 0 8 2 6, or a file of such lines")],
+) -> None:
+    """Show a game move by move, with its mistakes where the game can be solved."""
+    from ttt_env.app.playing import ask_here
+    from ttt_env.app.replay import records_of, replay_all
+
+    replay_all(records_of(" ".join(record)), Console(), ask_here())
+
+
+@app.command()
+def web(
+    host: Annotated[str, typer.Option(help="another than this machine's own lets others in")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free one")] = 8000,
+    models: Annotated[
+        list[str] | None, typer.Option(help="file of a model, also an agent; repeatable")
+    ] = None,
+    record: Annotated[bool, typer.Option(help="keep finished games; see `ttt games`")] = True,
+    games_file: Annotated[
+        Path | None, typer.Option(help="where games are kept, if not in the usual log")
+    ] = None,
+    runs: Annotated[Path | None, typer.Option(help="folder of training runs whose curves are shown")] = None,
+) -> None:
+    """Play, and look into agents, on a page in the browser."""
+    from agents.game_log import GameLog
+    from ttt_env.app.web.start import start
+
+    start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
 
 
 @app.command()
