@@ -219,6 +219,8 @@ def test_the_form_chooses_an_agent_with_its_parameters(client):
 
 def test_who_has_no_fixed_policy_is_told_why_it_has_no_certificate(client):
     assert "seed=" in client.get("/compare/proof?agent=mcts").text
+    seeded = client.get("/compare/proof?agent=mcts:simulations=20,seed=0&game=mnk-v0:m=4,n=3,k=3")
+    assert "up to 9 cells" in seeded.text
     page = client.get("/compare?row=mcts&column=random")
     assert page.status_code == 400 and "seed=" in complaint(page)
 

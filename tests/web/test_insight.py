@@ -122,3 +122,6 @@ def test_strength_says_where_it_is_exact(roster):
     assert strength(roster, "random", TICTACTOE) == "gives away 0.925 as X, 0.995 as O"
     assert "unknown" in strength(roster, "random", QUBIC)
     assert "unknown" in strength(roster, "mcts:simulations=20", TICTACTOE)
+    seeded = "mcts:simulations=20,solve=false,seed=1"
+    assert "gives away" in strength(roster, seeded, TICTACTOE)
+    assert "up to 9 cells" in strength(roster, seeded, get_game("square-v0"))

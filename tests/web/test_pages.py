@@ -101,7 +101,8 @@ def test_the_imitation_agent_learns_from_the_log_of_this_server(client):
 @pytest.mark.parametrize(
     ("url", "cell", "told"),
     [("/play?o=person&moves=4", 4, "taken"), ("/play?o=person&moves=4", 9, "not a cell"),
-     ("/play?o=person&moves=4", "x", "no cells"), ("/play?o=person&moves=4", "", "not a cell"),
+     ("/play?o=person&moves=4", "x", "no cells"), ("/play?o=person&moves=4", "", "one cell"),
+     ("/play?o=person&moves=4", "0.1", "one cell"),
      ("/play?o=person&" + FINISHED, 8, "over"), ("/play?x=minimax&o=person", 4, "not your turn: minimax"),
      ("/play?x=person", None, "No agent is to move"), ("/play?x=random&" + FINISHED, None, "No agent"),
      ("/play?o=person&moves=4", "4" * 200, "one cell"), ("/play?o=person&moves=4.4", 5, "taken")],
@@ -116,7 +117,7 @@ def test_a_move_that_is_none_is_refused_and_nothing_is_lost(url, cell, told, cli
     "query",
     ["game=../../etc/passwd", "x=lookup:/etc/passwd", "o=sb3:evil.zip", "o=%3Cscript%3E", "moves=%00",
      "game=mnk-v0:m=1000000,n=1000000,k=3", "o=mcts:simulations=99999999", "o=builtins.eval", "o=((((",
-     "game=%F0%9F%92%A9", "at=1e9"],
+     "game=%F0%9F%92%A9", "at=1e9", "o=" + "(" * 1500 + ")" * 1500, "game=" + "(" * 1500 + ")" * 1500],
 )  # fmt: skip
 def test_a_malformed_address_is_answered_with_a_clear_message_and_a_board(query, client):
     page = client.get(f"/play?{query}")
@@ -142,6 +143,14 @@ def test_a_log_that_fails_does_not_cost_the_game(client, log):
 def test_an_agent_that_cannot_play_the_game_says_why(client):
     page = move(client, "/play?game=qubic-v0&x=minimax&o=person")
     assert page.status_code == 400 and "minimax:depth=4" in complaint(page) and "data-after" not in page.text
+
+
+def test_after_a_refused_move_the_agent_still_moves_by_itself(client):
+    taken = move(client, "/play?x=person&o=minimax&moves=4.0", 4)
+    assert "taken" in complaint(taken) and "pause" not in unescape(taken.text).replace('id="pause"', "")
+    assert "data-after" in move(client, "/play?x=person&o=minimax&moves=4.0", 8).text
+    malformed = client.get("/play?x=person&o=minimax&moves=4.4")
+    assert status(malformed) == "minimax (O) is to move" and "data-after" not in malformed.text
 
 
 def test_two_tabs_go_on_from_one_position_without_disturbing_each_other(client):
@@ -171,10 +180,20 @@ def test_only_this_machine_and_the_page_itself_are_answered(client):
     assert client.get("/play", headers={"host": "evil.example"}).status_code == 400
     forged = client.post("/play/move?o=person", data={"cell": "4"}, headers={"sec-fetch-site": "cross-site"})
     assert forged.status_code == 403
+    for origin, code in {"http://evil.example": 403, "null": 403, "http://localhost": 303}.items():
+        old = client.post(
+            "/play/move?o=person", data={"cell": "4"}, headers={"origin": origin}, follow_redirects=False
+        )
+        assert old.status_code == code
     assert client.get("/static/../server.py").status_code == 404
     assert client.get("/nowhere").status_code == 404
     with TestClient(create_app(is_local=False), base_url="http://elsewhere") as open_to_all:
         assert open_to_all.get("/play").status_code == 200
+
+
+def test_parts_of_a_page_hold_no_text_of_the_address_as_html(client):
+    answer = client.get("/play/strength", params={"game": "tictactoe-v0", "seat": "<form>"})
+    assert answer.status_code == 400 and "<" not in answer.text and "&lt;form&gt;" in answer.text
 
 
 def test_a_page_needs_nothing_from_elsewhere(client):

@@ -55,6 +55,18 @@ def test_a_running_search_does_not_keep_it_from_ending(started):
     assert process.wait(timeout=20) == 0
 
 
+def test_who_leaves_amid_a_move_leaves_no_trace(started):
+    process, said = started("--no-record")
+    url = re.search(r"http://\S+", said)[0]
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as visitor:
+        visitor.sendall(
+            b"POST /play/move?o=person HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell"
+        )
+    assert httpx2.get(f"{url}/play").status_code == 200
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20)[0] == ""
+
+
 def test_another_address_is_opened_only_with_a_warning(started, tmp_path):
     _, said = started("--host", "0.0.0.0", "--no-record")
     assert "anyone who can reach it" in said and "no passwords" in said

@@ -27,8 +27,8 @@ def split_spec(text: str) -> Spec:
     Spec(name='epsilon', value='minimax', keywords={'epsilon': '0.1'})
     """
     text = text.strip()
-    if text.startswith("(") and text.endswith(")"):
-        return split_spec(text[1:-1])
+    while text.startswith("(") and text.endswith(")"):
+        text = text[1:-1].strip()
     name, _, rest = text.partition(":")
     keywords, plain = {}, []
     for item in split_items(rest):

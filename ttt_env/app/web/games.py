@@ -31,7 +31,7 @@ def parse_game(text: str) -> Game:
     Raises as `get_game` does, and `ParameterError` or `GameError` for a board out of the page's bounds.
     """
     for key, value in split_spec(text).keywords.items():
-        if value.isdecimal() and not (len(value) < 4 and int(value) <= LARGEST_SIDE):
+        if _is_number(value) and not (len(value) < 4 and int(value) <= LARGEST_SIDE):
             raise ParameterError(
                 f"{key}={value[:12]} of {text[:40]!r}: numbers up to {LARGEST_SIDE} are allowed"
             )
@@ -46,6 +46,15 @@ def parse_game(text: str) -> Game:
             "solved while you wait, and larger ones that nobody enumerates are allowed here"
         )
     return game
+
+
+def _is_number(text: str) -> bool:
+    """Whether it is one to `int`, as `+500` is."""
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_exact(game: Game) -> bool:

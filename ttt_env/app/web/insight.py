@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from ttt_env.agent import checked_policies
-from ttt_env.analysis.evaluation import Result, fixed_agent
+from ttt_env.analysis.evaluation import Result
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.proof import Proof, prove
@@ -118,7 +118,7 @@ class Sage:
     def _responder(self, name: str, table: Table) -> Responder:
         if name == PERSON:
             return best
-        agent = fixed_agent(self._roster.make(name, table.game), table.game)
+        agent = self._roster.fixed(name, table.game)
         return follow(partial(checked_policies, agent))
 
 

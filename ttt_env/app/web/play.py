@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from html import escape
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -53,10 +54,10 @@ class PlayPages:
         if complaints:
             return self._shown(visit, complaints)
         try:
-            cell = await self._cell(visit, (await body_of(request)).get("cell"))
+            cell = await self._cell(visit, await body_of(request))
             after = visit.table.played(cell)
         except (TttEnvError, ImportError, BusyError) as error:
-            return self._shown(replace(visit, is_paused=True), [str(error)])
+            return self._shown(visit, [str(error)])
         ticket = self._house.tickets.next(visit.table, visit.ticket, after)
         moved = replace(visit, table=after, ticket=ticket)
         try:
@@ -65,12 +66,12 @@ class PlayPages:
             return self._shown(moved, [str(error)])
         return RedirectResponse(moved.url(), 303)
 
-    async def _cell(self, visit: Visit, text: str | None) -> int:
+    async def _cell(self, visit: Visit, form: Mapping[str, str]) -> int:
         table, agent = visit.table, visit.agent_to_move
-        if text is not None:
+        if "cell" in form:
             if agent is not None:
                 raise IllegalMoveError(f"It is not your turn: {agent} is to move.")
-            return (parse_moves(text) or [-1])[0]
+            return cell_of(form)
         if agent is None:
             raise IllegalMoveError("No agent is to move here.")
         quick = self._house.roster.is_quick(agent, table.game)
@@ -111,10 +112,11 @@ class PlayPages:
             game = parse_game(fields.get("game", ""))
             seat = self._house.roster.parse(fields.get("seat", ""))
         except TttEnvError as error:
-            return HTMLResponse(str(error), 400)
+            return HTMLResponse(escape(str(error)), 400)
         quick = not is_exact(game) or (game.n_cells <= SMALL and self._is_quick_to_study(seat))
         roster, edition = self._house.roster, self._house.roster.edition(seat)
-        return HTMLResponse(await self._house.desk.study(quick, strength, roster, seat, game, edition))
+        told = await self._house.desk.study(quick, strength, roster, seat, game, edition)
+        return HTMLResponse(escape(told))
 
     def _is_quick_to_study(self, seat: str) -> bool:
         return seat == PERSON or not ("mcts" in seat or seat in self._house.roster.models)
@@ -135,6 +137,7 @@ class PlayPages:
             400 if complaints else 200,
             visit=visit,
             complaints=complaints,
+            headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
             board=board_of(table.position, table.last),
             delay=delay if goes_on else None,
             presets=presets(table.game),
@@ -154,6 +157,14 @@ async def body_of(request: Request) -> dict[str, str]:
         if len(body) > _LONGEST_BODY:
             raise IllegalMoveError("A move is one cell.")
     return dict(parse_qsl(body.decode("ascii", "replace"), keep_blank_values=True))
+
+
+def cell_of(form: Mapping[str, str]) -> int:
+    """The cell that a form names. Raises `NotationError` or `IllegalMoveError` if that is not one."""
+    cells = parse_moves(form.get("cell", ""))
+    if len(cells) != 1:
+        raise IllegalMoveError("A move is one cell.")
+    return cells[0]
 
 
 def settled(table: Table, form: Mapping[str, str], roster: Roster) -> Table:

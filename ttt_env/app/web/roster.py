@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ttt_env.agent import Agent, make_agent
+from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
 from ttt_env.app.web.games import is_exact
 from ttt_env.app.web.keeping import SMALL, Keeper
-from ttt_env.errors import ParameterError, UnknownAgentError, unknown
+from ttt_env.errors import GameTooLargeError, ParameterError, UnknownAgentError, unknown
 from ttt_env.rules.game import Game
 from ttt_env.rules.specs import split_spec
 
@@ -38,8 +39,8 @@ class Roster:
         if text == PERSON or text in self.models:
             return text
         spec = split_spec(text)
-        if spec.name not in self.names:
-            raise UnknownAgentError(unknown("agent", spec.name[:40], self.names))
+        if spec.name not in self.names or spec.name == PERSON:
+            raise UnknownAgentError(unknown("agent", text[:40], self.names))
         values = dict(spec.keywords)
         if spec.value is not None:
             first = next(iter(controls_of(spec.name)), None)
@@ -70,6 +71,19 @@ class Roster:
             if found.is_fixed:
                 self._made.keep(game, seat, found)
         return found
+
+    def fixed(self, seat: str, game: Game) -> Agent:
+        """The agent of a seat, of whose policy all is computed while you wait.
+
+        Raises `PolicyError` for one without such a policy, `GameTooLargeError` for one that would search anew
+        in each of millions of positions.
+        """
+        agent = fixed_agent(self.make(seat, game), game)
+        if game.n_cells > SMALL and "simulations" in self.controls(seat):
+            raise GameTooLargeError(
+                f"{seat} searches anew in every position: that is looked at on up to {SMALL} cells."
+            )
+        return agent
 
     def spec(self, seat: str) -> str:
         """The spec string of who sits there."""

@@ -5,13 +5,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -35,9 +36,10 @@ class Pages(Protocol):
 
 _NAMES = ["127.0.0.1", "localhost", "[::1]"]
 _HEADERS = {
-    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # else browsers keep the origin of a form to themselves
 }
 _PAGES: list[tuple[str, str, Callable[[House], Pages]]] = [
     ("/play", "Play", PlayPages),
@@ -70,7 +72,7 @@ def create_app(
             Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
             Middleware(_Guard),
         ],
-        exception_handlers={HTTPException: _refused, BusyError: _busy},
+        exception_handlers={HTTPException: _refused, BusyError: _busy, ClientDisconnect: _gone},
         lifespan=partial(_closing, house),
     )
 
@@ -88,10 +90,22 @@ async def _busy(request: Request, error: Exception) -> Response:
     return PlainTextResponse(str(error), 503)
 
 
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # nobody reads it
+
+
 @asynccontextmanager
 async def _closing(house: House, app: Starlette) -> AsyncIterator[None]:
     yield
     house.desk.close()
+
+
+def _is_foreign(request: Request) -> bool:
+    """Whether the browser says that another page sent this: by the one header, an old one by the other."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        return site != "same-origin"
+    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
 
 
 class _Guard:
@@ -111,7 +125,7 @@ class _Guard:
             await send(message)
 
         request = Request(scope)
-        if request.method == "POST" and request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        if request.method == "POST" and _is_foreign(request):
             refused = PlainTextResponse("Moves are made on the page itself.", 403)
             await refused(scope, receive, send_guarded)
             return

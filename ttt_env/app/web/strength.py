@@ -6,7 +6,7 @@ from ttt_env.analysis.evaluation import exploitability
 from ttt_env.analysis.solution import solve
 from ttt_env.app.web.games import is_exact
 from ttt_env.app.web.roster import Roster
-from ttt_env.errors import TttEnvError
+from ttt_env.errors import PolicyError, TttEnvError
 from ttt_env.rules.game import Game
 
 LEVELS = ("Easy", "Medium", "Hard", "Perfect")
@@ -50,10 +50,9 @@ def strength(roster: Roster, seat: str, game: Game, edition: int = 0) -> str:
     if not is_exact(game):
         return "strength unknown: too many positions to look at each"
     try:
-        agent = roster.make(seat, game)
-        if not agent.is_fixed:
-            return "strength unknown: no policy says how it plays; a seed makes one of it"
-        found = exploitability(agent, game)
+        found = exploitability(roster.fixed(seat, game), game)
+    except PolicyError:
+        return "strength unknown: no policy says how it plays; a seed makes one of it"
     except (TttEnvError, ImportError) as error:
         return str(error)
     if found.nash_conv < _NOTHING:

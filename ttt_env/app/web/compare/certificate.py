@@ -43,13 +43,12 @@ class Proved:
 
 
 def prove(roster: Roster, game: Game, seat: str) -> Proved:
-    """The certificate of the agent of a seat. Raises `PolicyError` if it is no fixed policy."""
-    agent = roster.make(seat, game)
-    facts = dossier(agent, game, name=seat, opponents=LADDER)
+    """The certificate of the agent of a seat. Raises as `Roster.fixed` does."""
+    facts = dossier(roster.fixed(seat, game), game, name=seat, opponents=LADDER)
     records = {place: text and GameRecord.parse(text, game) for place, text in facts["refutations"].items()}
     return Proved(facts, {place: record for place, record in records.items() if record})
 
 
 def picture(roster: Roster, game: Game, seat: str) -> str:
     """The verdict and the refuting games as an SVG document."""
-    return certify(roster.make(seat, game), game).picture().svg
+    return certify(roster.fixed(seat, game), game).picture().svg

@@ -25,9 +25,9 @@ from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.keeping import SMALL
-from ttt_env.app.web.play import body_of
+from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.strength import moved_over
-from ttt_env.app.web.table import Table, parse_moves
+from ttt_env.app.web.table import Table
 from ttt_env.errors import GameTooLargeError, TttEnvError
 
 
@@ -63,8 +63,7 @@ class InsidePages:
         if complaints:
             return await self._shown(look, complaints)
         try:
-            cells = parse_moves((await body_of(request)).get("cell", ""))
-            after = look.table.played(cells[0] if len(cells) == 1 else -1)
+            after = look.table.played(cell_of(await body_of(request)))
         except TttEnvError as error:
             return await self._shown(look, [str(error)])
         return RedirectResponse(look.url(table=after), 303)
