@@ -131,6 +131,9 @@ class SelfPlay(BaseCallback):
     def _init_callback(self) -> None:
         if not self.training_env.has_attr("game"):
             raise ParameterError("SelfPlay needs environments of ttt_env.envs.sb3.make_vec_env")
+        normalized = self.model.get_vec_normalize_env()
+        if normalized is not None and normalized.norm_obs:
+            raise ParameterError("SelfPlay needs observations as they are: VecNormalize(…, norm_obs=False)")
         game = self.training_env.get_attr("game")[0]
         self.agent = SB3.from_model(game, self.model)
         self.pool.bind(game)

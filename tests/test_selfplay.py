@@ -151,6 +151,8 @@ class TestPool:
         [
             ({"draw": "unifrom"}, "did you mean uniform"),
             ({"draw": {"pasts": 1}}, "did you mean past"),
+            ({"draw": {"past": -1, "scripted": 2}}, "finite weights ≥ 0"),
+            ({"draw": {"past": 0}}, "not all 0"),
             ({"past": -1}, "-1 past selves"),
             ({"scripted": [], "past": 0, "responses": 0}, "an opponent at all"),
         ],
@@ -265,6 +267,16 @@ class TestSelfPlay:
         model = sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu")
         with pytest.raises(ParameterError, match="make_vec_env"):
             model.learn(10, SelfPlay())
+
+    def test_normalized_observations(self):
+        """The model would be asked about others than it learns from, and what it is worth would be wrong."""
+        from stable_baselines3.common.vec_env import VecNormalize
+
+        envs = VecNormalize(make_vec_env(TICTACTOE, n_envs=8, seed=0))
+        with pytest.raises(ParameterError, match="norm_obs=False"):
+            sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
+        envs.norm_obs = False
+        sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
 
     def test_unknown_end(self):
         with pytest.raises(ParameterError, match="did you mean optimal"):

@@ -574,6 +574,10 @@ class TestErrorsChangeNothing:
             envs.reset(seed=1, options=options)
         assert story(envs) == before and envs.np_random.bit_generator.state == state
 
+    def test_a_text_is_no_list_of_positions(self) -> None:
+        with pytest.raises(ttt_env.ImpossiblePositionError, match="is no position"):
+            started(opponent="random").reset(options={"position": "X../.../..."})
+
     @pytest.mark.parametrize("seed", [[1, 2, 3], [1, 2, 3, None], [1, 2, 3, -1], "1234", 1.5], ids=repr)
     def test_bad_seeds(self, seed: Any) -> None:
         envs = started(opponent="random")

@@ -150,6 +150,12 @@ def test_seeds_and_copies() -> None:
     assert trajectory(envs) == stories[2]
 
 
+def test_all_are_of_one_class_so_that_the_first_can_be_copied_too() -> None:
+    first, second = made(), made()
+    assert type(first) is type(second) is ttt_env.envs.sb3.GameVecEnv
+    assert trajectory(pickle.loads(pickle.dumps(first))) == trajectory(second)
+
+
 def test_vec_monitor_and_vec_normalize_on_top() -> None:
     with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
         monitored = VecMonitor(made())

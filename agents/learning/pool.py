@@ -1,5 +1,6 @@
 """The opponents of self-play: scripted agents, past selves, best responses."""
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
@@ -43,6 +44,8 @@ class OpponentPool:
             )
         if isinstance(draw, Mapping):
             check_names("draw", draw, dict.fromkeys(KINDS))
+            if not (any(draw.values()) and all(0 <= weight < math.inf for weight in draw.values())):
+                raise ParameterError(f"draw={dict(draw)}: finite weights ≥ 0, not all 0, are needed")
         elif draw not in ("uniform", "prioritised"):
             raise ParameterError(unknown("draw", draw, ["uniform", "prioritised"]))
         self.specs, self.draw = list(scripted), draw

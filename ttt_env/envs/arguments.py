@@ -62,7 +62,7 @@ def as_reset_mask(mask: Any, size: int, backend: Backend) -> Array:
 
 def as_positions(given: object, size: int, check: Callable[[object], Position]) -> list[Position]:
     """One checked position for each sub-env, from one for all or a list of them."""
-    if isinstance(given, Position) or not isinstance(given, Sequence):
+    if isinstance(given, Position | str) or not isinstance(given, Sequence):
         return [check(given)] * size
     if len(given) != size:
         raise ParameterError(f"{len(given)} positions for {size} sub-envs")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ def make_vec_env(
     return envs
 
 
+@cache
 def __getattr__(name: str) -> Any:
     """`GameVecEnv`, made when first asked for, so that importing this module imports no SB3."""
     if name != "GameVecEnv":
@@ -53,9 +55,7 @@ def __getattr__(name: str) -> Any:
         from stable_baselines3.common.vec_env import VecEnv
     except ImportError as error:
         raise ImportError('a VecEnv needs the extra "train": pip install "ttt-env[train]"') from error
-    made = type(name, (_Adapter, VecEnv), {"__module__": __name__, "__doc__": _Adapter.__doc__})
-    globals()[name] = made
-    return made
+    return type(name, (_Adapter, VecEnv), {"__module__": __name__, "__doc__": _Adapter.__doc__})
 
 
 class _Games(VectorGameEnv):
