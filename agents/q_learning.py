@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
@@ -143,7 +143,7 @@ def train(
     most_seconds = inf if seconds is None else checked_number("seconds", seconds, "q-learning")
     learner = _Learner(get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon))
     while True:
-        learner.play(int(min(learner.chunk, most_games - learner.games)))
+        learner.play(ceil(min(learner.chunk, most_games - learner.games)))
         used, agent = perf_counter() - begin, learner.agent()
         if report is not None:
             report(Progress(learner.games, used, agent))

@@ -36,7 +36,10 @@ class SB3(BatchAgent):
 
     def __init__(self, game: Game, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
-        self._set_model(_load_policy(Path(path)), deterministic, path)
+        policy, trained_on = _load(Path(path))
+        if trained_on and _rules(trained_on) != _rules(game):
+            raise PolicyFileError(f"{path} is a model for {trained_on.name}, not for {game.name}")
+        self._set_model(policy, deterministic, path)
 
     @classmethod
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:
@@ -118,8 +121,12 @@ def _greedy(q: Any, boards: Boards) -> Any:
     return (best == best.max(dim=1, keepdim=True).values).double()
 
 
-def _load_policy(path: Path) -> "BasePolicy":
-    """The policy network of a model file, whatever its algorithm."""
+def _rules(game: Game) -> tuple[object, ...]:
+    return game.shape, game.winning_sets, game.misere
+
+
+def _load(path: Path) -> tuple["BasePolicy", Game | None]:
+    """The policy network of a model file, whatever its algorithm, and its game if the file says which."""
     try:
         from stable_baselines3.common.save_util import load_from_zip_file
     except ImportError as error:
@@ -132,6 +139,8 @@ def _load_policy(path: Path) -> "BasePolicy":
         )
         weights: Any = parameters["policy"]
         policy.load_state_dict(weights)
+    except FileNotFoundError as error:
+        raise PolicyFileError(f"{path} is no model: there is no such file") from error
     except (OSError, ValueError, KeyError, TypeError, AssertionError, RuntimeError, BadZipFile) as error:
         raise PolicyFileError(f"{path} is no model of Stable-Baselines3: {error}") from error
-    return policy
+    return policy, data.get("game")

@@ -92,12 +92,14 @@ def _begun(
     seed: int,
     tensorboard: str | Path | None,
 ) -> tuple["BaseAlgorithm", SelfPlay]:
-    pool = OpponentPool(**{**chosen.pool, **({} if opponents is None else {"scripted": opponents})})
+    scripted = chosen.scripted(game) if opponents is None else opponents
+    pool = OpponentPool(**{**chosen.pool, "scripted": scripted})
     starts = RandomStarts(game, chosen.random_starts)
     envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **chosen.envs)
     build = chosen.algorithm_class()
     log = None if tensorboard is None else str(tensorboard)
     model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **chosen.hyperparameters)
+    model.game = game  # saved with it, as its spaces are the same for all games of one shape
     return model, SelfPlay(pool)
 
 

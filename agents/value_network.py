@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
 from typing import Literal
@@ -123,7 +123,7 @@ def train(
     learner = _Learner(BoardNetwork.random(made, rng, view, empty, spread), rng, opponents, learning_rate)
     begin, done, used = perf_counter(), 0, 0.0
     while done < most_games and used < most_seconds:
-        good = learner.play(int(min(_CHUNK, most_games - done)))
+        good = learner.play(ceil(min(_CHUNK, most_games - done)))
         done, used = done + len(good), perf_counter() - begin
         if report is not None:
             report(Progress(done, used, 100 * float(good.mean()), learner.agent()))

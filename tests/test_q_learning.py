@@ -133,6 +133,8 @@ def test_games_are_counted():
     looks = []
     train(games=1200, goal=None, report=looks.append)
     assert [look.games for look in looks] == [500, 1000, 1200]
+    train(games=1.5, goal=None, report=looks.append)
+    assert looks[-1].games == 2
 
 
 @pytest.mark.parametrize(

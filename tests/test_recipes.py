@@ -117,3 +117,9 @@ class TestMaskedActorCritic:
         envs = make_vec_env("tictactoe-v0", n_envs=16, seed=0, opponent="random", illegal="raise")
         MaskedA2C("MlpPolicy", envs, device="cpu", seed=0).learn(2000)
         PPO(MaskedActorCriticPolicy, envs, n_steps=32, batch_size=64, device="cpu", seed=0).learn(1000)
+
+
+def test_minimax_is_no_opponent_where_it_cannot_look_at_every_position():
+    chosen = recipe("dqn")
+    assert chosen.scripted(ttt_env.get_game("tictactoe-v0")) == ["random", "minimax"]
+    assert chosen.scripted(ttt_env.get_game("qubic-v0")) == ["random"]

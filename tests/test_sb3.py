@@ -103,6 +103,16 @@ def test_a_model_of_another_game(tmp_path):
         ttt_env.make_agent(f"sb3:{tmp_path}/square.zip")
 
 
+def test_a_trained_model_knows_its_game_and_not_only_the_shape(tmp_path):
+    from agents.training import train
+
+    train(steps=10, out=tmp_path / "model.zip")
+    assert ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", "mnk-v0:m=3,n=3,k=3")
+    for other in ("mnk-v0:m=3,n=3,k=2", "tictactoe-v0:misere=true"):
+        with pytest.raises(PolicyFileError, match=f"a model for tictactoe-v0, not for {other}"):
+            ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", other)
+
+
 @pytest.mark.parametrize("content", [None, b"", b"no zip at all"])
 def test_a_file_that_is_no_model(content, tmp_path):
     path = tmp_path / "model.zip"

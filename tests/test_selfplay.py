@@ -289,3 +289,7 @@ def test_random_starts_are_positions_to_be_played():
     assert not any(start.is_over for start in starts)
     assert {start.ply for start in starts} >= set(range(7))
     assert RandomStarts(TICTACTOE, 0.0)(rng) == TICTACTOE.start
+
+
+def test_one_scripted_opponent_needs_no_list():
+    assert OpponentPool("random").specs == OpponentPool(["random"]).specs == ["random"]

@@ -180,6 +180,12 @@ def test_self_play_alone_learns_least():
     assert scores["self"] < min(scores["random"], scores["mixed"])
 
 
+def test_half_a_game_is_played_whole():
+    looks = []
+    train(games=1.5, report=looks.append)
+    assert [look.games for look in looks] == [2]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -32,13 +32,15 @@ class OpponentPool:
 
     def __init__(
         self,
-        scripted: Sequence[AgentLike] = ("random", "minimax"),
+        scripted: AgentLike | Sequence[AgentLike] = ("random", "minimax"),
         *,
         past: int = 4,
         responses: int = 4,
         draw: Draw = "uniform",
     ) -> None:
-        if min(past, responses) < 0 or not (scripted or past or responses):
+        is_one = isinstance(scripted, str) or not isinstance(scripted, Sequence)
+        self.specs: list[AgentLike] = [scripted] if is_one else list(scripted)  # type: ignore[list-item,arg-type]
+        if min(past, responses) < 0 or not (self.specs or past or responses):
             raise ParameterError(
                 f"{past} past selves, {responses} responses: from 0 on, and an opponent at all"
             )
@@ -48,7 +50,7 @@ class OpponentPool:
                 raise ParameterError(f"draw={dict(draw)}: finite weights ≥ 0, not all 0, are needed")
         elif draw not in ("uniform", "prioritised"):
             raise ParameterError(unknown("draw", draw, ["uniform", "prioritised"]))
-        self.specs, self.draw = list(scripted), draw
+        self.draw = draw
         self.scripted: dict[str, Agent] = {}
         self.past: deque[Agent] = deque(maxlen=past)
         self.responses: deque[Agent] = deque(maxlen=responses)

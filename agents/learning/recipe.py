@@ -8,7 +8,9 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
+from ttt_env.analysis.layers import is_enumerable
 from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.game import Game
 
 _FOLDER = files("agents.learning") / "recipes"
 
@@ -37,6 +39,10 @@ class Recipe:
             return getattr(import_module(module), name)
         except ImportError as error:
             raise ImportError('training needs the extra "train": pip install "ttt-env[train]"') from error
+
+    def scripted(self, game: Game) -> list[str]:
+        """The scripted opponents, without `minimax` where the game has too many positions for it."""
+        return [name for name in self.pool["scripted"] if name != "minimax" or is_enumerable(game)]
 
 
 def recipe_names() -> list[str]:

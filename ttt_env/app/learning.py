@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from rich.progress import Progress as Bar
 from agents import q_learning, value_network
 from agents.learning.progress import Progress, Report, evaluate
 from agents.learning.recipe import recipe, recipe_names
+from agents.q_learning import QLearning
+from agents.value_network import ValueNetwork
 from ttt_env.agent import make_agent
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.app.scorecard import scorecard
@@ -66,9 +69,9 @@ class Order:
 
 
 def train_and_judge(order: Order, console: Console) -> None:
-    """Train a model, save it, print its scorecard."""
+    """Train a model, save the least exploitable one there was, print its scorecard; Ctrl-C ends it sooner."""
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    say(f"Training {order.algo} on {order.game.name} (seed {order.seed}). {_plan(order)}\n")
+    say(f"Training {order.algo} on {order.game.name} {_plan(order)}\n")
     order.path.parent.mkdir(parents=True, exist_ok=True)
     _with_bar(order, console)
     say(f"\nSaved as {order.path}\n")
@@ -78,29 +81,36 @@ def train_and_judge(order: Order, console: Console) -> None:
 
 
 def _plan(order: Order) -> str:
+    if order.resume:
+        return f"goes on from where {order.path} was left."
+    text = f"(seed {order.seed}). "
     if order.is_own:
-        return "It learns in self-play."
-    scripted = order.opponents or recipe(order.algo).pool["scripted"]
-    text = f"Opponents: {', '.join(scripted)}, past selves"
+        return text + "It learns in self-play."
+    scripted = order.opponents or recipe(order.algo).scripted(order.game)
+    text += f"Opponents: {', '.join(scripted)}, past selves"
     return text + (", best responses." if is_enumerable(order.game) else ".")
 
 
 def _with_bar(order: Order, console: Console) -> None:
     columns = (BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"))
-    least = float("inf")
+    looks: list[float] = []  # at the exploitability
     with Bar(*columns, console=console) as bar:
         task = bar.add_task("starting", total=order.steps or _seconds(order))
 
         def report(progress: Progress) -> None:
-            nonlocal least
             done = progress.steps if order.steps else progress.seconds
             bar.update(task, completed=done, description=_described(progress))
             exploitability = progress.mistakes[0]
-            if exploitability < least:
-                least = exploitability
-                bar.print(f"{progress.seconds:7.1f} s  exploitability {least:.4f}", highlight=False)
+            if exploitability < min(looks, default=inf):
+                bar.print(f"{progress.seconds:7.1f} s  exploitability {exploitability:.4f}", highlight=False)
+            looks.append(exploitability)
 
-        (_train_own if order.is_own else _train_sb3)(order, report)
+        try:
+            (_train_own if order.is_own else _train_sb3)(order, report)
+        except KeyboardInterrupt:
+            if not looks:
+                raise
+            bar.print("Interrupted: the best model so far is kept.")
 
 
 def _seconds(order: Order) -> float | None:
@@ -126,17 +136,31 @@ def _train_sb3(order: Order, report: Report) -> None:
 
 
 def _train_own(order: Order, report: Report) -> None:
+    least = inf
+
     def look(found: Any) -> None:
-        report(evaluate(found.agent, {}, found.games, found.seconds, everywhere=False))
+        nonlocal least
+        progress = evaluate(found.agent, {}, found.games, found.seconds, everywhere=False)
+        if progress.mistakes[0] <= least:
+            least = progress.mistakes[0]
+            _save(found.agent, order.path)
+        report(progress)
 
     budget: dict[str, Any] = {"seed": order.seed, "seconds": order.seconds, "report": look}
     if order.steps is not None:
         budget["games"] = order.steps
     if order.algo == "q-learning":
         goal = None if order.until == "budget" else order.until
-        q_learning.train(order.game, goal=goal, **budget).save(order.path)
+        q_learning.train(order.game, goal=goal, **budget)
     else:
-        value_network.train(order.game, **budget).save(order.path)
+        value_network.train(order.game, **budget)
+
+
+def _save(agent: QLearning | ValueNetwork, path: Path) -> None:
+    """Write an agent; whenever the process is killed, the path holds a whole file."""
+    part = path.with_name(f".{path.name}.part")
+    agent.save(part)
+    part.replace(path)
 
 
 def _described(progress: Progress) -> str:

@@ -1,14 +1,17 @@
 """Models on disk, as the command line takes them: by a path alone, or by a spec string with one."""
 
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
 from agents.lookup import Lookup
 from ttt_env.agent import make_agent
 from ttt_env.analysis.dossier import dossier, save_dossier
 from ttt_env.app.scorecard import scorecard
 from ttt_env.rules.game import Game
+from ttt_env.rules.specs import split_spec
 
-_AGENT_OF = {".zip": "sb3", ".npz": "lookup"}
+_PLAYING_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network")
+_AGENT_OF = {"codes": "lookup", "positions": "q-learning", "view": "value-network"}  # by an array of the file
 
 
 def spec_of(text: str) -> str:
@@ -17,14 +20,27 @@ def spec_of(text: str) -> str:
     >>> spec_of("models/mine.zip"), spec_of("minimax:depth=4")
     ('sb3:models/mine.zip', 'minimax:depth=4')
     """
-    name = _AGENT_OF.get(Path(text).suffix)
-    return f"{name}:{text}" if name and ":" not in text else text
+    suffix = Path(text).suffix
+    if suffix not in (".zip", ".npz") or ":" in text:
+        return text
+    return f"sb3:{text}" if suffix == ".zip" else f"{_reader_of(Path(text))}:{text}"
 
 
-def file_of(spec: str) -> Path | None:
+def _reader_of(path: Path) -> str:
+    """The agent that plays an `.npz` file; "lookup", which tells what is wrong, of one that nobody plays."""
+    try:
+        with ZipFile(path) as file:
+            arrays = {name.removesuffix(".npy") for name in file.namelist()}
+    except (OSError, BadZipFile):
+        return "lookup"
+    return next((agent for array, agent in _AGENT_OF.items() if array in arrays), "lookup")
+
+
+def file_of(text: str) -> Path | None:
     """The model's file that a spec string names, if it does."""
-    name, _, path = spec.partition(":")
-    return Path(path) if name in _AGENT_OF.values() and path else None
+    spec = split_spec(text)
+    path = spec.value or spec.keywords.get("path")
+    return Path(path) if path and spec.name in _PLAYING_FILES else None
 
 
 def certify_and_tell(text: str, game: Game, out: Path | None) -> str:
