@@ -6,17 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from ttt_env.envs.backend import Array, Backend
+from ttt_env.envs.codes import FORFEITED_BY_OTHER, FULL_BY_OTHER, IS_TURNED, OF_OTHER, OPEN, WON_BY_OTHER
 from ttt_env.envs.observation import planes_of
-from ttt_env.envs.store import (
-    FORFEITED_BY_OTHER,
-    FULL_BY_OTHER,
-    IS_TURNED,
-    OF_OTHER,
-    OPEN,
-    WON_BY_OTHER,
-    Cells,
-    State,
-)
+from ttt_env.envs.store import Cells, State
 from ttt_env.rules.boards import Boards, Masks, check_size
 from ttt_env.rules.game import Game
 

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from ttt_env.envs import step_kernel
 from ttt_env.envs.backend import Array
 from ttt_env.envs.board import PlayAs
+from ttt_env.envs.codes import OF_OTHER
 from ttt_env.envs.openings import Games, Openings
 from ttt_env.envs.replies import Replies
 from ttt_env.envs.steps import Outcome
-from ttt_env.envs.store import OF_OTHER, Cells
+from ttt_env.envs.store import Cells
 from ttt_env.envs.table_store import TableStore
 
 _BOOL = np.dtype(np.bool_)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ttt_env.envs.backend import Array
 from ttt_env.envs.board import MAX_STARTS, PlayAs
+from ttt_env.envs.codes import HALF, OPENING, OPPONENT, SEAT
 from ttt_env.envs.replies import Replies
 from ttt_env.envs.store import State, Store
 from ttt_env.envs.table_store import TableStore
@@ -16,8 +17,6 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Position
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
-REPLY, OPENING, SEAT, OPPONENT, RESAMPLE, N_DRAWS = range(6)  # the rows of the draws of a step
-HALF = 0.5
 
 
 class Games(NamedTuple):

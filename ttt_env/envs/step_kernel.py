@@ -1,7 +1,7 @@
 """The steps of `ArraySteps` in NumPy's memory, compiled: each sub-env by itself, one after the other.
 
-Importing this module imports numba: import it where an environment is made. The numbers of the rows of the
-draws are compiled in: delete the `__pycache__` folder after they change.
+Importing this module imports numba: import it where an environment is made. The numbers of `codes` are
+compiled in: delete the `__pycache__` folder after they change.
 """
 
 from typing import TypeAlias
@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.compiled import compiled
-from ttt_env.envs.openings import HALF, OPENING, OPPONENT, REPLY, SEAT
-from ttt_env.envs.store import OPEN
+from ttt_env.envs.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT
 
 Integers: TypeAlias = NDArray[np.int64]
 Seats: TypeAlias = NDArray[np.int8]

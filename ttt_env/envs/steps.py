@@ -5,10 +5,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from ttt_env.envs.backend import Array
-from ttt_env.envs.openings import REPLY, Games, Openings
+from ttt_env.envs.codes import OF_OTHER, OPEN, REPLY
+from ttt_env.envs.openings import Games, Openings
 from ttt_env.envs.replies import Replies
-from ttt_env.envs.store import OF_OTHER, OPEN, Cells, Store
-from ttt_env.envs.table_store import TableStore
+from ttt_env.envs.store import Cells, Store
 
 # The games after a step, which are over, `bool[B]`, and the rewards of who was stepped, `float64[B]`; then
 # those of X and of O, `float64[B, 2]`, or None if there is an opponent.
@@ -75,12 +75,3 @@ class ArraySteps:
         looks_x = seats == 0
         of_seats = xp.where(looks_x, of_looker, of_mover), xp.where(looks_x, of_mover, of_looker)
         return of_mover, xp.stack(of_seats, axis=1)
-
-
-def steps_of(store: Store, openings: Openings, replies: Replies | None, rewards: Array) -> Steps:
-    """The fastest way to make the steps: compiled, in NumPy's memory and where a step is a few look-ups."""
-    if isinstance(store, TableStore) and openings.are_look_ups(replies) and not store.backend.is_remote:
-        from ttt_env.envs.compiled_steps import CompiledSteps
-
-        return CompiledSteps(store, openings, replies, rewards)
-    return ArraySteps(store, openings, replies, rewards)

@@ -8,20 +8,12 @@ played and only the looker changes, and a stone on a taken cell ends the game wi
 
 from typing import Protocol, TypeAlias
 
-import numpy as np
-
 from ttt_env.envs.backend import Array, Backend
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 
 State: TypeAlias = Array
 Cells: TypeAlias = Array
-
-# What a board is to its looker: to be played; won or full by the other's last move; the same by its own
-# last move; ended because it chose a taken cell; because the other did.
-OPEN, WON_BY_OTHER, FULL_BY_OTHER, WON, FULL, FORFEITED, FORFEITED_BY_OTHER = range(7)
-OF_OTHER = np.array([OPEN, WON, FULL, WON_BY_OTHER, FULL_BY_OTHER, FORFEITED_BY_OTHER, FORFEITED])
-IS_TURNED = np.isin(np.arange(7), [WON, FULL, FORFEITED_BY_OTHER])
 
 
 class Store(Protocol):

@@ -1,11 +1,14 @@
-"""Which store keeps the boards of a game."""
+"""Which store keeps the boards of a game, and who makes its steps."""
 
 from math import comb
 
-from ttt_env.envs.backend import Backend
+from ttt_env.envs.backend import Array, Backend
 from ttt_env.envs.bit_store import BitStore
+from ttt_env.envs.openings import Openings
+from ttt_env.envs.replies import Replies
+from ttt_env.envs.steps import ArraySteps, Steps
 from ttt_env.envs.store import Store
-from ttt_env.envs.table_store import table_store
+from ttt_env.envs.table_store import TableStore, table_store
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
 
@@ -27,3 +30,12 @@ def store_of(game: Game, backend: Backend) -> Store:
             f"others play games of up to about {_MAX_SLOTS:,} positions, such as tictactoe-v0"
         )
     return BitStore(game, backend)
+
+
+def steps_of(store: Store, openings: Openings, replies: Replies | None, rewards: Array) -> Steps:
+    """The fastest way to make the steps: compiled, in NumPy's memory and where a step is a few look-ups."""
+    if isinstance(store, TableStore) and openings.are_look_ups(replies) and not store.backend.is_remote:
+        from ttt_env.envs.compiled_steps import CompiledSteps
+
+        return CompiledSteps(store, openings, replies, rewards)
+    return ArraySteps(store, openings, replies, rewards)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.backend import Array, Backend
+from ttt_env.envs.codes import FORFEITED_BY_OTHER, IS_TURNED, OF_OTHER, OPEN, WON
 from ttt_env.envs.observation import planes_of
-from ttt_env.envs.store import FORFEITED_BY_OTHER, IS_TURNED, OF_OTHER, OPEN, WON, Cells, State
+from ttt_env.envs.store import Cells, State
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
 

@@ -24,14 +24,14 @@ from ttt_env.envs.board import (
     StartLike,
     one_of,
 )
+from ttt_env.envs.codes import N_DRAWS, OPPONENT, RESAMPLE, SEAT
 from ttt_env.envs.illegal import refuse_taken, resampled
 from ttt_env.envs.observation import ObservationKind
-from ttt_env.envs.openings import N_DRAWS, OPPONENT, RESAMPLE, SEAT, Openings, Starts
+from ttt_env.envs.openings import Openings, Starts
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.replies import Replies
-from ttt_env.envs.steps import steps_of
 from ttt_env.envs.store import Cells
-from ttt_env.envs.stores import store_of
+from ttt_env.envs.stores import steps_of, store_of
 from ttt_env.errors import EpisodeOrderError, ParameterError
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import check_names
