@@ -52,7 +52,7 @@ def runs_in(folder: Path) -> list[Run]:
     found = []
     for path, folders, names in islice(os.walk(folder), _MOST_VISITED):
         folders.sort()  # the order in which they are walked
-        files = tuple(_files(Path(path), names))
+        files = tuple(sorted(_files(Path(path), names), key=lambda file: file[2]))  # in the order of writing
         if files:
             found.append(Run(Path(path).relative_to(folder).as_posix(), files))
         if len(found) == _MOST_LISTED:
@@ -61,7 +61,7 @@ def runs_in(folder: Path) -> list[Run]:
 
 
 def _files(folder: Path, names: list[str]) -> Iterator[tuple[Path, int, int]]:
-    for name in sorted(names):
+    for name in names:
         path = folder / name
         if name.startswith(_FILES) and path.is_file() and not path.is_symlink():
             state = path.stat()
