@@ -19,7 +19,7 @@ from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.notation import GameRecord
 
 _SIGN = {"X": 1, "O": -1}
-_RESULTS = {1: "wins", 0: "draws", -1: "loses"}
+RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Certificate:
         return Picture(draw_sheet(verdict, [Section([verdict, blunders]), *seats]))
 
     def _section(self, seat: Seat) -> Section:
-        line = f"As {seat} it {_RESULTS[self.worst_case[seat]]} at worst."
+        line = f"As {seat} it {RESULTS[self.worst_case[seat]]} at worst."
         record = self.refutations[seat]
         if record is None:
             return Section([line])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agents.mcts_search import Search
+from ttt_env.analysis.certificate import RESULTS
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.coordinates import cell_name
@@ -10,7 +11,6 @@ from ttt_env.rules.game import Game, Position
 from ttt_env.rules.notation import GameRecord
 
 _SIMULATIONS = 20_000  # about a second on 64 cells
-_VERBS = {1: "wins", 0: "draws", -1: "loses"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def hint(position: Position) -> str:
         return f"A tree search would play {cells}, and expects {advice.value:+.2f} for {seat} (1 is a win)."
     if advice.value == -1:
         return f"{seat} loses against best play, whatever it does."
-    return f"{seat} {_VERBS[int(advice.value)]} with best play: {cells}."
+    return f"{seat} {RESULTS[int(advice.value)]} with best play: {cells}."
 
 
 def mistake(record: GameRecord, ply: int) -> str | None:
@@ -63,7 +63,7 @@ def mistake(record: GameRecord, ply: int) -> str | None:
     if now == was:
         return None
     cells = named(solution.best_cells(before), record.game)
-    return f"A mistake: now {before.to_move} {_VERBS[now]}; it {_VERBS[was]} with {cells}."
+    return f"A mistake: now {before.to_move} {RESULTS[now]}; it {RESULTS[was]} with {cells}."
 
 
 def named(cells: list[int], game: Game) -> str:

@@ -11,10 +11,9 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from agents import q_learning, value_network
+from agents.learning.checkpoint import write_atomically
 from agents.learning.progress import Progress, Report, evaluate
 from agents.learning.recipe import recipe, recipe_names
-from agents.q_learning import QLearning
-from agents.value_network import ValueNetwork
 from ttt_env.agent import make_agent
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.app.scorecard import scorecard
@@ -143,7 +142,7 @@ def _train_own(order: Order, report: Report) -> None:
         progress = evaluate(found.agent, {}, found.games, found.seconds, everywhere=False)
         if progress.mistakes[0] <= least:
             least = progress.mistakes[0]
-            _save(found.agent, order.path)
+            write_atomically(order.path, lambda file: found.agent.save(file.name))
         report(progress)
 
     budget: dict[str, Any] = {"seed": order.seed, "seconds": order.seconds, "report": look}
@@ -154,13 +153,6 @@ def _train_own(order: Order, report: Report) -> None:
         q_learning.train(order.game, goal=goal, **budget)
     else:
         value_network.train(order.game, **budget)
-
-
-def _save(agent: QLearning | ValueNetwork, path: Path) -> None:
-    """Write an agent; whenever the process is killed, the path holds a whole file."""
-    part = path.with_name(f".{path.name}.part")
-    agent.save(part)
-    part.replace(path)
 
 
 def _described(progress: Progress) -> str:

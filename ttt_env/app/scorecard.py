@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 from ttt_env.agent import AgentLike
-from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.certificate import RESULTS, Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, fixed_agent, match
 from ttt_env.render.text import draw_game
 from ttt_env.rules.game import Game
-
-_RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 
 
 def scorecard(
@@ -53,6 +51,6 @@ def verdict(certificate: Certificate) -> str:
         if record is None:
             lines.append(f"\nAs {seat} it is unbeatable.")
         else:
-            lines.append(f"\nAs {seat} it {_RESULTS[record.value(seat)]} this game ({record}):")
+            lines.append(f"\nAs {seat} it {RESULTS[record.value(seat)]} this game ({record}):")
             lines.append(draw_game(record))
     return "\n".join(lines)

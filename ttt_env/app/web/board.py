@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ttt_env.app.web.insight import MoveInsight
+from ttt_env.render import numbers
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
 from ttt_env.rules.game import Position, Seat
 
@@ -84,4 +85,4 @@ def percent(share: float) -> str:
 
 def signed(value: float) -> str:
     """A value with its sign and three decimals."""
-    return f"{value + 0.0:+.3f}".replace("-", "−") if round(value, 3) else "0"
+    return numbers.signed(value, 3) if round(value, 3) else "0"
