@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ttt_env
-from agents.mcts_search import Search
 from ttt_env.agent import Agent, Floats
+from ttt_env.agents.mcts.search import Search
 
 try:
     import pyspiel

@@ -22,9 +22,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
-from agents.game_log import GameLog
 from ttt_env.app.web.controls import offered_names
 from ttt_env.app.web.start import start
+from ttt_env.storage.game_log import GameLog
 
 GAME = "tictactoe-v0"
 NEEDS_ANOTHER = {"best-response": ":random", "epsilon": ":minimax"}

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 
 import ttt_env
-from agents import q_learning, training, value_network
-from agents.lookup import Lookup
-from agents.pretrained import FOLDER
-from agents.q_learning import QLearning
-from agents.sb3 import SB3
-from agents.value_network import ValueNetwork
 from ttt_env.agent import Agent
+from ttt_env.agents.learned import q_learning, value_network
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.agents.learned.q_learning import QLearning
+from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.agents.pretrained import FOLDER
+from ttt_env.agents.training import run as training
 from ttt_env.analysis.dossier import dossier, save_dossier
 from ttt_env.rules.game import Game
 

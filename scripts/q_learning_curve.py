@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import ttt_env
-from agents.q_learning import Goal, Progress, QLearning, train
+from ttt_env.agents.learned.q_learning import Goal, Progress, QLearning, train
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.render.charts import new_figure, save

@@ -8,9 +8,9 @@ import argparse
 from statistics import median
 
 import ttt_env
-from agents.learning.progress import Progress
-from agents.learning.recipe import recipe_names
-from agents.training import train
+from ttt_env.agents.training.progress import Progress
+from ttt_env.agents.training.recipe import recipe_names
+from ttt_env.agents.training.run import train
 
 HEAD = ("algorithm", "seed", "seconds", "steps", "exploitability", "as X", "as O", "blunders", "everywhere")
 WORST = {1: "wins", 0: "draws", -1: "loses"}

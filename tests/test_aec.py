@@ -10,7 +10,7 @@ import pytest
 
 import ttt_env
 from ttt_env import Position
-from ttt_env.envs.aec import TwoPlayerEnv
+from ttt_env.envs.two_player import TwoPlayerEnv
 
 X_WINS = [0, 3, 1, 4, 2]
 O_WINS = [0, 3, 1, 4, 8, 5]

@@ -82,7 +82,7 @@ SLOW = {("lookup", "square"), ("best-response", "square"), ("q-learning", "squar
 
 
 def _table(game, path):
-    from agents.lookup import Lookup
+    from ttt_env.agents.learned.lookup import Lookup
 
     Lookup.of("newell-simon", game).save(path)
 
@@ -95,7 +95,7 @@ def _model(game, path):
 
 
 def _games(game, path):
-    from agents.game_log import GameLog
+    from ttt_env.storage.game_log import GameLog
 
     with GameLog(path) as log:
         for seed in range(20):
@@ -103,13 +103,13 @@ def _games(game, path):
 
 
 def _q_table(game, path):
-    from agents.q_learning import train
+    from ttt_env.agents.learned.q_learning import train
 
     train(game, games=100, goal=None).save(path)
 
 
 def _network(game, path):
-    from agents.value_network import train
+    from ttt_env.agents.learned.value_network import train
 
     train(game, games=100).save(path)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents import alphabeta
-from agents.alphabeta import AlphaBeta
-from agents.lookahead import utility
-from agents.planning import Minimax
+from ttt_env.agents.planning import alphabeta
+from ttt_env.agents.planning.alphabeta import AlphaBeta
+from ttt_env.agents.planning.lookahead import utility
+from ttt_env.agents.planning.minimax import Minimax
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.sampling import random_position

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents.combining import BestResponse, Epsilon, Mixture
-from agents.heuristics import Random
 from tests import reference
+from ttt_env.agents.combining import BestResponse, Epsilon, Mixture
+from ttt_env.agents.heuristics.rules import Random
 from ttt_env.analysis.layers import reachable
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")

@@ -59,7 +59,7 @@ def test_best_play_is_optimal_everywhere():
 
 
 def test_is_a_file_that_names_the_model_it_is_of(tmp_path):
-    from agents.lookup import Lookup
+    from ttt_env.agents.learned.lookup import Lookup
 
     model, path = tmp_path / "policy.npz", tmp_path / "policy.certificate.json"
     Lookup.of("win-block").save(model)

@@ -10,8 +10,8 @@ import pytest
 import ttt_env
 from tests import reference
 from ttt_env import Game, Position
-from ttt_env.envs.aec import TwoPlayerEnv
 from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.envs.two_player import TwoPlayerEnv
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 MISERE = ttt_env.get_game("tictactoe-v0", misere=True)

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agents.game_log import GameLog, default_path
 from ttt_env import Game, GameRecord, TttEnvError
 from ttt_env.errors import GameLogError, NotationError
+from ttt_env.storage.game_log import GameLog, default_path
 
 GAMES = [
     "tictactoe-v0: 4 0 8 2 6",
@@ -162,7 +162,7 @@ def test_many_threads_share_a_log(log):
 WRITER = """
 import sys
 import time
-from agents.game_log import GameLog
+from ttt_env.storage.game_log import GameLog
 from ttt_env import GameRecord
 name, path, count = sys.argv[1:]
 with GameLog(path) as log:

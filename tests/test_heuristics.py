@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents.heuristics import RULES, NewellSimon, Rules
-from agents.threats import Sight
-from agents.weights import cell_weights
 from tests import naive, reference
+from ttt_env.agents.heuristics.rules import RULES, NewellSimon, Rules
+from ttt_env.agents.heuristics.threats import Sight
+from ttt_env.agents.heuristics.weights import cell_weights
 from ttt_env.rules.sampling import random_position
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents.game_log import PERSON, GameLog
-from agents.imitation import Imitation
 from ttt_env import Game, GameRecord, Position
+from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameLogError
 from ttt_env.rules.symmetry import symmetries, transform
+from ttt_env.storage.game_log import PERSON, GameLog
 
 TTT = ttt_env.get_game("tictactoe-v0")
 

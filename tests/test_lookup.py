@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents.lookup import Lookup, code, codes
 from tests import reference
+from ttt_env.agents.learned.lookup import Lookup, code, codes
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
 

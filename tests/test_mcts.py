@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents import mcts_search
-from agents.mcts import MCTS
-from agents.mcts_search import Search
 from tests.naive_uct import NaiveSearch
 from ttt_env import Position
+from ttt_env.agents.mcts import search as mcts_search
+from ttt_env.agents.mcts.agent import MCTS
+from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.layers import reachable
 from ttt_env.rules.game import cells_of
 
@@ -357,7 +357,7 @@ def test_an_interrupt_passes_through_an_agent_that_plays_on(monkeypatch):
 def test_a_ctrl_c_ends_a_long_search_between_two_chunks():
     script = """
 import signal, ttt_env
-from agents.mcts_search import Search
+from ttt_env.agents.mcts.search import Search
 search = Search(ttt_env.get_game("mnk-v0:m=5,n=5,k=4").start)
 search.step()
 signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -378,7 +378,7 @@ def output_of(script):
 
 def test_numba_is_loaded_when_a_search_is_made_and_not_before():
     script = """
-import sys, ttt_env, agents.mcts
+import sys, ttt_env, ttt_env.agents.mcts.agent
 ttt_env.make_agent("minimax")
 assert "numba" not in sys.modules
 ttt_env.make_agent("mcts")
@@ -396,7 +396,7 @@ for locator in vars(caching).values():
         locator.from_function = classmethod(lambda cls, function, file: None)
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 import ttt_env
-from agents import mcts_search
+from ttt_env.agents.mcts import search as mcts_search
 mcts_search._SILENT = 0.1
 search = mcts_search.Search(ttt_env.get_game("tictactoe-v0").start)
 search.run(100)

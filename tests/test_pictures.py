@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 import ttt_env
-from agents.mcts_search import Search
-from agents.planning import Minimax, Softmax
+from ttt_env.agents.mcts.search import Search
+from ttt_env.agents.planning.minimax import Minimax, Softmax
 from ttt_env.errors import ParameterError
 from ttt_env.render.layout import CARD, CHANCE, INK, STONE, TINT, layout_of, shade
 from ttt_env.render.picture import Picture

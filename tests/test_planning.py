@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents.lookahead import utility
-from agents.planning import BruteForce, Minimax, Softmax, every_move
 from tests import naive, reference
+from ttt_env.agents.planning.lookahead import utility
+from ttt_env.agents.planning.minimax import BruteForce, Minimax, Softmax, every_move
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 from ttt_env.rules.sampling import random_position

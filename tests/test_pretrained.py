@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents.lookup import Lookup
-from agents.pretrained import FOLDER, PretrainedTable
 from tests.test_q_learning import open_boards
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.agents.pretrained import FOLDER, PretrainedTable
 from ttt_env.analysis.dossier import dossier
 from ttt_env.errors import PolicyFileError
 

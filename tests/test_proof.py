@@ -218,7 +218,7 @@ def test_an_interruption_leaves_nothing_broken():
 
 
 def test_the_table_grows_without_loss(monkeypatch):
-    from ttt_env.analysis import proof_search
+    from ttt_env.kernels import proof_search
 
     game = ttt_env.get_game("mnk-v0:m=6,n=4,k=4")
     small = prove(game, seconds=60)
@@ -249,7 +249,7 @@ def test_long_compilation_is_said(monkeypatch, caplog):
 
 
 def test_without_a_folder_for_compiled_code(monkeypatch):
-    from ttt_env.analysis import compiled
+    from ttt_env.kernels import compiled
 
     def njit(**options):
         if "cache" in options:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 
-from agents.game_log import GameLog
+from ttt_env.storage.game_log import GameLog
 
 _PATIENCE = 60  # seconds
 

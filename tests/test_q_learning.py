@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents.lookup import code
-from agents.q_learning import QLearning, explored, train
 from tests import reference
 from tests.naive_uct import MASK, SplitMix64
+from ttt_env.agents.learned.lookup import code
+from ttt_env.agents.learned.q_learning import QLearning, explored, train
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError

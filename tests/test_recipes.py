@@ -14,10 +14,10 @@ pytest.importorskip("sb3_contrib")
 import torch
 from stable_baselines3 import PPO
 
-from agents.learning.checkpoint import load_checkpoint
-from agents.learning.masking import MaskedA2C, MaskedActorCriticPolicy, MaskedDQN, MaskedQRDQN
-from agents.learning.recipe import recipe, recipe_names
-from agents.training import train
+from ttt_env.agents.training.checkpoint import load_checkpoint
+from ttt_env.agents.training.masking import MaskedA2C, MaskedActorCriticPolicy, MaskedDQN, MaskedQRDQN
+from ttt_env.agents.training.recipe import recipe, recipe_names
+from ttt_env.agents.training.run import train
 
 MASKED = {"DQN": MaskedDQN, "QR-DQN": MaskedQRDQN}
 NETWORKS = {"DQN": "q", "QR-DQN": "quantile"}

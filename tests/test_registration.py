@@ -9,8 +9,8 @@ import pettingzoo
 import pytest
 
 import ttt_env
-from ttt_env.envs.aec import TwoPlayerEnv
 from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.rules.catalogue import CATALOGUE
 
 MODULES = {id: getattr(ttt_env, id.replace("-", "_")) for id in CATALOGUE}

@@ -10,7 +10,7 @@ from ttt_env.errors import PolicyFileError
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 
-from agents.sb3 import SB3  # noqa: E402
+from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 
 ALGORITHMS = {
     "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 16, "batch_size": 16}),
@@ -104,7 +104,7 @@ def test_a_model_of_another_game(tmp_path):
 
 
 def test_a_trained_model_knows_its_game_and_not_only_the_shape(tmp_path):
-    from agents.training import train
+    from ttt_env.agents.training.run import train
 
     train(steps=10, out=tmp_path / "model.zip")
     assert ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", "mnk-v0:m=3,n=3,k=3")

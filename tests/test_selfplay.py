@@ -14,11 +14,11 @@ from ttt_env.errors import ParameterError, UnknownAgentError
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 
-from agents.learning.frozen import Frozen, response_to  # noqa: E402
-from agents.learning.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
-from agents.learning.pool import OpponentPool  # noqa: E402
-from agents.sb3 import SB3  # noqa: E402
-from agents.selfplay import RandomStarts, SelfPlay  # noqa: E402
+from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
+from ttt_env.agents.training.frozen import Frozen, response_to  # noqa: E402
+from ttt_env.agents.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
+from ttt_env.agents.training.pool import OpponentPool  # noqa: E402
+from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay  # noqa: E402
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 FIVE = "mnk-v0:m=5,n=5,k=4"  # too large to be enumerated
@@ -76,7 +76,7 @@ class TestFrozen:
 
     def test_a_response_to_what_can_come_up(self, monkeypatch):
         """On large games a response is known only where it is needed, and gets as much."""
-        monkeypatch.setattr("agents.learning.frozen._SMALL", 0)
+        monkeypatch.setattr("ttt_env.agents.training.frozen._SMALL", 0)
         for name in ("random", "weights", "newell-simon", "minimax:depth=5"):
             worst = ttt_env.exploitability(name)
             played = ttt_env.match(response_to(ttt_env.make_agent(name)), name)

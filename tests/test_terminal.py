@@ -9,18 +9,18 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import ttt_env
-from agents.game_log import GameLog
-from agents.imitation import Imitation
+from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.advice import named
-from ttt_env.app.board import board
 from ttt_env.app.cli import app
 from ttt_env.app.coordinates import cell_name, parse_cell
-from ttt_env.app.playing import seated
-from ttt_env.app.replay import records_of, replay_all
-from ttt_env.app.session import Player, Session
-from ttt_env.app.terminal import Terminal
+from ttt_env.app.terminal.board import board
+from ttt_env.app.terminal.playing import seated
+from ttt_env.app.terminal.prompt import Terminal
+from ttt_env.app.terminal.replay import records_of, replay_all
+from ttt_env.app.terminal.session import Player, Session
 from ttt_env.errors import GameLogError, IllegalMoveError
 from ttt_env.rules.catalogue import CATALOGUE
+from ttt_env.storage.game_log import GameLog
 
 
 class Person:

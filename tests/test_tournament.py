@@ -16,9 +16,9 @@ from ttt_env import ParameterError, UnknownAgentError, exploitability, get_game,
 from ttt_env.agent import Agent
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.pairings import Remembered, margin_of, match_of, width_of
-from ttt_env.analysis.ratings import bradley_terry
-from ttt_env.analysis.tournament import Tournament, tournament
+from ttt_env.analysis.tournament.pairings import Remembered, margin_of, match_of, width_of
+from ttt_env.analysis.tournament.ratings import bradley_terry
+from ttt_env.analysis.tournament.tournament import Tournament, tournament
 
 TICTACTOE = get_game("tictactoe-v0")
 TRIO = ["random", "minimax", "win-block"]
@@ -270,7 +270,7 @@ class TestHeatMap:
 
     def test_pyplot_is_left_alone(self, tmp_path) -> None:
         code = (
-            "import sys\nfrom ttt_env.analysis.tournament import tournament\n"
+            "import sys\nfrom ttt_env.analysis.tournament.tournament import tournament\n"
             f"tournament(['random', 'minimax']).plot({str(tmp_path / 'a.png')!r})\n"
             "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
         )

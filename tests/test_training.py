@@ -16,9 +16,9 @@ pytest.importorskip("sb3_contrib")
 
 import torch
 
-from agents.learning.checkpoint import load_checkpoint, write_atomically
-from agents.sb3 import SB3
-from agents.training import checkpoint_of, train
+from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.agents.training.checkpoint import load_checkpoint, write_atomically
+from ttt_env.agents.training.run import checkpoint_of, train
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 

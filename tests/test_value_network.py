@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import ttt_env
-from agents import value_network_kernel as kernel
-from agents.board_network import BoardNetwork, layer_sizes
-from agents.value_network import CYCLES, ValueNetwork, _Learner, train
 from tests.test_q_learning import open_boards
+from ttt_env.agents.learned.board_network import BoardNetwork, layer_sizes
+from ttt_env.agents.learned.value_network import CYCLES, ValueNetwork, _Learner, train
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
+from ttt_env.kernels import value_network as kernel
 from ttt_env.rules.boards import Boards
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")

@@ -16,11 +16,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import ttt_env
 from tests.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
 from ttt_env import Position
-from ttt_env.envs import vector
-from ttt_env.envs.backend import NumpyBackend, TorchBackend
-from ttt_env.envs.compiled_steps import CompiledSteps
-from ttt_env.envs.steps import ArraySteps
-from ttt_env.envs.vector import VectorGameEnv
+from ttt_env.envs.vector import env as vector
+from ttt_env.envs.vector.backends import NumpyBackend, TorchBackend
+from ttt_env.envs.vector.compiled_steps import CompiledSteps
+from ttt_env.envs.vector.env import VectorGameEnv
+from ttt_env.envs.vector.steps import ArraySteps
 
 MODES = ["next_step", "same_step", "disabled"]
 LAST_CELL = Position.parse("XOX/XOO/O.X")

@@ -10,7 +10,7 @@ from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_resp
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.solution import Solution, solve
-from ttt_env.analysis.tournament import Tournament, tournament
+from ttt_env.analysis.tournament.tournament import Tournament, tournament
 from ttt_env.envs import sb3 as _sb3  # noqa: F401 - so that ttt_env.envs.sb3 is there
 from ttt_env.envs.episode import Transition, collect_episode
 from ttt_env.errors import (

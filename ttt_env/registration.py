@@ -8,17 +8,17 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from ttt_env.envs.aec import TwoPlayerEnv
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.single import SingleAgentEnv
-from ttt_env.envs.vector import VectorGameEnv
+from ttt_env.envs.two_player import TwoPlayerEnv
+from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.rules.game import Game
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
-_VECTOR_ENTRY_POINT = "ttt_env.envs.vector:VectorGameEnv"
+_VECTOR_ENTRY_POINT = "ttt_env.envs.vector.env:VectorGameEnv"
 
 
 def make(id: Game | str, opponent: Opponents | None = None, **kwargs: Any) -> Any:

@@ -4,10 +4,10 @@ import shutil
 import pytest
 from starlette.testclient import TestClient
 
-from agents.game_log import GameLog
 from tests.web.serving import Page, Server, resize
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.server import create_app
+from ttt_env.storage.game_log import GameLog
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from agents.mcts_search import Search
 from tests.web.serving import resize
 from ttt_env import Position, get_game, make_agent
+from ttt_env.agents.mcts.search import Search
 
 FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
 POSITION = Position.parse("XX./OO./XO.")

@@ -9,7 +9,7 @@ import sys
 import httpx2
 import pytest
 
-from agents.lookup import Lookup
+from ttt_env.agents.learned.lookup import Lookup
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ class _Question:
     """A search that is always asked whether the same seat wins."""
 
     def __init__(self, game: Game, seat: Seat) -> None:
-        from ttt_env.analysis import proof_search
+        from ttt_env.kernels import proof_search
 
         self._kernel = proof_search
         self._rules, self._search = proof_search.rules_of(game), proof_search.new_search(game)

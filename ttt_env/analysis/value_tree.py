@@ -5,8 +5,8 @@ import numpy as np
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.layers import Responder
 from ttt_env.errors import ParameterError
-from ttt_env.render.numbers import percent, signed
 from ttt_env.render.tree import TreeNode
+from ttt_env.render.words import percent, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
 

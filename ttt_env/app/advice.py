@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agents.mcts_search import Search
+from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.certificate import RESULTS
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.analysis.solution import solve

@@ -11,8 +11,8 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
 from ttt_env.agent import agent_names
-from ttt_env.analysis.tournament import tournament
-from ttt_env.app import games as game_log
+from ttt_env.analysis.tournament.tournament import tournament
+from ttt_env.app.terminal import games as game_log
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.game import Position
@@ -143,7 +143,7 @@ def play(
     seed: Annotated[int | None, typer.Option(min=0, help="the same seed, the same replies")] = None,
 ) -> None:
     """Play in the terminal: against an agent, with somebody beside you, or watch two agents."""
-    from ttt_env.app.playing import seated, sit_down
+    from ttt_env.app.terminal.playing import seated, sit_down
 
     made = get_game(game)
     sit_down(made, seated(players or ["minimax"], seat, made), seed, games, record)
@@ -154,8 +154,8 @@ def replay(
     record: Annotated[list[str], typer.Argument(help="tictactoe-v0: 4 0 8 2 6, or a file of such lines")],
 ) -> None:
     """Show a game move by move, with its mistakes where the game can be solved."""
-    from ttt_env.app.playing import ask_here
-    from ttt_env.app.replay import records_of, replay_all
+    from ttt_env.app.terminal.playing import ask_here
+    from ttt_env.app.terminal.replay import records_of, replay_all
 
     replay_all(records_of(" ".join(record)), Console(), ask_here())
 
@@ -174,8 +174,8 @@ def web(
     runs: Annotated[Path | None, typer.Option(help="folder of training runs whose curves are shown")] = None,
 ) -> None:
     """Play, and look into agents, on a page in the browser."""
-    from agents.game_log import GameLog
     from ttt_env.app.web.start import start
+    from ttt_env.storage.game_log import GameLog
 
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
 

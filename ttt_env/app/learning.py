@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from agents import q_learning, value_network
-from agents.learning.checkpoint import write_atomically
-from agents.learning.progress import Progress, Report, evaluate
-from agents.learning.recipe import recipe, recipe_names
 from ttt_env.agent import make_agent
+from ttt_env.agents.learned import q_learning, value_network
+from ttt_env.agents.training.checkpoint import write_atomically
+from ttt_env.agents.training.progress import Progress, Report, evaluate
+from ttt_env.agents.training.recipe import recipe, recipe_names
 from ttt_env.analysis.layers import is_enumerable
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, unknown
@@ -117,7 +117,7 @@ def _seconds(order: Order) -> float | None:
 
 
 def _train_sb3(order: Order, report: Report) -> None:
-    from agents.training import train
+    from ttt_env.agents.training.run import train
 
     train(
         order.game,

@@ -3,8 +3,8 @@
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from agents.lookup import Lookup
 from ttt_env.agent import make_agent
+from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import dossier, save_dossier
 from ttt_env.app.scorecard import scorecard
 from ttt_env.rules.game import Game

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ttt_env.agent import AgentLike, make_agent
-from ttt_env.envs.aec import TwoPlayerEnv
+from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import SEATS, Seat
 

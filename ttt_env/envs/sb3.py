@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.envs.backend import Array
-from ttt_env.envs.final import rows_of
-from ttt_env.envs.openings import Games
 from ttt_env.envs.opponents import Opponents
-from ttt_env.envs.vector import VectorGameEnv
+from ttt_env.envs.vector.backends import Array
+from ttt_env.envs.vector.env import VectorGameEnv
+from ttt_env.envs.vector.final import rows_of
+from ttt_env.envs.vector.openings import Games
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import SEATS, Game
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from ttt_env.envs.arguments import as_seeds
-from ttt_env.envs.backend import Array, Backend
+from ttt_env.envs.vector.arguments import as_seeds
+from ttt_env.envs.vector.backends import Array, Backend
 
 _NO_DRAWS = np.empty((0, 0))
 

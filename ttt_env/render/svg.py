@@ -19,7 +19,7 @@ from ttt_env.render.layout import (
     looks_of,
     shade,
 )
-from ttt_env.render.numbers import percent
+from ttt_env.render.words import percent
 from ttt_env.rules.game import Position
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability

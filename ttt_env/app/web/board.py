@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ttt_env.app.web.insight import MoveInsight
-from ttt_env.render import numbers
+from ttt_env.render import words as numbers
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
 from ttt_env.rules.game import Position, Seat
 

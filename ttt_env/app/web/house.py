@@ -11,7 +11,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from agents.game_log import GameLog
 from ttt_env.app.web import board
 from ttt_env.app.web.desk import Desk
 from ttt_env.app.web.insight import Sage
@@ -20,6 +19,7 @@ from ttt_env.app.web.table import Table
 from ttt_env.app.web.tickets import Tickets
 from ttt_env.app.web.visit import Visit
 from ttt_env.rules.game import Game
+from ttt_env.storage.game_log import GameLog
 
 _SOURCE = "web"
 _LONGEST_ADDRESS = 4_000

@@ -18,13 +18,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agents.game_log import GameLog
 from ttt_env.app.web.compare.pages import ComparePages
 from ttt_env.app.web.desk import BusyError
 from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
 from ttt_env.app.web.play import PlayPages
 from ttt_env.app.web.roster import Roster
+from ttt_env.storage.game_log import GameLog
 
 
 class Pages(Protocol):

@@ -14,9 +14,9 @@ try:
 except ImportError as missing:
     raise ImportError('the web page needs the extra "web": pip install "ttt-env[web]"') from missing
 
-from agents.game_log import GameLog
 from ttt_env.app.web.roster import named_models
 from ttt_env.errors import ParameterError
+from ttt_env.storage.game_log import GameLog
 
 _OPEN_TO_ALL = """{host} is not this machine alone: anyone who can reach it over the network can play and have
 things computed here. There are no passwords, and nothing is encrypted."""

@@ -7,12 +7,12 @@ from itertools import combinations
 from ttt_env.agent import Agent
 from ttt_env.analysis.dossier import LADDER
 from ttt_env.analysis.evaluation import Match, fixed_agent, match
-from ttt_env.analysis.pairings import Remembered, turned
 from ttt_env.analysis.play import play_game
+from ttt_env.analysis.tournament.pairings import Remembered, turned
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
-from ttt_env.render.numbers import signed
+from ttt_env.render.words import signed
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 

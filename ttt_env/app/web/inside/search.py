@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import log, sqrt
 from operator import attrgetter
 
-from agents.mcts_search import Search
-from agents.mcts_tree import Node
+from ttt_env.agents.mcts.search import Search
+from ttt_env.agents.mcts.tree import Node
 from ttt_env.app.web.inside.twig import Twig, end_of
 from ttt_env.rules.game import SEATS, Position, Seat
 

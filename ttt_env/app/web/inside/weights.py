@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from agents.threats import OpenSets
-from agents.weights import Weights, cell_weights
+from ttt_env.agents.heuristics.threats import OpenSets
+from ttt_env.agents.heuristics.weights import Weights, cell_weights
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position, Seat, cells_of
 

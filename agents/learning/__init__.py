@@ -1,1 +1,0 @@
-"""What `agents.selfplay` and `agents.training` stand on: opponents, evaluation, recipes, files."""

@@ -1,0 +1,105 @@
+"""Agents made of other agents."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ttt_env.agent import Agent, AgentLike, Floats, make_agent
+from ttt_env.agents.heuristics.rules import Random
+from ttt_env.agents.planning.minimax import Planner, checked_number
+from ttt_env.analysis.evaluation import best_response
+from ttt_env.errors import ParameterError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.specs import split_items
+
+
+class BestResponse(Planner):
+    """Gets the most, on average, out of another agent, on both seats and in every position.
+
+    It computes what a learner with that opponent strives for (as an oracle of Lanctot et al. 2017): worth
+    knowing, and often beatable by others.
+
+    Raises `GameTooLargeError` for a game of too many positions, `PolicyError` if the other agent is no
+    fixed policy.
+    """
+
+    takes_agent = True
+
+    def __init__(self, game: Game, agent: AgentLike) -> None:
+        inner = make_agent(agent, game)
+        super().__init__(game, best_response(inner, game), inner)
+
+
+class Mixture(Agent):
+    """Draws one of several agents for each move: its policy is their weighted average.
+
+    `agents` are joined by `+`, as are the weights, which are equal by default and need not sum to 1:
+    `mixture:minimax+random,weights=7+3`. An agent whose parameters hold a comma or a plus stands in round
+    brackets. It plays the games that all of its agents play.
+
+    Raises `ParameterError` for weights that are not one number from 0 on for each agent, not all 0.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        agents: str | Sequence[AgentLike],
+        weights: str | Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(game)
+        specs = split_items(agents, "+") if isinstance(agents, str) else list(agents)
+        self.agents = [make_agent(spec, game) for spec in specs]
+        self.weights = _shares(weights, len(self.agents))
+
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return all(agent.is_fixed for agent in self.agents)
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        return self._average([agent.policy(position) for agent in self.agents])
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        return self._average([agent.policies(boards) for agent in self.agents])
+
+    def _average(self, policies: list[Floats]) -> Floats:
+        average: Floats = sum(w * policy for w, policy in zip(self.weights, policies, strict=True))
+        return average
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """A cell drawn from `policy`; if that is not fixed, the choice of an agent that is drawn."""
+        if self.is_fixed:
+            return super().choose(position, rng)
+        return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
+
+
+def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
+    """The weights as `count` numbers that sum to 1."""
+    if weights is None:
+        weights = [1.0] * count
+    try:
+        given = weights.split("+") if isinstance(weights, str) else weights
+        numbers = np.array([float(number) for number in given])
+    except (TypeError, ValueError):
+        numbers = np.zeros(0)
+    if len(numbers) != count or not (numbers >= 0).all() or not 0 < numbers.sum() < np.inf:
+        raise ParameterError(
+            f"weights={weights!r} of mixture of {count} agents: as many numbers from 0 on, not all 0"
+        )
+    shares: Floats = numbers / numbers.sum()
+    return shares
+
+
+class Epsilon(Mixture):
+    """Another agent that moves at random, uniformly among the legal cells, with probability `epsilon`.
+
+    The ε-greedy policy of reinforcement learning (Watkins 1989). It plays the games that the agent plays.
+
+    Raises `ParameterError` for an epsilon outside [0, 1].
+    """
+
+    takes_agent = True
+
+    def __init__(self, game: Game, agent: AgentLike, epsilon: float = 0.1) -> None:
+        share = checked_number("epsilon", epsilon, "epsilon", most=1.0)
+        super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - share, share])

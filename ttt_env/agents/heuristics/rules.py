@@ -1,0 +1,215 @@
+"""Agents that look at the board as it is: chance, and lists of rules."""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from ttt_env.agent import Agent, BatchAgent, Floats
+from ttt_env.agents.heuristics.threats import ONE, OpenSets, Sight, packed, set_tables
+from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.game import Game, Position, cells_of
+
+Rule = Callable[[Sight], Masks]
+"""Proposes cells: positions to bit masks, `uint64[B]`. Taken cells among them do not count."""
+
+_CHUNK = 256  # positions at a time where every move of them is looked at
+
+
+class Random(Agent):
+    """Uniform among the legal cells; the baseline of every comparison. Plays boards of any size."""
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        cells = position.legal_cells
+        chosen = np.zeros(self.game.n_cells)
+        chosen[cells] = 1 / len(cells)
+        return chosen
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        chosen: Floats = boards.legal / boards.legal.sum(axis=1, keepdims=True)
+        return chosen
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        free = self.game.full_mask ^ position.occupied_mask
+        for _ in range(int(rng.random() * free.bit_count())):
+            free &= free - 1  # drop the lowest cell
+        return (free & -free).bit_length() - 1
+
+
+def win(sight: Sight) -> Masks:
+    """The cells that complete a winning set of one's own."""
+    return sight.mine.completing()
+
+
+def block(sight: Sight) -> Masks:
+    """The cells that would complete a winning set of the opponent."""
+    return sight.theirs.completing()
+
+
+def fork(sight: Sight) -> Masks:
+    """The cells that make two ways to win at once."""
+    return sight.mine.forking()
+
+
+def block_fork(sight: Sight) -> Masks:
+    """What keeps the opponent from forking; proposes nothing where it cannot fork.
+
+    If one cell forks, that cell. If several do, the moves that threaten to win and leave no fork; else
+    those that threaten to win and whose forced answer is no fork; else the forks.
+    """
+    forks = sight.theirs.forking()
+    several = np.flatnonzero(np.bitwise_count(forks) > 1)
+    for start in range(0, len(several), _CHUNK):
+        at = several[start : start + _CHUNK]
+        forks[at] = _against_forks(sight.boards[at], forks[at])
+    return forks
+
+
+def _against_forks(boards: Boards, forks: Masks) -> Masks:
+    game, n_cells = boards.game, boards.game.n_cells
+    mine = (boards.mine[:, None] | ONE << np.arange(n_cells, dtype=np.uint64)).ravel()
+    theirs = boards.theirs.repeat(n_cells)
+    forced, left = OpenSets(game, mine, theirs).completing(), OpenSets(game, theirs, mine).forking()
+    leaves_none = (forced != 0) & (left == 0)
+    forces_elsewhere = (forced != 0) & (forced & left == 0)
+    free = ~boards.occupied_masks
+    proposals = [packed(moves.reshape(-1, n_cells)) & free for moves in (leaves_none, forces_elsewhere)]
+    return _first_of(*proposals, forks)
+
+
+def _first_of(*proposals: Masks) -> Masks:
+    chosen = proposals[-1]
+    for masks in reversed(proposals[:-1]):
+        chosen = np.where(masks != 0, masks, chosen)
+    return chosen
+
+
+def centre(sight: Sight) -> Masks:
+    """The cell in the middle; there is none if the board is even along some axis."""
+    has_one = all(size % 2 for size in sight.game.shape)
+    return _everywhere(sight, 1 << sight.game.n_cells // 2 if has_one else 0)
+
+
+def corner(sight: Sight) -> Masks:
+    """The cells at an end of every axis."""
+    return _everywhere(sight, _corner_mask(sight.game))
+
+
+def opposite_corner(sight: Sight) -> Masks:
+    """The corners diagonally opposite to a corner that the opponent has."""
+    theirs, last = sight.boards.theirs, sight.game.n_cells - 1
+    found = np.zeros_like(theirs)
+    for cell in cells_of(_corner_mask(sight.game)):
+        found |= (theirs >> np.uint64(cell) & ONE) << np.uint64(last - cell)
+    return found
+
+
+def side(sight: Sight) -> Masks:
+    """The cells on the border of the board that are no corners: the edges of 3×3."""
+    return _everywhere(sight, _border_mask(sight.game) ^ _corner_mask(sight.game))
+
+
+def _everywhere(sight: Sight, mask: int) -> Masks:
+    return np.full(len(sight.boards), mask, np.uint64)
+
+
+@lru_cache(maxsize=64)
+def _corner_mask(game: Game) -> int:
+    return sum(1 << cell for cell, ends in enumerate(_ends(game)) if all(ends))
+
+
+@lru_cache(maxsize=64)
+def _border_mask(game: Game) -> int:
+    return sum(1 << cell for cell, ends in enumerate(_ends(game)) if any(ends))
+
+
+def _ends(game: Game) -> Iterator[list[bool]]:
+    """For each cell along which axes it stands at an end."""
+    for at in product(*map(range, game.shape)):
+        yield [c in (0, size - 1) for c, size in zip(at, game.shape, strict=True)]
+
+
+RULES: dict[str, Rule] = {
+    "win": win,
+    "block": block,
+    "fork": fork,
+    "block-fork": block_fork,
+    "centre": centre,
+    "opposite-corner": opposite_corner,
+    "corner": corner,
+    "side": side,
+}
+
+
+class Rules(BatchAgent):
+    """The first rule of a list that proposes a cell moves, uniformly among its cells; else at random.
+
+    `rules` are names joined by `+`: `win`, `block`, `fork`, `block-fork`, `centre`, `opposite-corner`,
+    `corner`, `side`. The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". All rules are about
+    winning sets or the shape of the board, so they mean something in every game; on a board that is even
+    along some axis `centre` never fires. In a misère game they are played as they are, so that `win` loses.
+
+    Raises `ParameterError` for a name that is no rule, `GameTooLargeError` for more than 64 cells.
+    """
+
+    def __init__(self, game: Game, rules: str = "centre+block") -> None:
+        super().__init__(game)
+        set_tables(game)
+        self.rules = [_rule(name) for name in rules.split("+")]
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        chosen = boards.legal.copy()
+        undecided, sight = np.arange(len(boards)), Sight(boards)
+        for rule in self.rules:
+            proposed = boards.cells(rule(sight)) & sight.boards.legal
+            fires = proposed.any(axis=1)
+            if fires.any():
+                chosen[undecided[fires]] = proposed[fires]
+                undecided = undecided[~fires]
+                sight = Sight(boards[undecided])
+            if not len(undecided):
+                break
+        policies: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+        return policies
+
+
+def _rule(name: str) -> Rule:
+    if name.strip() not in RULES:
+        raise ParameterError(unknown("rule", name, RULES))
+    return RULES[name.strip()]
+
+
+class Block(Rules):
+    """Fills a set in which the opponent lacks one cell, else moves at random.
+
+    The first of the rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
+    boards of more than 64 cells: as `Rules`.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game, "block")
+
+
+class WinBlock(Rules):
+    """Completes a set of its own, else fills one in which the opponent lacks one cell, else at random.
+
+    The second of the rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
+    boards of more than 64 cells: as `Rules`.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game, "win+block")
+
+
+class NewellSimon(Rules):
+    """Win, block, fork, block a fork, centre, opposite corner, corner, side; else at random.
+
+    The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler,
+    Flexible strategy use in young children's tic-tac-toe, 1993. Nobody beats them on 3×3. Misère games and
+    boards of more than 64 cells: as `Rules`.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game, "+".join(RULES))

@@ -1,0 +1,69 @@
+"""The weights of Square tic-tac-toe, on every game."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import BatchAgent, Floats
+from ttt_env.agents.heuristics.threats import OpenSets, set_tables
+from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.game import Game
+
+
+def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
+    """What each cell is worth to the player to move, `[B, cells]`, and to the other; 0 on taken cells.
+
+    Every winning set without stones of the other player adds t² + 1 to each of its empty cells, t being
+    the number of one's own stones in it.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> mine, theirs = cell_weights(Boards.start(get_game("square-v0")))
+    >>> mine.reshape(4, 4)[:2].tolist()
+    [[3.0, 5.0, 5.0, 3.0], [5.0, 7.0, 7.0, 5.0]]
+    """
+    free = ~boards.cells(boards.occupied_masks)
+    of_mine = _weights_of(boards.game, boards.mine, boards.theirs)
+    of_theirs = _weights_of(boards.game, boards.theirs, boards.mine)
+    return of_mine * free, of_theirs * free
+
+
+def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
+    tables = set_tables(game)
+    t = np.bitwise_count(stones[:, None] & tables.masks)
+    is_open = (others[:, None] & tables.masks) == 0
+    weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ tables.holds
+    return weights
+
+
+class Weights(BatchAgent):
+    """Wins, else blocks, else takes the cell that is worth most, to whomever (Sundeep Agarwal).
+
+    The hard opponent of "Square Tic Tac Toe AI". See `cell_weights`: if the opponent's largest weight is
+    larger than one's own, the cell is one of the opponent's largest with the largest own weight, else one
+    of one's own largest with the opponent's largest; equals uniformly. The weights fit every game; a misère
+    game is played as if it were none.
+
+    Raises `GameTooLargeError` for a game of more than 64 cells.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        set_tables(game)
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        winning = OpenSets(self.game, boards.mine, boards.theirs).completing()
+        blocking = OpenSets(self.game, boards.theirs, boards.mine).completing()
+        urgent = np.where(winning != 0, winning, blocking)
+        chosen = np.where((urgent != 0)[:, None], boards.cells(urgent), _heaviest(boards))
+        policies: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+        return policies
+
+
+def _heaviest(boards: Boards) -> NDArray[np.bool_]:
+    mine, theirs = cell_weights(boards)
+    most, most_theirs = mine.max(axis=1, keepdims=True), theirs.max(axis=1, keepdims=True)
+    leading = np.where(most_theirs > most, theirs, mine)
+    # Whole numbers: adding a fraction orders the equals by the other player's weight.
+    ranked = leading + (mine + theirs - leading) / (most + most_theirs + 1.0)
+    ranked[~boards.legal] = -1.0
+    heaviest: NDArray[np.bool_] = (ranked == ranked.max(axis=1, keepdims=True)) & boards.legal
+    return heaviest

@@ -1,0 +1,1 @@
+"""Agents that have learned, or that play from a table."""

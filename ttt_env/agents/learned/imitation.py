@@ -1,0 +1,154 @@
+"""Plays what people have played."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Agent, AgentLike, Floats, make_agent
+from ttt_env.errors import GameLogError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.symmetry import symmetries
+from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
+
+Stones = NDArray[np.uint8]
+"""Boards of any size, `[B, cells]`: 1 free, 2 the mover's, 3 the other's. No zeros, so rows are strings."""
+Keys = NDArray[np.bytes_]
+
+
+class Imitation(Agent):
+    """In each position the move that people most often made there (Nicolo Davis, "Tic-Tac-Toe Bots").
+
+    All games in a log count, won or lost, but of them only the moves of people, and those of players whom
+    nobody knows. Symmetric positions count together, and so do the moves that a symmetry of the position
+    maps to each other: they are one move, as the four corners of an empty board are. Cells of equal
+    counts are played uniformly, and where nothing is known `fallback` plays.
+
+    It is a fixed policy, if the fallback is one, of the log as it was when the agent was made; `refresh`
+    looks again. `path` is the file of a `GameLog`, by default the one where games are recorded here.
+
+    Raises `GameLogError` for a path where there is no game log.
+    """
+
+    def __init__(self, game: Game, path: str | None = None, fallback: AgentLike = "random") -> None:
+        super().__init__(game)
+        self.path = default_path() if path is None else Path(path)
+        if path is not None and not self.path.is_file():
+            raise GameLogError(f"there is no game log {path}")
+        self.fallback = make_agent(fallback, game)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the log again, and learn from what was played since."""
+        self._habits = _learned(self.game, _logged(self.path, self.game))
+
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return self.fallback.is_fixed
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        known, chosen = self._habits.policies(_stones(position))
+        return chosen[0] if known[0] else self.fallback.policy(position)
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        mine, theirs = boards.cells(boards.mine), boards.cells(boards.theirs)
+        known, chosen = self._habits.policies((1 + mine + 2 * theirs).astype(np.uint8))
+        if not known.all():
+            chosen[~known] = self.fallback.policies(boards[~known])
+        return chosen
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        if self.is_fixed or self._habits.policies(_stones(position))[0][0]:
+            return super().choose(position, rng)
+        return self.fallback.choose(position, rng)
+
+
+class _Habits(NamedTuple):
+    """What is most often played, `bool[P, cells]`, in the canonical positions `keys`, ascending `[P]`."""
+
+    motions: NDArray[np.intp]
+    keys: Keys
+    favourites: NDArray[np.bool_]
+
+    def policies(self, stones: Stones) -> tuple[NDArray[np.bool_], Floats]:
+        """Whether anything is known of each position, `[B]`, and what is played then, `[B, cells]`."""
+        keys, moved_by = _canonical(stones, self.motions)
+        at = np.searchsorted(self.keys, keys)
+        known = at < len(self.keys)
+        known[known] = self.keys[at[known]] == keys[known]
+        chosen = np.zeros(stones.shape)
+        there = self.motions[moved_by[known]]  # where each cell lies in the canonical position
+        chosen[known] = np.take_along_axis(self.favourites[at[known]], there, axis=1)
+        chosen[known] /= chosen[known].sum(axis=1, keepdims=True)
+        return known, chosen
+
+
+def _logged(path: Path, game: Game) -> list[LoggedGame]:
+    if not path.exists():
+        return []
+    with GameLog(path) as log:
+        return log.games(game)
+
+
+def _learned(game: Game, games: Sequence[LoggedGame]) -> _Habits:
+    motions = np.array(symmetries(game), np.intp)
+    stones, cells = _moves_of_people(game, games)
+    keys, moved_by = _canonical(stones, motions)
+    canonical, which = np.unique(keys, return_inverse=True)
+    counts = np.zeros((len(canonical), game.n_cells), np.int64)
+    np.add.at(counts, (which, motions[moved_by, cells]), 1)
+    counts = _counted_together(canonical, counts, motions)
+    return _Habits(motions, canonical, counts == counts.max(axis=1, keepdims=True))
+
+
+def _moves_of_people(game: Game, games: Sequence[LoggedGame]) -> tuple[Stones, NDArray[np.intp]]:
+    """The positions in which people moved, and the cells that they played, `[B]`."""
+    stones, cells = [np.zeros((0, game.n_cells), np.uint8)], [np.zeros(0, np.intp)]
+    for record, x, o, *_ in games:
+        by_people = [player in (PERSON, None) for player in (x, o)]
+        moves = np.array(record.cells, np.intp)
+        plies = np.flatnonzero(np.resize(by_people, len(moves)))
+        when = np.full(game.n_cells, game.n_cells)
+        when[moves] = np.arange(len(moves))
+        ago = plies[:, None] - when
+        stones.append(np.where(ago > 0, 2 + ago % 2, 1).astype(np.uint8))
+        cells.append(moves[plies])
+    return np.concatenate(stones), np.concatenate(cells)
+
+
+def _counted_together(keys: Keys, counts: NDArray[np.int64], motions: NDArray[np.intp]) -> NDArray[np.int64]:
+    """The counts, where cells that a symmetry of their position maps to each other share all of theirs."""
+    stones = keys.view(np.uint8).reshape(counts.shape)
+    together, repeats = np.zeros_like(counts), np.zeros_like(counts)
+    for motion in motions:
+        same = np.flatnonzero(_keys(_moved(stones, motion)) == keys)
+        together[same] += counts[same][:, motion]
+        repeats[same] += motion == np.arange(len(motion))  # so often each cell came to itself
+    return together // repeats
+
+
+def _canonical(stones: Stones, motions: NDArray[np.intp]) -> tuple[Keys, NDArray[np.intp]]:
+    """The least of the symmetric positions, and the number of the symmetry that leads there, `[B]` each."""
+    keys, moved_by = _keys(stones), np.zeros(len(stones), np.intp)
+    for number, motion in enumerate(motions):
+        moved = _keys(_moved(stones, motion))
+        smaller = moved < keys
+        keys, moved_by[smaller] = np.where(smaller, moved, keys), number
+    return keys, moved_by
+
+
+def _moved(stones: Stones, motion: NDArray[np.intp]) -> Stones:
+    return np.take(stones, np.argsort(motion), axis=1)
+
+
+def _keys(stones: Stones) -> Keys:
+    return np.ascontiguousarray(stones).view(f"S{stones.shape[1]}")[:, 0]
+
+
+def _stones(position: Position) -> Stones:
+    _, mine, theirs = position
+    cells = range(position.game.n_cells)
+    return np.array([[1 + (mine >> cell & 1) + 2 * (theirs >> cell & 1) for cell in cells]], np.uint8)

@@ -1,0 +1,223 @@
+"""Tabular Q-learning: one table for both seats, learned in self-play."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, inf
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import BatchAgent, Floats
+from ttt_env.agents.learned.lookup import Codes, codes
+from ttt_env.agents.planning.minimax import checked_number
+from ttt_env.agents.pretrained import pretrained_file
+from ttt_env.analysis.certificate import blunders_everywhere, certify
+from ttt_env.analysis.induction import best
+from ttt_env.analysis.layers import is_enumerable
+from ttt_env.analysis.tablebase import identity, read_arrays
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+from ttt_env.rules.symmetry import canonical_boards
+
+if TYPE_CHECKING:
+    from ttt_env.kernels.q_learning import Graph
+
+Goal = Literal["unbeatable", "optimal"]
+
+
+class QLearning(BatchAgent):
+    """Plays the moves of the largest Q-value, uniformly among equals (Watkins 1989).
+
+    Q(s, a), the value of move a in position s for the player who makes it, is kept by the position that it
+    leads to, symmetric ones merged: one number for all moves that come to the same ("afterstates": Sutton and
+    Barto, Reinforcement Learning, 6.8). `train` learns the table, `save` writes it, `q-learning:PATH` loads
+    it; without a path it is the one that comes with this package.
+
+    Raises `PolicyFileError` for a file that is no such table of this game, or if none comes for this game.
+    """
+
+    def __init__(self, game: Game, path: str | None = None) -> None:
+        super().__init__(game)
+        file = pretrained_file("q-learning", game) if path is None else Path(path)
+        self._positions, self._values = _load(file, game)
+
+    @classmethod
+    def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":
+        """The agent with these values of positions up to symmetry, by their ascending base-3 codes."""
+        made = cls.__new__(cls)
+        BatchAgent.__init__(made, game)
+        made._positions, made._values = positions, values
+        return made
+
+    def q(self, boards: Boards) -> Floats:
+        """The Q-values, `[B, cells]`; NaN where no move is legal.
+
+        Raises `PolicyError` for a move to a position that is not in the table.
+        """
+        found = np.full(boards.legal.shape, np.nan)
+        rows, cells = np.nonzero(boards.legal)
+        if len(rows):
+            found[rows, cells] = self._values_of(boards[rows].play(cells))
+        return found
+
+    def _values_of(self, boards: Boards) -> Floats:
+        wanted = codes(canonical_boards(boards)[0])
+        at = np.minimum(np.searchsorted(self._positions, wanted), len(self._positions) - 1)
+        missing = np.flatnonzero(self._positions[at] != wanted)
+        if len(missing):
+            raise PolicyError(f"the table of {self!r} has no entry for {boards[int(missing[0])]}")
+        return self._values[at]
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        return best(self.q(boards), boards.legal)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as a compressed `.npz` file."""
+        with Path(path).open("wb") as file:
+            np.savez_compressed(
+                file,
+                **identity(self.game),  # type: ignore[arg-type]
+                positions=self._positions,
+                values=self._values,
+            )
+
+
+def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
+    loaded = read_arrays(path, game, "Q-table", {"positions", "values"})
+    positions, values = loaded["positions"], loaded["values"]
+    well_formed = (
+        positions.dtype == np.uint64
+        and values.dtype == np.float64
+        and positions.ndim == 1
+        and values.shape == positions.shape != (0,)
+        and bool((positions[1:] > positions[:-1]).all() and np.isfinite(values).all())
+    )
+    if not well_formed:
+        raise PolicyFileError(f"{path} is no Q-table: its positions or values have another form")
+    return positions, values
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training stands: games played, seconds used, the agent as it plays now."""
+
+    games: int
+    seconds: float
+    agent: QLearning
+
+
+def train(
+    game: Game | str = "tictactoe-v0",
+    *,
+    seed: int = 0,
+    games: int | None = None,
+    seconds: float | None = None,
+    goal: Goal | None = "optimal",
+    alpha: float = 1.0,
+    epsilon: float = 0.5,
+    report: Callable[[Progress], None] | None = None,
+) -> QLearning:
+    """The agent that has learned for so many games or so long, or until it is certified to have its goal.
+
+    The goal is to be `unbeatable`, or `optimal`: to give value away in no position of the game. Both seats
+    move at random with probability `epsilon`, else by the table as it is, and after every move
+    Q(s, a) ← (1 − α)·Q(s, a) + α·(reward or −max Q(s', ·)), one game after the other. Moves and rewards
+    are certain, so a learning rate `alpha` of 1 is exact. The goal is looked at and `report` called whenever
+    the games have grown by a quarter, on 3×3 from the first 500 on; `seconds` may be exceeded by as much.
+
+    Raises `GameTooLargeError` for a game of too many positions, `ParameterError` for parameters out of their
+    ranges, and if neither a goal nor a limit says when to end.
+    """
+    begin = perf_counter()
+    if goal not in ("unbeatable", "optimal", None):
+        raise ParameterError(f"goal={goal!r} of q-learning: unbeatable, optimal and None are allowed")
+    if goal is None and games is None and seconds is None:
+        raise ParameterError("q-learning without games=, seconds= or goal= would never end")
+    most_games = inf if games is None else checked_number("games", games, "q-learning")
+    most_seconds = inf if seconds is None else checked_number("seconds", seconds, "q-learning")
+    learner = _Learner(get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon))
+    while True:
+        learner.play(ceil(min(learner.chunk, most_games - learner.games)))
+        used, agent = perf_counter() - begin, learner.agent()
+        if report is not None:
+            report(Progress(learner.games, used, agent))
+        if learner.games >= most_games or used >= most_seconds or _has_reached(goal, agent):
+            return agent
+
+
+def _share(name: str, value: object) -> float:
+    share = checked_number(name, value, "q-learning", 1.0)
+    if share == 0:
+        raise ParameterError(f"{name}={value!r} of q-learning: nothing is learned with 0")
+    return share
+
+
+def _has_reached(goal: Goal | None, agent: QLearning) -> bool:
+    if goal == "unbeatable":
+        return certify(agent, agent.game).unbeatable
+    return goal == "optimal" and len(blunders_everywhere(agent, agent.game)) == 0
+
+
+class _Learner:
+    """The table while it is learned, by number of the position in `graph`."""
+
+    def __init__(self, game: Game, seed: int, alpha: float, epsilon: float) -> None:
+        self.game, self.alpha, self.epsilon = game, alpha, epsilon
+        self.positions, self.graph = explored(game)
+        self.q = np.zeros(len(self.positions))
+        self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
+        self.games = 0
+        self.least = max(500, len(self.q) // 2)
+
+    @property
+    def chunk(self) -> int:
+        """The games until the next look."""
+        return max(self.least, self.games // 4)
+
+    def play(self, games: int) -> None:
+        from ttt_env.kernels.q_learning import play_games  # imports numba: only where something is learned
+
+        play_games(self.graph, self.q, self.random, self.alpha, self.epsilon, games)
+        self.games += games
+
+    def agent(self) -> QLearning:
+        order = np.argsort(self.positions)
+        return QLearning.of(self.game, self.positions[order], self.q[order])
+
+
+@lru_cache(maxsize=1)
+def explored(game: Game) -> tuple[Codes, "Graph"]:
+    """All positions that can come up, up to symmetry, by base-3 code, and the moves between them.
+
+    Raises `GameTooLargeError` for a game of too many positions.
+    """
+    from ttt_env.kernels.q_learning import Graph
+
+    if not is_enumerable(game):
+        raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a table of Q-values")
+    layers, degrees, successors, known = [Boards.start(game)], [], [], 1
+    while layers[-1].legal.any():
+        after, numbers = _next_layer(layers[-1])
+        layers.append(after)
+        degrees.append(layers[-2].legal.sum(axis=1))
+        successors.append(numbers + known)
+        known += len(after)
+    degrees.append(layers[-1].legal.sum(axis=1))
+    first = np.concatenate([[0], np.cumsum(np.concatenate(degrees))])
+    rewards = [layer.is_won * np.int8(-1 if game.misere else 1) for layer in layers]
+    graph = Graph(first, np.concatenate(successors).astype(np.int32), np.concatenate(rewards))
+    return np.concatenate([codes(layer) for layer in layers]), graph
+
+
+def _next_layer(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
+    """The positions of the next ply, up to symmetry, and which of them each move leads to, row by row."""
+    rows, cells = np.nonzero(boards.legal)
+    after, _ = canonical_boards(boards[rows].play(cells))
+    _, kept, numbers = np.unique(codes(after), return_index=True, return_inverse=True)
+    return after[kept], numbers

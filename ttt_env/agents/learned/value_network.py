@@ -1,0 +1,161 @@
+"""The value network of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, inf
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import BatchAgent, Floats
+from ttt_env.agents.learned.board_network import BoardNetwork, View, layer_sizes, load_network
+from ttt_env.agents.planning.minimax import checked_number
+from ttt_env.agents.pretrained import pretrained_file
+from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.boards import Boards, check_size
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+
+Opponents = Literal["mixed", "random", "self"]
+NET, RANDOM = True, False
+CYCLES: dict[str, list[tuple[bool, bool]]] = {
+    "mixed": [(NET, NET), (NET, RANDOM), (RANDOM, NET), (NET, NET), (RANDOM, NET), (NET, RANDOM)],
+    "random": [(NET, RANDOM), (RANDOM, NET)],
+    "self": [(NET, NET)],
+}
+"""Who is X and who is O, game after game."""
+_CHUNK = 6_000  # games between two reports: whole cycles
+
+
+class ValueNetwork(BatchAgent):
+    """Looks one move ahead and takes the position that its network likes best, uniformly among equals.
+
+    The network, 9–18–9–3–1 tanh units on 3×3, says how good a position is for the player who has just moved
+    (Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). Of a larger board it has
+    one input, two units of the first layer and one of the second for every cell, and one of the third for
+    three cells. `train` trains it, `save` writes it, `value-network:PATH` loads it; without a path it is the
+    one that comes with this package.
+
+    Raises `PolicyFileError` for a file that is no such network of this game, or if none comes for this game,
+    `GameTooLargeError` for a game of more than 64 cells.
+    """
+
+    def __init__(self, game: Game, path: str | None = None) -> None:
+        super().__init__(game)
+        check_size(game)
+        file = pretrained_file("value-network", game) if path is None else Path(path)
+        self.network = load_network(file, game)
+
+    @classmethod
+    def of(cls, network: BoardNetwork) -> "ValueNetwork":
+        """The agent with this network."""
+        made = cls.__new__(cls)
+        BatchAgent.__init__(made, network.game)
+        made.network = network
+        return made
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        legal = boards.legal
+        rows, cells = np.nonzero(legal)
+        values = np.full(legal.shape, -np.inf)
+        values[rows, cells] = self.network.values(boards[rows].play(cells))
+        is_best = legal & (values == values.max(axis=1, keepdims=True))
+        chosen: Floats = is_best / is_best.sum(axis=1, keepdims=True)
+        return chosen
+
+    def save(self, path: str | Path) -> None:
+        """Write the network as an `.npz` file."""
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, **self.network.arrays())  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training stands: games played, seconds used, the agent as it plays now.
+
+    `good` are the good games per hundred since the last report: the network drew with itself, or beat the
+    random player.
+    """
+
+    games: int
+    seconds: float
+    good: float
+    agent: ValueNetwork
+
+
+def train(
+    game: Game | str = "tictactoe-v0",
+    *,
+    seed: int = 0,
+    games: int | None = 500_000,
+    seconds: float | None = None,
+    learning_rate: float = 0.025,
+    empty: float = 0.01,
+    view: View = "mover",
+    spread: float = 1.0,
+    opponents: Opponents = "mixed",
+    report: Callable[[Progress], None] | None = None,
+) -> ValueNetwork:
+    """The agent that has learned from so many games, or for so long.
+
+    One game is played at a time: the network against itself or a random player, on both seats, in a cycle of
+    six games ("mixed"), or only one of the two ("random", "self"). After each, its positions are learned in
+    order, each with the target 1, 0 or −1 by how the game ended for the player who had just moved: a step of
+    gradient descent on half the squared error. The source does not say how a network begins; here all
+    numbers of a layer are uniform in ±spread/√(its inputs). `view` and `empty` are what it sees:
+    `BoardNetwork`. `report` is called every 6,000 games.
+
+    Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a game of more than 64
+    cells.
+    """
+    made = get_game(game)
+    check_size(made)
+    if opponents not in CYCLES:
+        raise ParameterError(unknown("opponents of value-network", opponents, CYCLES))
+    if games is None and seconds is None:
+        raise ParameterError("value-network without games= or seconds= would never end")
+    most_games = inf if games is None else checked_number("games", games, "value-network")
+    most_seconds = inf if seconds is None else checked_number("seconds", seconds, "value-network")
+    rng = np.random.default_rng(seed)
+    learner = _Learner(BoardNetwork.random(made, rng, view, empty, spread), rng, opponents, learning_rate)
+    begin, done, used = perf_counter(), 0, 0.0
+    while done < most_games and used < most_seconds:
+        good = learner.play(ceil(min(_CHUNK, most_games - done)))
+        done, used = done + len(good), perf_counter() - begin
+        if report is not None:
+            report(Progress(done, used, 100 * float(good.mean()), learner.agent()))
+    return learner.agent()
+
+
+class _Learner:
+    """The network while it learns, and what the kernel needs to train it."""
+
+    def __init__(
+        self, network: BoardNetwork, rng: np.random.Generator, opponents: str, learning_rate: float
+    ) -> None:
+        from ttt_env.agents.mcts.tree import rules_of
+        from ttt_env.kernels import value_network as kernel
+
+        game, self._network = network.game, network
+        sizes = np.array(layer_sizes(game, network.view))
+        numbers = np.concatenate(network.layers, axis=None)
+        self._net = kernel.Network(sizes, numbers, *np.zeros((2, sizes.sum())))
+        masks = np.zeros((game.n_cells, 2), np.uint64)
+        board = kernel.Board(network.view == "mover", network.empty, np.zeros(sizes[1]), masks)
+        random = rng.integers(1 << 63, size=1).astype(np.uint64)
+        rate = checked_number("learning_rate", learning_rate, "value-network")
+        self._arguments = self._net, board, rules_of(game), random, np.array(CYCLES[opponents]), rate
+        self._run = kernel.play_and_learn
+
+    def play(self, games: int) -> NDArray[np.bool_]:
+        """Play and learn so many games, and say which were good."""
+        good = np.empty(games, np.bool_)
+        self._run(*self._arguments, good)
+        return good
+
+    def agent(self) -> ValueNetwork:
+        """The agent as it plays now."""
+        return ValueNetwork.of(self._network.with_numbers(self._net.numbers))

@@ -1,0 +1,83 @@
+"""Monte Carlo tree search as an agent."""
+
+from collections.abc import Callable
+from math import sqrt
+from secrets import randbits
+from threading import Lock
+
+import numpy as np
+
+from ttt_env.agent import Agent, Floats, sample
+from ttt_env.agents.mcts.parameters import checked_budget
+from ttt_env.rules.game import Game, Position
+
+DEFAULT_SIMULATIONS = 1000
+
+
+class MCTS(Agent):
+    """Monte Carlo tree search: UCT with proofs. The most visited move is played, uniformly among equals.
+
+    Each simulation goes down a tree to the child with the largest w/n + c·sqrt(ln n_parent / n) (`select`),
+    where cells are untried tries one (`expand`), plays on to the end (`playout`), and adds the result, a draw
+    as `draw`, to all nodes of its way (`backpropagate`): Kocsis and Szepesvári 2006; the bot of Nicolo Davis,
+    "Tic-Tac-Toe Bots". With `solve` certain values are passed up and searched no further, a position of
+    proved value is not searched on, a proved win is played and a proved loss is not (MCTS-Solver: Winands,
+    Björnsson and Saito 2008).
+
+    The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
+    complete a winning set, else keep the other from one, else random. In a misère game `win-block` shuns the
+    cells that would complete a set, of the player's own and, if these can be spared, of the other.
+
+    With `seed` and a budget of simulations this is a fixed policy, drawn from the seed and the position.
+    Without a seed every search differs; `choose` draws it from its `rng`, and goes on with the tree of the
+    last move where the game does. `search` is the last search, to look at its tree.
+
+    Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for more than 64 cells.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        c: float = sqrt(2),
+        draw: float = 0.5,
+        playout: str = "random",
+        seed: int | None = None,
+        solve: bool = True,
+    ) -> None:
+        from ttt_env.agents.mcts.search import Search  # imports numba: only where a search is wanted
+
+        super().__init__(game)
+        if simulations is None and seconds is None:
+            simulations = DEFAULT_SIMULATIONS
+        self._parameters = simulations, seconds, c, draw, playout, seed, solve
+        self._budget = checked_budget(simulations, seconds)
+        self._seed = seed
+        self.search = Search(game.start, c=c, draw=draw, playout=playout, solve=solve, seed=seed or 0)
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
+        return type(self), (self.game, *self._parameters)
+
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return self._seed is not None and self._budget[1] is None
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        return self._searched(position, randbits(64) if self._seed is None else self._seed)
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        if self._seed is not None:
+            return super().choose(position, rng)
+        return sample(self._searched(position, int(rng.integers(1 << 63))), rng.random())
+
+    def _searched(self, position: Position, seed: int) -> Floats:
+        """The policy after a search; one at a time, because all are made in the same tree."""
+        with self._lock:
+            if self._seed is None:
+                self.search.follow(position, seed)
+            else:
+                self.search.restart(position, seed)
+            self.search.run(*self._budget)
+            return self.search.policy()

@@ -1,0 +1,256 @@
+"""A Monte Carlo tree search that can be run, stepped through, read, and carried on after a move."""
+
+import json
+import logging
+from functools import cache
+from math import inf, sqrt
+from threading import Timer
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Floats
+from ttt_env.agents.mcts.parameters import PLAYOUTS, check_settings, checked_budget, checked_seed
+from ttt_env.agents.mcts.tree import Node, empty_tree, grown, read_node, rules_of
+from ttt_env.errors import IllegalMoveError
+from ttt_env.kernels import mcts as kernel
+from ttt_env.render.picture import Picture
+from ttt_env.render.tree import TreeNode, tree_dot
+from ttt_env.rules.game import Game, Position, as_cell, cells_of
+
+MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
+_FIRST_SLOTS = 1 << 12
+_FIRST_CHUNK, _CHUNK = 64, 4096  # iterations between two looks at the clock; the latter take some 10 ms
+_SILENT = 1.0  # seconds of compiling without a word
+_SHOWN = 50  # a notebook shows the moves that got more than a 50th of the iterations
+_logger = logging.getLogger(__name__)
+
+
+class Search:
+    """A UCT search for the player to move in `position`, not yet begun; see `ttt_env.agents.mcts.agent.MCTS`.
+
+    It is a function of its parameters and of how many iterations it is run for. Not for several threads at
+    once. An interrupt (Ctrl-C) ends `run` between iterations and leaves the search as it is then.
+
+    Raises `GameTooLargeError` for a game of more than 64 cells, `IllegalMoveError` for a position in which
+    the game is over, `ParameterError` for parameters out of their ranges.
+    """
+
+    def __init__(
+        self,
+        position: Position,
+        *,
+        c: float = sqrt(2),
+        draw: float = 0.5,
+        playout: str = "random",
+        solve: bool = True,
+        seed: int = 0,
+    ) -> None:
+        check_settings(c, draw, playout, solve)
+        self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
+        self._rules = rules_of(position.game)
+        self._tree = empty_tree(position.game.n_cells, _FIRST_SLOTS)
+        self.restart(position, seed)
+
+    def restart(self, position: Position, seed: int) -> None:
+        """Begin anew, in another position of the same game."""
+        if position.is_over:
+            raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
+        _warm_up()
+        masks = np.uint64(position.mine), np.uint64(position.theirs)
+        kernel.plant(self._tree, self._rules, *masks, np.uint64(checked_seed(seed)))
+        self.position = position
+
+    def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
+        """Iterate so many times, or so long, and return how many times: less if the position is proved.
+
+        Raises `ParameterError` unless exactly one of the two is given, and positive.
+        """
+        simulations, seconds = checked_budget(simulations, seconds)
+        done, chunk = 0, _CHUNK if seconds is None else _FIRST_CHUNK
+        end = perf_counter() + (inf if seconds is None else seconds)
+        limit = inf if simulations is None else simulations
+        while done < limit and not self.is_proved:
+            done += self._iterate(int(min(chunk, limit - done)))
+            chunk = min(2 * chunk, _CHUNK)
+            if perf_counter() >= end:
+                break
+        return done
+
+    def step(self) -> bool:
+        """Iterate once; False if nothing is left to do because the position is proved.
+
+        `path` and `last_result` then tell what happened.
+        """
+        return self.run(simulations=1) == 1
+
+    def _iterate(self, n: int) -> int:
+        """At most n iterations; fewer, and room for more, where the tree is full."""
+        may_grow = len(self._tree.nodes) < MAX_SLOTS
+        done = kernel.run(self._tree, self._rules, self._settings, n, may_grow)
+        if done < n and not self.is_proved:
+            self._tree = grown(self._tree)
+        return done
+
+    def advance(self, cell: int) -> None:
+        """Go on from the position after a move, with what the tree knows about it.
+
+        Raises `IllegalMoveError` if the move is not legal or ends the game. Nothing changes then.
+        """
+        after = self.position.play(as_cell(cell, self.position.game))
+        if after.is_over:
+            raise IllegalMoveError(f"there is no move to search for: the game {after} is over")
+        slot = self._slots.get(int(cell))
+        if slot is None:
+            self.restart(after, int(self._tree.random[0]))
+            return
+        tree = empty_tree(self.position.game.n_cells, len(self._tree.nodes))
+        kernel.transplant(self._tree, slot, tree)
+        self._tree, self.position = tree, after
+
+    def follow(self, position: Position, seed: int) -> None:
+        """Go on from a position one or two moves later if this is one, else begin anew; draw from `seed`."""
+        for cell in self._moves_to(position):
+            self.advance(cell)
+        if self.position == position:
+            kernel.sow(self._tree, np.uint64(checked_seed(seed)))
+        else:
+            self.restart(position, seed)
+
+    def _moves_to(self, position: Position) -> list[int]:
+        """The one or two moves that lead to the position; none if nothing of the kind does."""
+        if position.game != self.position.game or position.ply - self.position.ply not in (1, 2):
+            return []
+        x, o = position.x_mask & ~self.position.x_mask, position.o_mask & ~self.position.o_mask
+        cells = cells_of(x) + cells_of(o) if self.position.to_move == "X" else cells_of(o) + cells_of(x)
+        after = self.position
+        for cell in cells:
+            after = after if after.is_over else after.child(cell)
+        return cells if after == position else []
+
+    @property
+    def _slots(self) -> dict[int, int]:
+        """The slot of each child of the root, by its cell."""
+        nodes = self._tree.nodes
+        first = int(nodes[0]["first_child"])
+        slots = range(first, first + int(nodes[0]["n_children"]))
+        return {int(nodes[slot]["cell"]): slot for slot in slots}
+
+    def _by_cell(self, field: str, default: float) -> Floats:
+        """A number of each child of the root, by its cell, `[cells]`."""
+        found = np.full(self.position.game.n_cells, default, np.float64)
+        for cell, slot in self._slots.items():
+            found[cell] = self._tree.nodes[slot][field]
+        return found
+
+    @property
+    def iterations(self) -> int:
+        """The iterations through the root: those of this search, and those taken over with `advance`."""
+        return int(self._tree.nodes[0]["visits"])
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """How often each cell was taken in the position, `[cells]`."""
+        return self._by_cell("visits", 0).astype(np.int64)
+
+    @property
+    def wins(self) -> Floats:
+        """What these brought the player to move: 1 for a win, `draw` for a draw, summed up, `[cells]`."""
+        return self._by_cell("wins", 0)
+
+    @property
+    def values(self) -> Floats:
+        """What each move is proved to be for the player to move, 1, 0 or −1, `[cells]`; NaN if nothing is."""
+        values = self._by_cell("value", kernel.UNKNOWN)
+        return np.where(values == kernel.UNKNOWN, np.nan, values)
+
+    @property
+    def value(self) -> int | None:
+        """What the position is proved to be for the player to move, 1, 0 or −1; None if nothing is proved."""
+        return -int(self._tree.nodes[0]["value"]) if self.is_proved else None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the value of the position is proved."""
+        return bool(self._tree.nodes[0]["value"] != kernel.UNKNOWN)
+
+    @property
+    def path(self) -> list[int]:
+        """The cells taken in the tree in the last iteration; its playout is not part of it."""
+        nodes = self._tree.path[1 : self._tree.counts[1]]
+        return [int(cell) for cell in self._tree.nodes["cell"][nodes]]
+
+    @property
+    def last_result(self) -> int:
+        """The result of the last iteration for the player to move in the position: 1, 0 or −1."""
+        return int(self._tree.counts[2])
+
+    def best_cells(self) -> list[int]:
+        """The best moves so far: the most visited; with `solve` proved wins first, proved losses last.
+
+        Before the first iteration these are all legal moves.
+        """
+        visits = self.visits
+        values = self.values if self._settings.solve else np.full(len(visits), np.nan)
+        cells = self.position.legal_cells
+        ranks = [(values[cell] == 1, values[cell] != -1, visits[cell]) for cell in cells]
+        return [cell for cell, rank in zip(cells, ranks, strict=True) if rank == max(ranks)]
+
+    def policy(self) -> Floats:
+        """Uniform among `best_cells`, `[cells]`."""
+        cells, chosen = self.best_cells(), np.zeros(self.position.game.n_cells)
+        chosen[cells] = 1 / len(cells)
+        return chosen
+
+    def tree(self, max_depth: int = 64, min_visits: int = 1) -> Node:
+        """The root, with the nodes below it that are at most so deep and were visited at least so often."""
+        return read_node(self._tree, 0, max_depth, min_visits)
+
+    def to_json(self, max_depth: int = 64, min_visits: int = 1) -> str:
+        """`tree` as JSON, beside the game, the position and the settings of the search."""
+        settings = self._settings
+        told = {
+            "game": self.position.game.name,
+            "position": str(self.position),
+            "c": settings.c,
+            "draw": settings.draw,
+            "playout": PLAYOUTS[settings.win_block],
+            "solve": settings.solve,
+            "tree": self.tree(max_depth, min_visits).as_dict(),
+        }
+        return json.dumps(told)
+
+    def to_dot(self, max_depth: int = 2, min_visits: int = 1) -> str:
+        """`tree` for Graphviz: boards, w/n, what is proved, and the last `path`."""
+        return tree_dot(self._drawn(max_depth, min_visits))
+
+    def to_svg(self, max_depth: int = 2, min_visits: int = 1) -> str:
+        """`tree` as a self-contained SVG document, of the same things."""
+        return self.picture(max_depth, min_visits).svg
+
+    def picture(self, max_depth: int = 2, min_visits: int = 1) -> Picture:
+        """`tree` to look at in a notebook or to save, of the same things."""
+        return self._drawn(max_depth, min_visits).picture()
+
+    def _repr_svg_(self) -> str:
+        return self.picture(1, self.iterations // _SHOWN + 1).svg
+
+    def _drawn(self, max_depth: int, min_visits: int) -> TreeNode:
+        return self.tree(max_depth, min_visits).picture(self.position, (None, *self.path))
+
+
+@cache
+def _warm_up() -> None:
+    """Compile the kernel, or load it from disk, and say so if it takes long."""
+    text = "mcts: compiling the search, once; where a folder can be written to it is kept for the next time"
+    notice = Timer(_SILENT, _logger.warning, [text])
+    notice.daemon = True
+    notice.start()
+    try:
+        game = Game("a cell", (1,), [(0,)])
+        tree = empty_tree(1, _FIRST_SLOTS)
+        kernel.plant(tree, rules_of(game), np.uint64(0), np.uint64(0), np.uint64(0))
+        kernel.run(tree, rules_of(game), kernel.Settings(0.0, 0.0, False, True), 1, False)
+    finally:
+        notice.cancel()

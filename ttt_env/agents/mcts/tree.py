@@ -1,0 +1,103 @@
+"""The tree of a Monte Carlo tree search: its arrays made and enlarged, and its nodes read."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ttt_env.kernels.mcts import NODE, UNKNOWN, Tree
+from ttt_env.kernels.playouts import Rules
+from ttt_env.render.tree import TreeNode
+from ttt_env.rules.boards import check_size
+from ttt_env.rules.game import SEATS, Game, Position
+
+
+@lru_cache(maxsize=64)
+def rules_of(game: Game) -> Rules:
+    """The game as the kernel reads it. Raises `GameTooLargeError` if it has more than 64 cells."""
+    check_size(game)
+    lists = game.winning_masks_through
+    sets, through = (
+        np.array(masks, np.uint64)
+        for masks in (game.winning_masks, [mask for masks in lists for mask in masks])
+    )
+    first = np.cumsum([0, *map(len, lists)])
+    return Rules(np.uint64(game.full_mask), sets, through, first, -1 if game.misere else 1)
+
+
+def empty_tree(n_cells: int, slots: int) -> Tree:
+    """A tree without a root, with so many slots."""
+    return Tree(
+        nodes=np.empty(slots, NODE),
+        root=np.zeros(2, np.uint64),
+        random=np.zeros(1, np.uint64),
+        path=np.zeros(n_cells + 1, np.int64),
+        counts=np.zeros(3, np.int64),
+    )
+
+
+def grown(tree: Tree) -> Tree:
+    """The tree with twice the slots."""
+    nodes = np.empty(2 * len(tree.nodes), NODE)
+    nodes[: len(tree.nodes)] = tree.nodes
+    return tree._replace(nodes=nodes)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the tree, which the move on `cell` led to; None at the root.
+
+    `wins` and `value` are for the player who made that move. `wins` sums up the results: 1 for a win, for a
+    draw what the search counts it. `value` is 1, 0 or −1 where a win, draw or loss is certain, by the rules
+    or by proof, else None. `children` are in the order in which they were first tried.
+    """
+
+    cell: int | None
+    visits: int
+    wins: float
+    value: int | None
+    children: tuple["Node", ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The node and all below as JSON can hold them."""
+        return {**vars(self), "children": [child.as_dict() for child in self.children]}
+
+    def picture(self, position: Position, path: tuple[int | None, ...]) -> TreeNode:
+        """The node and all below as a picture shows them: w/n, and the nodes on the path marked.
+
+        `path` begins with the cell of this node if the node is on it.
+        """
+        is_marked = path[:1] == (self.cell,)
+        outcome = () if self.value is None else (_outcome(position, self.value),)
+        children = tuple(
+            child.picture(position.child(child.cell), path[1:] if is_marked else ())
+            for child in self.children
+            if child.cell is not None
+        )
+        return TreeNode(position, self.cell, (f"{self.wins:g}/{self.visits}", *outcome), children, is_marked)
+
+
+def _outcome(position: Position, value: int) -> str:
+    """What a value for the player who has just moved says of the game."""
+    if value == 0:
+        return "draw"
+    return f"{SEATS[(position.ply + (value == 1)) % 2]} wins"
+
+
+def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
+    """The node in this slot, with those below it that are not too deep and were visited often enough."""
+    node, nodes = tree.nodes[slot], tree.nodes
+    first, value = int(node["first_child"]), int(node["value"])
+    children = [
+        read_node(tree, child, max_depth - 1, min_visits)
+        for child in range(first, first + int(node["n_children"]))
+        if max_depth > 0 and nodes["visits"][child] >= min_visits
+    ]
+    return Node(
+        cell=int(node["cell"]) if slot else None,
+        visits=int(node["visits"]),
+        wins=float(node["wins"]),
+        value=None if value == UNKNOWN else value,
+        children=tuple(children),
+    )

@@ -1,0 +1,1 @@
+"""Agents that look ahead: minimax, softmax minimax, brute force, alpha-beta."""

@@ -1,0 +1,196 @@
+"""Minimax by alpha-beta, to a depth or for a time, on games of any number of positions."""
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from threading import Lock
+from typing import Self
+
+import numpy as np
+
+from ttt_env.agent import Agent, Floats
+from ttt_env.rules.boards import check_size
+from ttt_env.rules.game import Game, Position
+
+_SLICE = 20_000  # nodes: some hundredths of a second
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """What a search has found in a position.
+
+    `cells` are all that have the best value, `value` it for the player to move, in [−1, 1]. The principal
+    variation begins with the first of these cells. `nodes` are the positions searched for it.
+    """
+
+    cells: tuple[int, ...]
+    value: float
+    principal_variation: tuple[int, ...]
+    depth: int
+    nodes: int
+
+
+class AlphaBeta(Agent):
+    """Plays uniformly among the best moves of a minimax of limited depth; the leaves are worth `utility`.
+
+    With `depth` the moves are exactly those of plain minimax. With `seconds` it looks ahead one move, two,
+    and so on (iterative deepening), and plays by the last depth that it could finish, in a lost position by
+    the last one at which it did not see that: such an agent is no fixed policy. See `Minimax`,
+    which checks the parameters.
+
+    Raises `GameTooLargeError` for a game of more than 64 cells.
+    """
+
+    def __init__(self, game: Game, depth: int | None = None, seconds: float | None = None) -> None:
+        super().__init__(game)
+        check_size(game)
+        self.depth, self.seconds = depth, seconds
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), (self.game, self.depth, self.seconds)
+
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return self.seconds is None
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        cells = list(self.search(position).cells)
+        chosen = np.zeros(self.game.n_cells)
+        chosen[cells] = 1.0 / len(cells)
+        return chosen
+
+    def search(self, position: Position) -> Lookahead:
+        """The best moves of a position that is not over."""
+        last = self.game.n_cells - position.ply
+        if self.depth is not None:
+            last = min(last, self.depth)
+        with self._searcher.lock:
+            if self.seconds is None:
+                self._searcher.begin(inf)
+                return self._searcher.look(position, last)
+            self._searcher.begin(self.seconds)
+            return self._deepen(position, last)
+
+    def _deepen(self, position: Position, last: int) -> Lookahead:
+        """What is found at the last depth for which there is time."""
+        found = _any_move(position)
+        try:
+            for depth in range(1, last + 1):
+                deeper = self._searcher.look(position, depth)
+                if deeper.value == -1.0 and depth > 1:
+                    return replace(found, value=-1.0)
+                found = deeper
+                if found.value == 1.0:  # and so it stays
+                    break
+        except _OutOfTimeError:
+            pass
+        return found
+
+    @cached_property
+    def _searcher(self) -> "_Searcher":
+        return _Searcher(self.game)
+
+
+def _any_move(position: Position) -> Lookahead:
+    """What is known before a search."""
+    return Lookahead(tuple(position.legal_cells), 0.0, (), 0, 0)
+
+
+class _OutOfTimeError(Exception):
+    """The search has used its time."""
+
+
+class _Searcher:
+    """The compiled search, with a table that is kept from move to move."""
+
+    def __init__(self, game: Game) -> None:
+        from ttt_env.kernels import alphabeta as alphabeta_kernel
+        from ttt_env.kernels.proof_search import rules_of
+
+        self.game, self._kernel = game, alphabeta_kernel
+        self._rules = rules_of(game)
+        self._tree = alphabeta_kernel.new_tree(self._rules)
+        self.lock = Lock()  # compiled code runs beside other threads
+        self.begin(inf)
+        self._compile()
+
+    def _compile(self) -> None:
+        begin = time.monotonic()
+        self._is_at_least(self.game.start, 1, 1)
+        seconds = time.monotonic() - begin
+        if seconds > 1.0:
+            _logger.warning("compiled alpha-beta in %.1f s; it is kept for the next time", seconds)
+
+    def begin(self, seconds: float) -> None:
+        """The time runs from now on."""
+        self._deadline = time.monotonic() + seconds
+        self._first_node = int(self._tree.state[self._kernel.NODES])
+
+    def look(self, position: Position, depth: int) -> Lookahead:
+        """The best moves at this depth. Raises `_OutOfTimeError`."""
+        cells, value = self._best_cells(position, depth)
+        line = self._principal_variation(position.play(cells[0]), depth - 1, -value)
+        nodes = int(self._tree.state[self._kernel.NODES]) - self._first_node
+        scale = 1.0 if abs(value) == self._kernel.WIN else min(0.99, abs(value) / 5)
+        return Lookahead(cells, float(np.sign(value)) * scale, (cells[0], *line), depth, nodes)
+
+    def _best_cells(self, position: Position, depth: int) -> tuple[tuple[int, ...], int]:
+        through = self.game.winning_masks_through
+        cells = sorted(position.legal_cells, key=lambda cell: -len(through[cell]))
+        after = {cell: position.play(cell) for cell in cells}
+        best = -self._kernel.WIN
+        for child in after.values():
+            if best < self._kernel.WIN and not self._is_at_least(child, depth - 1, -best):
+                best = self._value_above(child, depth - 1, best)
+        ties = (cell for cell, child in after.items() if not self._is_at_least(child, depth - 1, 1 - best))
+        return tuple(sorted(ties)), best
+
+    def _value_above(self, child: Position, depth: int, least: int) -> int:
+        """The value of the move to `child`, which is known to be above `least`, by bisection."""
+        low, high = least + 1, self._kernel.WIN
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._is_at_least(child, depth, 1 - middle):
+                high = middle - 1
+            else:
+                low = middle
+        return low
+
+    def _principal_variation(self, position: Position, depth: int, value: int) -> tuple[int, ...]:
+        """Best play from a position of this value at this depth: of equal moves, the first cell."""
+        line = []
+        while depth > 0 and not position.is_over:
+            depth, value = depth - 1, -value
+            line.append(
+                next(
+                    c
+                    for c in position.legal_cells
+                    if not self._is_at_least(position.play(c), depth, value + 1)
+                )
+            )
+            position = position.play(line[-1])
+        return tuple(line)
+
+    def _is_at_least(self, position: Position, depth: int, threshold: int) -> bool:
+        """Whether the value for the player to move, looking ahead so far, is at least the threshold."""
+        kernel = self._kernel
+        if abs(threshold) >= kernel.WIN and threshold != kernel.WIN:
+            return threshold < 0
+        if position.is_over:
+            return self._value_of_end(position) >= threshold
+        kernel.set_root(self._tree, self._rules, position.mine, position.theirs, depth, threshold)
+        while True:
+            answer = kernel.search(self._tree, self._rules, _SLICE)
+            if answer != kernel.OPEN:
+                return bool(answer == kernel.YES)
+            if time.monotonic() > self._deadline:
+                raise _OutOfTimeError
+
+    def _value_of_end(self, position: Position) -> int:
+        if not position.is_won:
+            return 0
+        win: int = self._kernel.WIN
+        return win if self.game.misere else -win

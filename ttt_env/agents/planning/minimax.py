@@ -1,0 +1,195 @@
+"""Agents that look ahead: each moves by the values of one sweep over the game."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import inf, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Agent, Floats
+from ttt_env.agents.planning.lookahead import lookahead
+from ttt_env.analysis.induction import Values, backward_induction, best, softmax
+from ttt_env.analysis.layers import Moves, is_enumerable, reachable
+from ttt_env.analysis.solution import ValueAgent, solve
+from ttt_env.analysis.value_tree import value_tree
+from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.render.tree import TreeNode
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game, Position
+
+_TIE = 1e-12  # of the largest: what rounding leaves of equal sums of up to 18! ends
+_memoised = lru_cache(maxsize=8)
+
+
+def checked_number(name: str, value: object, agent: str, most: float = inf) -> float:
+    """`value` as a float. Raises `ParameterError` if it is no number from 0 to `most`."""
+    if isinstance(value, int | float) and 0 <= value <= most:
+        return float(value)
+    raise ParameterError(f"{name}={value!r} of {agent}: numbers from 0 to {most:g} are allowed")
+
+
+class Planner(Agent):
+    """Moves as another agent does, its plan, which comes from the parameters: so a pickle holds these."""
+
+    def __init__(self, game: Game, plan: Agent, *parameters: object) -> None:
+        super().__init__(game)
+        self._plan, self._parameters = plan, parameters
+
+    def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
+        return type(self), (self.game, *self._parameters)
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        return self._plan.policy(position)
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        return self._plan.policies(boards)
+
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return self._plan.is_fixed
+
+
+class Minimax(Planner):
+    """Best play, uniform among the best moves (von Neumann 1928).
+
+    Computed by backward induction over all positions. With `prefer="fast"` an earlier win and a later loss
+    are better. With `depth=` the agent looks so many moves ahead, and takes the positions there for what
+    `lookahead.utility` says (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), by alpha-beta on games
+    of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, at most
+    to a depth that is also given; such an agent is no fixed policy, and matches with it are sampled.
+
+    Raises `GameTooLargeError` for a game of too many positions without depth or seconds, with them for a
+    game of more than 64 cells; `ParameterError` for `prefer` with one of the others, and for values that are
+    not above 0.
+    """
+
+    def __init__(
+        self, game: Game, prefer: str = "any", depth: int | None = None, seconds: float | None = None
+    ) -> None:
+        if prefer not in ("any", "fast"):
+            raise ParameterError(f"prefer={prefer!r} of minimax: any and fast are allowed")
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+            raise ParameterError(f"depth={depth!r} of minimax: integers from 1 on are allowed")
+        if seconds is not None and not (checked_number("seconds", seconds, "minimax") > 0):
+            raise ParameterError(f"seconds={seconds!r} of minimax: numbers above 0 are allowed")
+        if (depth or seconds) and prefer != "any":
+            raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
+        self._values = None if depth or seconds else _exact(game, prefer)
+        super().__init__(game, _plan(game, self._values, depth, seconds), prefer, depth, seconds)
+
+    def tree(self, position: Position, depth: int = 2) -> TreeNode:
+        """The game tree below a position with values and move probabilities: see `value_tree`.
+
+        Raises `ParameterError` for an agent that has a depth or a time, which knows no values.
+        """
+        if self._values is None:
+            raise ParameterError("only minimax without depth and seconds has the values of a whole tree")
+        return value_tree(position, depth, self._values, (best, best))
+
+
+def _plan(game: Game, values: Values | None, depth: int | None, seconds: float | None) -> Agent:
+    """The agent that plays the best by these values or, without them, by looking ahead."""
+    if values is None:
+        return lookahead(game, depth, seconds)
+    return ValueAgent(game, (values, best), (values, best))
+
+
+def _exact(game: Game, prefer: str) -> Values:
+    if not is_enumerable(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many for minimax to look at each position: "
+            "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
+        )
+    return _fast(game) if prefer == "fast" else solve(game).values
+
+
+@_memoised
+def _fast(game: Game) -> Values:
+    return backward_induction(
+        reachable(game), best, best, payoff=lambda ply: (game.n_cells + 1.0 - ply, 0.0, 0.0)
+    ).values()
+
+
+class Softmax(Planner):
+    """Softmax minimax with two temperatures (Lachlan Gibson, "Making tic-tac-toe interesting with AI").
+
+    The value of a position is the mean over the moves, weighted by softmax(value / temperature) with the
+    temperature of the player who moves; the agent plays by these weights. `opponent_temperature` is the one
+    ascribed to the opponent, by default one's own. 0 is best play, infinity random play.
+
+    Raises `ParameterError` for a temperature below 0 or NaN, `GameTooLargeError` for a game of too many
+    positions.
+    """
+
+    def __init__(
+        self, game: Game, temperature: float = 1.0, opponent_temperature: float | None = None
+    ) -> None:
+        theirs = temperature if opponent_temperature is None else opponent_temperature
+        checked_number("temperature", temperature, "softmax")
+        checked_number("opponent_temperature", theirs, "softmax")
+        x, o = _softmax_values(game, temperature, theirs), _softmax_values(game, theirs, temperature)
+        respond, ascribed = softmax(temperature), softmax(theirs)
+        self._views = (x, (respond, ascribed)), (o, (ascribed, respond))
+        plan = ValueAgent(game, (x, respond), (o, respond))
+        super().__init__(game, plan, temperature, opponent_temperature)
+
+    def tree(self, position: Position, depth: int = 2) -> TreeNode:
+        """The game tree below a position as the player to move there sees it: see `value_tree`."""
+        values, responders = self._views[position.ply % 2]
+        return value_tree(position, depth, values, responders)
+
+
+@_memoised
+def _softmax_values(game: Game, x_temperature: float, o_temperature: float) -> Values:
+    return backward_induction(reachable(game), softmax(x_temperature), softmax(o_temperature)).values()
+
+
+class BruteForce(Planner):
+    """Counts the ends of all games (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human").
+
+    An end after k stones scores 50/(k+1) if the agent has won, 10/(k+1) if it is drawn, −10/(k+1) if the
+    agent has lost. A move's score is the sum over all ends of games below it, whoever would play them; the
+    largest is played. Scores are equal if they differ by less than 1e-12 of the largest. (On 3×3 they
+    are computed exactly.)
+
+    Raises `GameTooLargeError` for a game of too many positions.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._values = _summed_scores(game)
+        seat = self._values, _largest
+        super().__init__(game, ValueAgent(game, seat, seat))
+
+    def scores(self, boards: Boards) -> Floats:
+        """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""
+        return self._values.q(boards) / _unit(self.game)
+
+
+def _unit(game: Game) -> int:
+    """A number that makes all scores whole, so that small sums of them are exact."""
+    return lcm(*range(1, game.n_cells + 2))
+
+
+@_memoised
+def _summed_scores(game: Game) -> Values:
+    def score(ply: int) -> tuple[float, float, float]:
+        share = _unit(game) // (ply + 1)
+        return 50.0 * share, 10.0 * share, -10.0 * share
+
+    outcomes = backward_induction(reachable(game), every_move, every_move, payoff=score)
+    # The game is not zero-sum: what counts is the score of the player who has just moved.
+    return Values(game, [-layer[1] for layer in outcomes.layers])
+
+
+def every_move(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) -> Floats:
+    """The responder that makes the sweep add up all games: a weight of 1 for every legal move."""
+    return np.broadcast_to(legal, q.shape).astype(np.float64)
+
+
+def _largest(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) -> Floats:
+    tolerance = _TIE * np.abs(np.where(legal, q, 0.0)).max(axis=1, keepdims=True)
+    masked = np.where(legal, q, -np.inf)
+    ties = masked >= masked.max(axis=1, keepdims=True) - tolerance
+    chosen: Floats = ties / ties.sum(axis=1, keepdims=True)
+    return chosen

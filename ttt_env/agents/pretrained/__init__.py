@@ -1,0 +1,66 @@
+"""The trained agents that come with this package: files by name and game, certificates beside them.
+
+`NAME.npz`, and `NAME@….npz` for further games, are policy tables of some kilobytes, which `lookup:PATH`
+plays; those of `q-learning` and `value-network` also hold what these have learned.
+`scripts/build_pretrained.py` makes them.
+"""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.tablebase import identity
+from ttt_env.errors import PolicyFileError
+from ttt_env.rules.boards import check_size
+from ttt_env.rules.game import Game
+
+FOLDER = Path(str(files(__name__)))
+
+
+def pretrained_file(name: str, game: Game) -> Path:
+    """The file of the agent of this name that was trained for this game.
+
+    Raises `PolicyFileError`, which names the games that there are, if it is none of them,
+    `GameTooLargeError` for a game of more than 64 cells.
+    """
+    check_size(game)
+    games = []
+    for path in (path for path in sorted(FOLDER.glob("*.npz")) if path.stem.split("@")[0] == name):
+        with np.load(path, allow_pickle=False) as file:
+            if all(np.array_equal(file[key], part) for key, part in identity(game).items() if key != "game"):
+                return path
+            games.append(str(file["game"]))
+    raise PolicyFileError(
+        f"{name} comes trained for {', '.join(games) or 'no game'}, not for {game.name}: "
+        f"train it on that game, save it, and name the file, {name}:PATH"
+    )
+
+
+class PretrainedTable(Lookup):
+    """Plays a policy table: the one that comes with this package under `name`, or that of a path."""
+
+    name: ClassVar[str]
+
+    def __init__(self, game: Game, path: str | None = None) -> None:
+        super().__init__(game, str(pretrained_file(self.name, game)) if path is None else path)
+
+
+class PPO(PretrainedTable):
+    """Plays what a network played that MaskablePPO had trained, by the recipe `maskable-ppo`.
+
+    `ppo:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
+    """
+
+    name = "ppo"
+
+
+class DQN(PretrainedTable):
+    """Plays what a network played that deep Q-learning had trained, by the recipe `dqn`.
+
+    `dqn:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
+    """
+
+    name = "dqn"

@@ -1,0 +1,1 @@
+"""Training with Stable-Baselines3: self-play, opponents, evaluation, recipes, checkpoints."""

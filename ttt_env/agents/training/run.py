@@ -1,0 +1,128 @@
+"""Training by recipe: an algorithm of Stable-Baselines3, an opponent pool, budgets, files."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ttt_env.agent import AgentLike
+from ttt_env.agents.training.checkpoint import load_checkpoint
+from ttt_env.agents.training.pool import OpponentPool
+from ttt_env.agents.training.progress import Report
+from ttt_env.agents.training.recipe import Recipe, recipe
+from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay, Until
+from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+
+_NO_LIMIT = 2**62  # steps
+
+
+def train(
+    game: Game | str = "tictactoe-v0",
+    algo: str = "maskable-ppo",
+    opponents: Sequence[AgentLike] | None = None,
+    *,
+    seconds: float | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    until: Until = "unbeatable",
+    out: str | Path | None = None,
+    resume: bool = False,
+    tensorboard: str | Path | None = None,
+    report: Report | None = None,
+) -> "BaseAlgorithm":
+    """The least exploitable model that an algorithm came to within so many seconds or agent steps.
+
+    `algo` is the name of a recipe. `opponents` take the place of the recipe's scripted ones. Without
+    `seconds` and `steps` the recipe says how long. Training ends sooner when `until` is reached: see
+    `SelfPlay`. `report` is called after every evaluation.
+
+    With `out` the model is written there whenever it is better than before, and all that is needed to go on
+    to the file of `checkpoint_of(out)`. `resume` does that, with the seed, opponents and log of
+    the beginning; budgets include what was used before.
+
+    Raises `ParameterError` for an unknown algorithm, `PolicyFileError` if there is nothing to resume
+    or it is a training of something else, `ImportError` without the extra `train`.
+    """
+    made, chosen = get_game(game), recipe(algo)
+    if resume and (out is None or opponents is not None):
+        raise ParameterError("resume=True needs out= to know its checkpoint, and goes on with its opponents")
+    if steps is not None and steps < 1:
+        raise ParameterError(f"steps={steps!r}: a number above 0 is needed")
+    with _one_thread():
+        if resume and out is not None:
+            model, callback = _resumed(checkpoint_of(out), made, chosen)
+        else:
+            model, callback = _begun(made, chosen, opponents, seed, tensorboard)
+        callback.configure(
+            until=until,
+            seconds=_seconds(chosen, seconds, steps),
+            best=out,
+            checkpoint=out and checkpoint_of(out),
+            report=report,
+        )
+        left = (steps or _NO_LIMIT) - model.num_timesteps
+        if left > 0:
+            model.learn(left, callback, tb_log_name=algo, reset_num_timesteps=not resume)
+        callback.restore_best(model)
+    return model
+
+
+def checkpoint_of(out: str | Path) -> Path:
+    """Where the training of the model `out` keeps what it goes on from."""
+    return Path(f"{out}.checkpoint")
+
+
+def _seconds(chosen: Recipe, seconds: float | None, steps: int | None) -> float:
+    if seconds is not None:
+        return seconds
+    return chosen.seconds if steps is None else math.inf
+
+
+def _begun(
+    game: Game,
+    chosen: Recipe,
+    opponents: Sequence[AgentLike] | None,
+    seed: int,
+    tensorboard: str | Path | None,
+) -> tuple["BaseAlgorithm", SelfPlay]:
+    scripted = chosen.scripted(game) if opponents is None else opponents
+    pool = OpponentPool(**{**chosen.pool, "scripted": scripted})
+    starts = RandomStarts(game, chosen.random_starts)
+    envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **chosen.envs)
+    build = chosen.algorithm_class()
+    log = None if tensorboard is None else str(tensorboard)
+    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **chosen.hyperparameters)
+    model.game = game  # saved with it, as its spaces are the same for all games of one shape
+    return model, SelfPlay(pool)
+
+
+def _resumed(path: Path, game: Game, chosen: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
+    model, callback = load_checkpoint(path)
+    found: Any = model.get_env()
+    played = found.get_attr("game")[0]
+    if played != game or type(model) is not chosen.algorithm_class():
+        raise PolicyFileError(
+            f"{path} is a training of {type(model).__name__} on {played.name}, "
+            f"not of {chosen.name} on {game.name}"
+        )
+    return model, callback
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch use one thread: for networks this small more only wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,194 @@
+"""Self-play for any algorithm of Stable-Baselines3, watched by exact evaluation.
+
+```python
+envs = make_vec_env("tictactoe-v0", n_envs=64, start=RandomStarts("tictactoe-v0"))
+PPO("MlpPolicy", envs).learn(1_000_000, callback=SelfPlay())
+```
+"""
+
+import math
+import time
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from ttt_env.agent import Agent
+from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.agents.training.checkpoint import save_checkpoint, write_atomically
+from ttt_env.agents.training.frozen import Frozen, is_small
+from ttt_env.agents.training.pool import OpponentPool
+from ttt_env.agents.training.progress import Progress, Report, evaluate
+from ttt_env.analysis.layers import is_enumerable, reachable
+from ttt_env.envs.board import one_of
+from ttt_env.errors import ParameterError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sampling import random_position
+
+try:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+except ImportError as error:
+    raise ImportError('self-play needs the extra "train": pip install "ttt-env[train]"') from error
+
+Until: TypeAlias = Literal["unbeatable", "optimal", "budget"]
+_EVERY = 4096  # steps
+_POSITIONS_PER_STEP = 128  # larger games are evaluated after as many steps as they have positions / 128
+_EVERY_SAMPLED = 65_536
+
+
+class RandomStarts:
+    """A start for episodes: with this probability a random position, else the empty board."""
+
+    def __init__(self, game: Game | str, probability: float = 0.3) -> None:
+        self.game, self.probability = get_game(game), probability
+
+    def __call__(self, rng: np.random.Generator) -> Position:
+        """The first position of an episode."""
+        if rng.random() < self.probability:
+            return random_position(self.game, rng)
+        return self.game.start
+
+
+class SelfPlay(BaseCallback):
+    """Trains a model against a pool of opponents, and looks exactly at how strong it has become.
+
+    For `learn` of any algorithm on the vector environments of this package. When a rollout begins, but
+    not sooner than `every` steps after the last time (by default 4,096, more on games of more than 524,288
+    positions), and when the training ends, it
+
+    - evaluates the model's greedy policy, with masks whether or not it was trained with them, and logs
+      `Progress.scalars`;
+    - adds the model to the pool, and the best response to it, and hands the pool to the environments;
+    - writes the model to the file `best` if it is less exploitable than ever (always, if the game cannot be
+      enumerated);
+    - calls `report`;
+    - writes all that is needed to go on to the file `checkpoint`; both files are replaced atomically.
+
+    It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
+    position of the game at all; "budget": never), and after `seconds`.
+    """
+
+    def __init__(
+        self,
+        pool: OpponentPool | None = None,
+        *,
+        every: int | None = None,
+        until: Until = "unbeatable",
+        seconds: float = math.inf,
+        best: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        report: Report | None = None,
+    ) -> None:
+        super().__init__()
+        self.pool = pool or OpponentPool()
+        self.every = every
+        self.progress: Progress | None = None
+        self.best_progress: Progress | None = None
+        self._best_weights: Any = None
+        self._used = 0.0
+        self.configure(until=until, seconds=seconds, best=best, checkpoint=checkpoint, report=report)
+
+    def configure(
+        self,
+        *,
+        until: Until,
+        seconds: float,
+        best: str | Path | None,
+        checkpoint: str | Path | None,
+        report: Report | None,
+    ) -> None:
+        """Set what this run of the program is for; a training that goes on may have another end."""
+        self.until: Until = one_of("until", until, get_args(Until))
+        if not seconds > 0:
+            raise ParameterError(f"seconds={seconds!r}: a number above 0 is needed")
+        self.seconds, self.best, self.checkpoint, self.report = seconds, best, checkpoint, report
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a checkpoint keeps: all but the model, and what belongs to one run of the program."""
+        dropped = {"model", "locals", "globals", "report", "agent", "_begin"}
+        return {name: value for name, value in vars(self).items() if name not in dropped}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, report=None)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the model is what `until` asks for."""
+        if self.progress is None or self.progress.certificate is None:
+            return False
+        if self.until == "optimal":
+            return self.progress.blunders_everywhere == 0
+        return self.until == "unbeatable" and self.progress.certificate.unbeatable
+
+    def restore_best(self, model: BaseAlgorithm) -> None:
+        """Give the model the weights with which it was least exploitable."""
+        if self._best_weights is not None:
+            model.policy.load_state_dict(self._best_weights)
+
+    def _init_callback(self) -> None:
+        if not self.training_env.has_attr("game"):
+            raise ParameterError("SelfPlay needs environments of ttt_env.envs.sb3.make_vec_env")
+        normalized = self.model.get_vec_normalize_env()
+        if normalized is not None and normalized.norm_obs:
+            raise ParameterError("SelfPlay needs observations as they are: VecNormalize(…, norm_obs=False)")
+        game = self.training_env.get_attr("game")[0]
+        self.agent = SB3.from_model(game, self.model)
+        self.pool.bind(game)
+        self.every = _pause(game) if self.every is None else self.every
+
+    def _on_training_start(self) -> None:
+        self._begin = time.monotonic() - self._used
+
+    def _on_rollout_start(self) -> None:
+        assert self.every is not None
+        if self.progress is None or self.model.num_timesteps >= self.progress.steps + self.every:
+            self._look()
+
+    def _on_step(self) -> bool:
+        self._used = time.monotonic() - self._begin
+        return not self.is_done and self._used < self.seconds
+
+    def _on_training_end(self) -> None:
+        steps = self.progress.steps if self.progress else -1
+        if self.model.num_timesteps > steps and not self.is_done:
+            self._look()
+
+    def _look(self) -> None:
+        """Evaluate the model, renew the opponents, write the files."""
+        game = self.agent.game
+        learner = Frozen(self.agent) if is_small(game) else self.agent.copy()
+        self.progress = self._evaluated(learner)
+        self._keep_if_best(self.progress)
+        self.pool.add(learner, is_enumerable(game))
+        self.training_env.env_method("set_opponent", self.pool.agents, self.pool.weights(learner))
+        if self.report is not None:
+            self.report(self.progress)
+        if self.checkpoint is not None:
+            save_checkpoint(self.checkpoint, self.model, self)
+
+    def _evaluated(self, learner: Agent) -> Progress:
+        self._used = time.monotonic() - self._begin
+        steps, everywhere = self.model.num_timesteps, self.until == "optimal"
+        progress = evaluate(learner, self.pool.scripted, steps, self._used, everywhere)
+        for name, value in progress.scalars().items():
+            self.logger.record(name, value)
+        self.logger.dump(steps)
+        return progress
+
+    def _keep_if_best(self, progress: Progress) -> None:
+        is_sampled = progress.exploitability is None
+        if is_sampled or self.best_progress is None or progress.mistakes < self.best_progress.mistakes:
+            self.best_progress = progress
+            self._best_weights = deepcopy(self.model.policy.state_dict())
+            if self.best is not None:
+                write_atomically(self.best, self.model.save)
+
+
+def _pause(game: Game) -> int:
+    """The number of steps between two evaluations."""
+    if not is_enumerable(game):
+        return _EVERY_SAMPLED
+    return max(_EVERY, sum(map(len, reachable(game))) // _POSITIONS_PER_STEP)

@@ -1,0 +1,239 @@
+"""Many agents against each other: cross table, ratings, exploitability."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ttt_env.agent import AgentLike, Floats
+from ttt_env.analysis.evaluation import Exploitability, Match
+from ttt_env.analysis.tournament.pairings import Field, margin_of, pairing, strength, turned, width_of
+from ttt_env.analysis.tournament.ratings import bradley_terry
+from ttt_env.errors import ParameterError
+from ttt_env.render.charts import heat_map, save
+from ttt_env.render.table import draw_table
+from ttt_env.render.words import signed
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+
+if TYPE_CHECKING:
+    from ttt_env.render.charts import Figure
+
+_LEGEND = "score of the row against the column, win − loss over both seats"
+
+
+@dataclass(frozen=True, eq=False)
+class Tournament:
+    """How everyone did against everyone.
+
+    `matches` holds each pairing from both sides, `exploitability` what `ttt_env.exploitability` says of
+    each agent, or None where that cannot be computed (or was not asked for). Tables and pictures are
+    ordered by rating, everything else as the agents were given.
+    """
+
+    game: Game
+    names: tuple[str, ...]
+    matches: dict[tuple[str, str], Match]
+    exploitability: dict[str, Exploitability | None]
+    width: float
+
+    @cached_property
+    def table(self) -> Floats:
+        """The score of row against column, `[n, n]`; NaN on the diagonal, where it could only be 0."""
+        rows = [[self._score(row, column) for column in self.names] for row in self.names]
+        return np.array(rows)
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The mean score of each agent against the others, in [−1, 1]."""
+        return dict(zip(self.names, np.nanmean(self.table, axis=1).tolist(), strict=True))
+
+    @cached_property
+    def ratings(self) -> dict[str, float]:
+        """The rating of each agent in Elo points, of mean 0: see `bradley_terry`."""
+        return dict(zip(self.names, bradley_terry(self.table).tolist(), strict=True))
+
+    @property
+    def ranking(self) -> list[str]:
+        """The names, the highest rating first."""
+        return sorted(self.names, key=lambda name: (-round(self.ratings[name], 3), name))
+
+    @property
+    def wide(self) -> list[tuple[str, str]]:
+        """The pairings that `max_games` ended before their interval was as narrow as asked."""
+        pairs = combinations(self.names, 2)
+        return [pair for pair in pairs if width_of(self.matches[pair]) > self.width]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.game.name}: {_LEGEND}", *_aligned(self._numbered()), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        title = f"{self.game.name}: {_LEGEND}"
+        return draw_table(title, self._numbered(), self._ordered().tolist(), self._notes())
+
+    def to_markdown(self) -> str:
+        """The table in Markdown, the sampled scores with ± their 95 % interval."""
+        head, *rows = ([cell.replace("|", "\\|") for cell in row] for row in self._rows(self.ranking))
+        rule = ["---"] + ["--:"] * (len(head) - 1)
+        return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
+
+    def to_csv(self) -> str:
+        """The table with all digits, one row an agent; empty where there is no number."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["agent", "rating", "score", "exploited_as_x", "exploited_as_o", *self.ranking])
+        for name in self.ranking:
+            found = self.exploitability[name]
+            values = (found.as_x, found.as_o) if found else ("", "")
+            scores = ("" if name == other else self._score(name, other) for other in self.ranking)
+            writer.writerow([name, self.ratings[name], self.scores[name], *values, *scores])
+        return text.getvalue()
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
+
+        Raises `ImportError` if matplotlib, of the extra `plot`, is not installed.
+        """
+        texts = [[self._cell(row, column) for column in self.ranking] for row in self.ranking]
+        title = f"{self.game.name}: win − loss of row against column, both seats"
+        figure = heat_map(self.ranking, self._ordered(), texts, title)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def _score(self, row: str, column: str) -> float:
+        return nan if row == column else self.matches[row, column].score
+
+    def _ordered(self) -> Floats:
+        """`table` by ranking."""
+        order = [self.names.index(name) for name in self.ranking]
+        return self.table[np.ix_(order, order)]
+
+    def _numbered(self) -> list[list[str]]:
+        """Heading and rows of the table as text, where the opponents go by their rank."""
+        numbers = [str(place + 1) for place in range(len(self.names))]
+        head, *rows = self._rows(numbers)
+        return [["", *head], *([number, *row] for number, row in zip(numbers, rows, strict=True))]
+
+    def _rows(self, opponents: Iterable[str]) -> Iterator[list[str]]:
+        """Heading and rows of the table as text, with these headings for the opponents."""
+        knows = any(self.exploitability.values())
+        yield ["agent", "rating", "score", *(["exploited as X", "as O"] if knows else []), *opponents]
+        for name in self.ranking:
+            found = self.exploitability[name]
+            values = [signed(found.as_x, 3), signed(found.as_o, 3)] if found else ["?", "?"]
+            cells = [self._cell(name, other) for other in self.ranking]
+            start = [name, signed(self.ratings[name], 0), signed(self.scores[name], 2)]
+            yield [*start, *(values if knows else []), *cells]
+
+    def _cell(self, row: str, column: str) -> str:
+        if row == column:
+            return "·"
+        found = self.matches[row, column]
+        margin = "" if found.exact else f" ±{margin_of(found):.2f}"
+        return signed(found.score, 2) + margin
+
+    def _notes(self) -> list[str]:
+        """What has to be known to read the numbers."""
+        sampled = any(not found.exact for found in self.matches.values())
+        notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
+        if self.wide:
+            pairs = ", ".join(" v ".join(pair) for pair in self.wide)
+            notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
+        return notes
+
+
+def tournament(
+    agents: Iterable[AgentLike] | Mapping[str, AgentLike],
+    game: Game | str = "tictactoe-v0",
+    *,
+    width: float = 0.05,
+    max_games: int = 10_000,
+    rng: np.random.Generator | int = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    exploitability: bool = True,
+) -> Tournament:
+    """Everyone against everyone, each on both seats.
+
+    Results are computed where `match` computes them. Otherwise games are played until the 95 % interval
+    of the score is no wider than `width`, or `max_games` are played. The random numbers of a pairing
+    depend on `rng`, a generator or a seed, and on the two names; nothing else.
+
+    A spec string is its own name, a function goes by its `__name__`, an `Agent` by its class; a mapping
+    gives names. Work is shared out by joblib: `n_jobs` processes, None for what `joblib.parallel_config`
+    says (one if it says nothing). On games of 4×4 each process may take up to 3 GB.
+
+    Raises `ParameterError` for fewer than two agents, two of one name, or a `width` or `max_games` too
+    small, `ImportError` if joblib, of the extra `tournament`, is not installed.
+    """
+    entrants = _named(agents)
+    if not (width > 0 and max_games >= 2):
+        raise ParameterError(f"width={width!r}, max_games={max_games!r}: above 0 and at least 2 are allowed")
+    field = Field(get_game(game), entrants)
+    for name in entrants:
+        field[name]  # whoever cannot be made says so before hours are played
+    entropy = int(np.random.default_rng(rng).integers(2**63))
+    pairs = list(combinations(sorted(entrants), 2))
+    judged = list(entrants) if exploitability else []
+    tasks = [(pairing, field, *pair, entropy, width, max_games) for pair in pairs]
+    results = _run([*tasks, *((strength, field, name) for name in judged)], n_jobs, progress)
+    matches = dict(zip(pairs, results, strict=False))
+    matches |= {(second, first): turned(found) for (first, second), found in matches.items()}
+    values = dict.fromkeys(entrants) | dict(zip(judged, results[len(pairs) :], strict=True))
+    return Tournament(field.game, tuple(entrants), matches, values, width)
+
+
+def _named(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, AgentLike]:
+    if isinstance(agents, Mapping):
+        named = dict(agents)
+    else:
+        named = {}
+        for agent in [agents] if isinstance(agents, str) else agents:
+            name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
+            if name in named:
+                raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
+            named[name] = agent
+    if len(named) < 2:
+        raise ParameterError(f"a tournament takes at least two agents, not {list(named)}")
+    return named
+
+
+def _run(tasks: list[tuple[Any, ...]], n_jobs: int | None, progress: bool) -> list[Any]:
+    """What the calls (function, arguments …) return, made by joblib."""
+    try:
+        import joblib
+    except ImportError as error:
+        raise ImportError(
+            'tournaments need the extra "tournament": pip install "ttt-env[tournament]"'
+        ) from error
+    calls = (joblib.delayed(function)(*arguments) for function, *arguments in tasks)
+    found: list[Any] = joblib.Parallel(n_jobs=n_jobs)(_watched(calls, len(tasks)) if progress else calls)
+    return found
+
+
+def _watched(calls: Iterable[Callable[[], Any]], total: int) -> Iterable[Any]:
+    """The calls, with a bar that counts those that were taken up."""
+    from tqdm import tqdm
+
+    bar: Iterable[Any] = tqdm(calls, "matches", total)
+    return bar
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Lines of columns as wide as their longest cell, the names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place == 1 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,206 @@
+"""People and agents at a terminal: reads what they type, shows the board."""
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.text import Text
+
+from ttt_env.agents.learned.imitation import Imitation
+from ttt_env.app.advice import hint, named
+from ttt_env.app.coordinates import parse_cell
+from ttt_env.app.terminal.board import STYLES, board
+from ttt_env.app.terminal.session import Session
+from ttt_env.errors import GameTooLargeError, IllegalMoveError
+from ttt_env.rules.game import SEATS, Seat
+from ttt_env.storage.game_log import GameLog
+
+Ask = Callable[[str], str]
+_HELP = """\
+Type a cell by number or by name, such as {example}, or a word or its letter:
+  h hint    what best play would do     u undo   take your last move back
+  r resign  give the game up            n new    begin it again, uncounted
+  ? help    this text                   q quit   leave, as Ctrl-C and Ctrl-D do"""
+_SHORT = {"h": "hint", "u": "undo", "r": "resign", "n": "new", "?": "help", "q": "quit", "exit": "quit"}
+_YES, _NO = {"", "y", "yes"}, {"n", "no", "q", "quit", "exit"}
+
+
+class Leave(Exception):
+    """Somebody wants to stop."""
+
+
+class Terminal:
+    """Shows the games of a session and plays them with who sits at the keyboard.
+
+    `ask` prints a prompt and returns what is typed. Finished games are written to `log`. After `games` games
+    it is over; without it people are asked, and agents play one.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        console: Console,
+        ask: Ask,
+        log: GameLog | None = None,
+        games: int | None = None,
+    ) -> None:
+        self.session, self.console, self.ask, self.log = session, console, ask, log
+        self._people = [player for player in session.score.players if player.agent is None]
+        self._left = games if self._people else games or 1
+        self._commands = {
+            "hint": self._hint,
+            "undo": self._undo,
+            "resign": self._resign,
+            "new": self._new,
+            "help": self._help,
+            "quit": self._leave,
+        }
+
+    def run(self) -> None:
+        """Play until somebody leaves, by a command, Ctrl-C or Ctrl-D, and print the score."""
+        try:
+            self._greet()
+            self._play_one()
+            while self._wants_another():
+                self.session.next_game()
+                self._play_one()
+        except (Leave, EOFError, KeyboardInterrupt):
+            self._say("")
+        self._say(f"Goodbye. Final score: {self.session.score}.")
+
+    def _say(self, *parts: str | Text) -> None:
+        self.console.print(*parts, highlight=False, markup=False, soft_wrap=True)
+
+    def _greet(self) -> None:
+        self._say(Text(self.session.game.name, "bold"))
+        if self._people:
+            self._help()
+        if self.log is not None:
+            self._say(f"Finished games are recorded in {self.log.path}.")
+
+    def _play_one(self) -> None:
+        self._introduce()
+        while not self.session.is_over:
+            if self.session.to_move.agent is None:
+                self._show()
+                self._ask_for_move()
+            else:
+                self._wait_for_agent()
+        self._end()
+
+    def _introduce(self) -> None:
+        self._say("")
+        self._say(*(self._seated(seat) for seat in SEATS))
+
+    def _seated(self, seat: Seat) -> Text:
+        player = self.session.player(seat)
+        is_you = self._people == [player]
+        return Text.assemble("You are " if is_you else f"{player.name} is ", _stone(seat), ".")
+
+    def _show(self, numbers: bool = True) -> None:
+        last = self.session.cells[-1] if self.session.cells else None
+        self._say("")
+        self._say(board(self.session.position, last, numbers, self.console.width))
+
+    def _wait_for_agent(self) -> None:
+        seat, name = self.session.position.to_move, self.session.to_move.name
+        with self.console.status(f"{name} is thinking …"):
+            cell = self.session.reply()
+        self._say("")
+        self._say(_stone(seat), f"{name} plays {named([cell], self.session.game)}.")
+        if not self._people and not self.session.is_over:
+            self._show(numbers=False)
+
+    def _ask_for_move(self) -> None:
+        """Ask until the board is to be shown."""
+        seat = self.session.position.to_move
+        while True:
+            answer = self.ask(f"{seat}> ").strip().lower()
+            command = self._commands.get(_SHORT.get(answer, answer))
+            if not answer or (command() if command else self._move(answer)):
+                return  # and what called shows the board, again after an empty answer
+
+    # A command returns whether the board is to be shown.
+
+    def _move(self, answer: str) -> bool:
+        try:
+            self.session.play(parse_cell(answer, self.session.game))
+        except IllegalMoveError as error:
+            self._say(f"{error}.")
+            return False
+        return True
+
+    def _hint(self) -> bool:
+        try:
+            with self.console.status("looking for the best move …"):
+                told = hint(self.session.position)
+        except GameTooLargeError as error:
+            told = f"No hint: {error}."
+        self._say(told)
+        return False
+
+    def _undo(self) -> bool:
+        taken_back = self.session.undo()
+        if not taken_back:
+            self._say("There is no move of yours to take back.")
+        return taken_back > 0
+
+    def _resign(self) -> bool:
+        self.session.resign()
+        return True
+
+    def _new(self) -> bool:
+        self.session.restart()
+        self._introduce()
+        return True
+
+    def _help(self) -> bool:
+        game = self.session.game
+        self._say(_HELP.format(example=named([game.n_cells // 2], game)))
+        return False
+
+    def _leave(self) -> bool:
+        raise Leave
+
+    def _end(self) -> None:
+        self._show(numbers=False)
+        self._say("")
+        self._say(self._result())
+        self._say(Text(f"ttt replay {self.session.record}", "dim"))
+        self._record()
+        self._say(f"Score: {self.session.score}.")
+
+    def _result(self) -> Text:
+        """How the game ended, in words."""
+        winner, resigned = self.session.winner, self.session.resigned
+        if winner is None:
+            return Text("A draw.", "bold")
+        player = self.session.player(winner)
+        if self._people == [player]:
+            return Text("You win!", "bold green")
+        if len(self._people) == 1:
+            return Text("You resign." if resigned else "You lose.", "bold")
+        return Text.assemble((f"{player.name} wins", "bold"), " as ", _stone(winner), ".")
+
+    def _record(self) -> None:
+        if self.log is None or self.session.resigned:
+            return
+        x, o = (self.session.player(seat) for seat in SEATS)
+        number = self.log.add(self.session.record, x=x.spec, o=o.spec, source="terminal")
+        self._say(f"Recorded as game {number}.")
+        for player in (x, o):
+            if isinstance(player.agent, Imitation):
+                player.agent.refresh()
+
+    def _wants_another(self) -> bool:
+        if self._left is not None:
+            self._left -= 1
+            return self._left > 0
+        while True:
+            answer = self.ask("Another game, sides swapped? [Y/n] ").strip().lower()
+            if answer in _YES | _NO:
+                return answer in _YES
+            self._say("Type y or n.")
+
+
+def _stone(seat: Seat) -> Text:
+    return Text(seat, STYLES[seat])

@@ -1,0 +1,75 @@
+"""`ttt replay`: a recorded game, move by move, with its mistakes."""
+
+import os
+
+from rich.console import Console
+from rich.text import Text
+
+from ttt_env.app.advice import mistake, named
+from ttt_env.app.terminal.board import STYLES, board
+from ttt_env.app.terminal.prompt import Ask
+from ttt_env.rules.game import SEATS
+from ttt_env.rules.notation import GameRecord
+from ttt_env.storage.game_log import read_records
+
+_STEP = "Enter: next, b: back, q: quit> "
+
+
+def records_of(text: str) -> list[GameRecord]:
+    """The records in the file of this name, one a line, or the one that the text itself is.
+
+    Raises what `read_records` does, `NotationError` for text that is neither.
+    """
+    return read_records(text) if os.path.isfile(text) else [GameRecord.parse(text)]
+
+
+def replay_all(records: list[GameRecord], console: Console, ask: Ask | None) -> None:
+    """Show the games one after another: step by step if there is somebody to `ask`."""
+    try:
+        for record in records:
+            _replay_one(record, console, ask)
+    except (EOFError, KeyboardInterrupt):
+        console.print()
+
+
+def _replay_one(record: GameRecord, console: Console, ask: Ask | None) -> None:
+    console.print(Text(str(record), "bold"), soft_wrap=True)
+    ply = 0
+    while ply <= len(record.cells):
+        _show(record, ply, console)
+        ply = max(0, ply + (1 if ask is None else _asked_step(ask)))
+
+
+def _asked_step(ask: Ask) -> int:
+    """One move forward or back. Raises `EOFError` if the person leaves."""
+    while True:
+        answer = ask(_STEP).strip().lower()
+        if answer in {"q", "quit", "exit"}:
+            raise EOFError
+        if answer in {"", "n", "b"}:
+            return -1 if answer == "b" else 1
+
+
+def _show(record: GameRecord, ply: int, console: Console) -> None:
+    lines = [Text(), *_told(record, ply)]
+    last = record.cells[ply - 1] if ply else None
+    lines += [board(record.positions()[ply], last, numbers=False, width=console.width)]
+    if ply == len(record.cells):
+        lines.append(_ending(record))
+    console.print(Text("\n").join(lines), soft_wrap=True)
+
+
+def _told(record: GameRecord, ply: int) -> list[Text]:
+    """The move that led here, and what it gave away."""
+    if ply == 0:
+        return []
+    seat = SEATS[(ply - 1) % 2]
+    move = Text.assemble(f"{ply}. ", (seat, STYLES[seat]), f" {named([record.cells[ply - 1]], record.game)}")
+    wrong = mistake(record, ply - 1)
+    return [move] if wrong is None else [move, Text(wrong, "yellow")]
+
+
+def _ending(record: GameRecord) -> Text:
+    if not record.is_over:
+        return Text(f"Unfinished: {record.positions()[-1].to_move} is to move.", "bold")
+    return Text("A draw." if record.winner is None else f"{record.winner} wins.", "bold")

@@ -1,0 +1,1 @@
+"""All compiled code. Importing a module of this room imports numba."""

@@ -1,0 +1,188 @@
+"""The value network's games and learning, compiled: one game at a time, then all its positions."""
+
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.kernels.compiled import compiled
+from ttt_env.kernels.playouts import Random, Rules, completes, draw_below, nth_cell, size, stone
+
+
+class Network(NamedTuple):
+    """A network of tanh units in flat arrays: picked out of an array for each layer it took twice as long.
+
+    `sizes` are the inputs and the units of each layer. `numbers` has every unit's weights and then its bias,
+    layer after layer; `signals` the inputs and then each unit's output; `errors` the derivatives by them.
+    """
+
+    sizes: NDArray[np.int64]
+    numbers: NDArray[np.float64]
+    signals: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+
+class Board(NamedTuple):
+    """What a network sees of a game.
+
+    An empty cell is `empty`, stones are seen from the side of the player who has just moved (`of_mover`) or
+    of X. `sums` are those of the first layer for a position; `masks` `[cells, 2]` are the stones after each
+    ply of the last game, of who moved and of the other.
+    """
+
+    of_mover: bool
+    empty: float
+    sums: NDArray[np.float64]
+    masks: NDArray[np.uint64]
+
+
+@compiled
+def tanh(x: float) -> float:
+    """As `math.tanh`, to the rounding, in 60 % of its time."""
+    return 1.0 - 2.0 / (exp(2.0 * x) + 1.0)
+
+
+@compiled
+def play_and_learn(
+    net: Network,
+    board: Board,
+    rules: Rules,
+    random: Random,
+    cycle: NDArray[np.bool_],
+    rate: float,
+    good: NDArray[np.bool_],
+) -> None:
+    """Play games and learn each; `cycle` `[games, 2]` says where the network is X and where it is O.
+
+    Says which were `good`: a draw of the network with itself, a win over the random player.
+    """
+    for number in range(len(good)):
+        is_net = cycle[number % len(cycle)]
+        n_plies, value = play_game(net, board, rules, random, is_net)
+        learn_game(net, board, rate, n_plies, value)
+        if is_net.all():
+            good[number] = value == 0
+        else:
+            good[number] = value != 0 and is_net[(n_plies - 1) % 2] == (value > 0)
+
+
+@compiled
+def play_game(
+    net: Network, board: Board, rules: Rules, random: Random, is_net: NDArray[np.bool_]
+) -> tuple[int, int]:
+    """Play a game, each seat by the network or at random. Returns its plies and the last mover's result."""
+    mine, theirs, free = np.uint64(0), np.uint64(0), rules.full
+    for ply in range(len(board.masks)):
+        if is_net[ply % 2]:
+            cell = best_cell(net, board, random, mine, theirs, ply)
+        else:
+            cell = int(np.int64(nth_cell(free, draw_below(random, size(free)))))  # not a uint64
+        free ^= stone(cell)
+        mine, theirs = theirs, mine | stone(cell)
+        board.masks[ply, 0], board.masks[ply, 1] = theirs, mine
+        if completes(rules, theirs, cell):
+            return ply + 1, rules.win
+    return len(board.masks), 0
+
+
+@compiled
+def best_cell(
+    net: Network, board: Board, random: Random, mine: np.uint64, theirs: np.uint64, ply: int
+) -> int:
+    """The free cell after which the position has the largest value, uniformly among equals."""
+    own = see(net, board, mine, theirs, ply)
+    add_up_first(net, board.sums)
+    best, n_best, chosen = -np.inf, 0, -1
+    for cell in range(len(board.masks)):
+        if (mine | theirs) & stone(cell):
+            continue
+        value = value_with(net, board.sums, cell, own - board.empty)
+        if value > best:
+            best, n_best = value, 0
+        if value == best:
+            n_best += 1
+            if n_best == 1 or draw_below(random, n_best) == 0:
+                chosen = cell
+    return chosen
+
+
+@compiled
+def see(net: Network, board: Board, mine: np.uint64, theirs: np.uint64, ply: int) -> float:
+    """Make the inputs of the stones of who moves at this ply and of the other; return what an own one is."""
+    n_cells, inputs = len(board.masks), net.signals
+    own = 1.0 if board.of_mover or ply % 2 == 0 else -1.0
+    for cell in range(n_cells):
+        is_own, is_other = mine & stone(cell), theirs & stone(cell)
+        inputs[cell] = own if is_own else -own if is_other else board.empty
+    if not board.of_mover:
+        inputs[n_cells] = own
+    return own
+
+
+@compiled
+def add_up_first(net: Network, sums: NDArray[np.float64]) -> None:
+    """The weighted sums of the first layer."""
+    n_inputs, numbers, signals = net.sizes[0], net.numbers, net.signals
+    for unit in range(len(sums)):
+        at = unit * (n_inputs + 1)
+        total = numbers[at + n_inputs]
+        for j in range(n_inputs):
+            total += numbers[at + j] * signals[j]
+        sums[unit] = total
+
+
+@compiled
+def value_with(net: Network, sums: NDArray[np.float64], cell: int, change: float) -> float:
+    """The network's output if an input differs so much from those that are in the first layer's sums."""
+    n_inputs, numbers, signals = net.sizes[0], net.numbers, net.signals
+    for unit in range(len(sums)):
+        signals[n_inputs + unit] = tanh(sums[unit] + change * numbers[unit * (n_inputs + 1) + cell])
+    return forward(net, 1)
+
+
+@compiled
+def forward(net: Network, first: int) -> float:
+    """The network's output, given the signals that go into layer `first`, 0 or 1."""
+    sizes, numbers, signals = net.sizes, net.numbers, net.signals
+    before, at = first * sizes[0], first * sizes[1] * (sizes[0] + 1)
+    for layer in range(first, len(sizes) - 1):
+        n_inputs = sizes[layer]
+        after = before + n_inputs
+        for unit in range(sizes[layer + 1]):
+            total = numbers[at + n_inputs]
+            for j in range(n_inputs):
+                total += numbers[at + j] * signals[before + j]
+            signals[after + unit] = tanh(total)
+            at += n_inputs + 1
+        before = after
+    return float(signals[before])
+
+
+@compiled
+def learn_game(net: Network, board: Board, rate: float, n_plies: int, value: int) -> None:
+    """Learn the positions of the last game, in order; `value` is the result for who moved last."""
+    for ply in range(n_plies):
+        see(net, board, board.masks[ply, 0], board.masks[ply, 1], ply)
+        output = forward(net, 0)
+        descend(net, rate, output - (value if (n_plies - ply) % 2 else -value))
+
+
+@compiled
+def descend(net: Network, rate: float, error: float) -> None:
+    """One step down the gradient of half the squared error of the output, backwards through the layers."""
+    sizes, numbers, signals, errors = net.sizes, net.numbers, net.signals, net.errors
+    after, at = len(signals) - 1, len(numbers)
+    errors[after] = error
+    for layer in range(len(sizes) - 2, -1, -1):
+        n_inputs = sizes[layer]
+        before = after - n_inputs
+        errors[before:after] = 0.0
+        for unit in range(after + sizes[layer + 1] - 1, after - 1, -1):
+            at -= n_inputs + 1
+            slope = errors[unit] * (1.0 - signals[unit] * signals[unit])
+            for j in range(n_inputs):
+                errors[before + j] += slope * numbers[at + j]
+                numbers[at + j] -= rate * slope * signals[before + j]
+            numbers[at + n_inputs] -= rate * slope
+        after = before
