@@ -8,8 +8,8 @@ is left open then, with the bounds that are proved. Where a game can be enumerat
 import argparse
 
 import ttt_env
-from ttt_env.analysis.layers import is_enumerable
 from ttt_env.analysis.proof import Proof, prove
+from ttt_env.rules.sizes import is_enumerable
 
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
 GAMES = (

@@ -2,8 +2,8 @@
 
 The same training (`ttt_env.agents.learned.value_network.train`) with other learning rates, opponents, empty
 cells and views, several seeds each. To his measure, good games per hundred (a draw with itself, a win over
-random), come two that are exact: the score against random play and the exploitability. Lines are means over the
-seeds, bands reach from the least to the largest. Writes a figure for each experiment as SVG and PNG, and prints the
+random), come two that are exact: the score against random play and the exploitability. Lines are means over
+the seeds, bands reach from the least to the largest. Writes a figure for each experiment and prints the
 numbers at the end of training and what came out of his claims.
 """
 

@@ -47,5 +47,5 @@ def test_no_heavy_package_is_loaded(statement: str) -> None:
 
 
 def test_agents_are_loaded_when_named_and_not_before() -> None:
-    assert "agents" not in imported_by("import ttt_env")
-    assert "agents" in imported_by("import ttt_env\nttt_env.make_agent('random')")
+    assert "ttt_env.agents" not in imported_by("import ttt_env")
+    assert "ttt_env.agents" in imported_by("import ttt_env\nttt_env.make_agent('random')")

@@ -11,7 +11,8 @@ from tests import naive, reference
 from ttt_env import Game, GameTooLargeError, Position, get_game
 from ttt_env.analysis.grid import Grid, grid
 from ttt_env.analysis.induction import follow
-from ttt_env.analysis.layers import is_enumerable, reachable
+from ttt_env.analysis.layers import reachable
+from ttt_env.rules.sizes import is_enumerable
 
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 SHORT = Game("short", (2, 3), [(0,), (1, 2)])  # never played to a full board by all

@@ -76,7 +76,7 @@ class TestFrozen:
 
     def test_a_response_to_what_can_come_up(self, monkeypatch):
         """On large games a response is known only where it is needed, and gets as much."""
-        monkeypatch.setattr("ttt_env.agents.training.frozen._SMALL", 0)
+        monkeypatch.setattr("ttt_env.rules.sizes.TABLE_CELLS", 0)
         for name in ("random", "weights", "newell-simon", "minimax:depth=5"):
             worst = ttt_env.exploitability(name)
             played = ttt_env.match(response_to(ttt_env.make_agent(name)), name)

@@ -6,10 +6,11 @@ import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, Floats, make_agent
 from ttt_env.agents.heuristics.rules import Random
-from ttt_env.agents.planning.minimax import Planner, checked_number
+from ttt_env.agents.planning.minimax import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import split_items
 
@@ -101,5 +102,5 @@ class Epsilon(Mixture):
     takes_agent = True
 
     def __init__(self, game: Game, agent: AgentLike, epsilon: float = 0.1) -> None:
-        share = checked_number("epsilon", epsilon, "epsilon", most=1.0)
+        share = as_number("epsilon", epsilon, "epsilon", most=1.0)
         super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - share, share])

@@ -14,12 +14,12 @@ from ttt_env.analysis.layers import Layer, Responder, reachable
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.render.picture import Picture
 from ttt_env.render.sheet import Section, boards_of, draw_sheet
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.notation import GameRecord
 
 _SIGN = {"X": 1, "O": -1}
-RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 
 
 @dataclass(frozen=True)

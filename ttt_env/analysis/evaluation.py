@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
-from ttt_env.analysis.layers import is_enumerable, reachable
+from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.errors import ParameterError, PolicyError
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import is_enumerable
 
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 
@@ -100,7 +102,7 @@ def match(
     game = get_game(game)
     one, two = make_agent(first, game), make_agent(second, game)
     if not (one.is_fixed and two.is_fixed and is_enumerable(game)):
-        return _sampled(one, two, games, np.random.default_rng(rng))
+        return _sampled(one, two, games, as_generator(rng))
     as_x, as_o = (_outcomes(x, o).start for x, o in ((one, two), (two, one)))
     return Match(_result(*as_x), _result(as_o[1], as_o[0]), exact=True)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import comb
 from typing import Protocol
 
 import numpy as np
@@ -13,12 +12,12 @@ from ttt_env.analysis.grid import Grid, Slots, grid
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.boards import Boards, owns_set
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import ENUMERABLE_CELLS, is_enumerable
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 BatchPolicy = Callable[[Boards], Floats]
 
-MAX_SLOTS = 100_000_000  # 18 cells have 8.0e7; one number a slot is what the sweep stores
 _CHUNK = 1 << 15  # positions at a time: their successors' values stay in the processor's cache
 
 
@@ -98,12 +97,6 @@ class Responder(Protocol):
         """The probability of each move, `[B, K]`."""
 
 
-def is_enumerable(game: Game) -> bool:
-    """Whether the positions of the game are few enough to look at each of them."""
-    n = game.n_cells
-    return sum(comb(n, ply) * comb(ply, ply // 2) for ply in range(n + 1)) <= MAX_SLOTS
-
-
 def reachable(game: Game, x: Responder | None = None, o: Responder | None = None) -> list[Layer]:
     """The layers of the positions that can come up, the empty board's first.
 
@@ -124,7 +117,8 @@ def _all_reachable(game: Game) -> tuple[Layer, ...]:
 def _explore(game: Game, x: Responder | None, o: Responder | None) -> list[Layer]:
     if not is_enumerable(game):
         raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many to look at each position; 18 cells are the limit"
+            f"{game.name} has {game.n_cells} cells, too many to look at each position; "
+            f"{ENUMERABLE_CELLS} cells are the limit"
         )
     layers = [_layer(game, 0, np.zeros(1, np.int64))]
     while len(layers[-1].open):

@@ -4,6 +4,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 
@@ -19,7 +20,7 @@ def play_game(
     `rng` is a generator or a seed; the same seed gives the same game.
     """
     game = get_game(game)
-    return GameRecord(game, play_cells(make_agent(x, game), make_agent(o, game), np.random.default_rng(rng)))
+    return GameRecord(game, play_cells(make_agent(x, game), make_agent(o, game), as_generator(rng)))
 
 
 def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import inf
 
 from ttt_env.errors import ImpossiblePositionError, ParameterError
-from ttt_env.rules.boards import check_size
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
+from ttt_env.rules.sizes import check_size
 
 _WIDTHS = (2, 3, 4, 6, 10)  # so many moves of the attacker are tried in the first rounds
 _SLICE_SECONDS = 0.1

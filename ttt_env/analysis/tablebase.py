@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import Values
-from ttt_env.analysis.layers import Floats, is_enumerable
+from ttt_env.analysis.layers import Floats
 from ttt_env.errors import GameTooLargeError, PolicyFileError
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_enumerable
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
 Arrays = dict[str, NDArray[Any]]

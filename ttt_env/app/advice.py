@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from ttt_env.agents.mcts.search import Search
-from ttt_env.analysis.certificate import RESULTS
-from ttt_env.analysis.layers import is_enumerable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.coordinates import cell_name
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import is_enumerable
 
 _SIMULATIONS = 20_000  # about a second on 64 cells
 

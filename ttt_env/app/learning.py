@@ -15,10 +15,10 @@ from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.agents.training.checkpoint import write_atomically
 from ttt_env.agents.training.progress import Progress, Report, evaluate
 from ttt_env.agents.training.recipe import recipe, recipe_names
-from ttt_env.analysis.layers import is_enumerable
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules.sizes import is_enumerable
 
 _WORST = {1: "wins", 0: "safe", -1: "can lose"}
 _OWN = ("q-learning", "value-network")  # learners without torch

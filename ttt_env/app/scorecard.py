@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from ttt_env.agent import AgentLike
-from ttt_env.analysis.certificate import RESULTS, Certificate, certify
+from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, fixed_agent, match
 from ttt_env.render.text import draw_game
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
 
 

@@ -14,12 +14,12 @@ from ttt_env.errors import (
     IllegalMoveError,
     ImpossiblePositionError,
     ParameterError,
-    unknown,
 )
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game, parameters_of_game
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import check_names, parameters_of
 
@@ -173,10 +173,3 @@ class BoardEnv(GameEnv):
         """Close the window, if there is one."""
         if self._window is not None:
             self._window.close()
-
-
-def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
-    """`value` if it is allowed. Raises `ParameterError` otherwise."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
-        raise ParameterError(unknown(name, value, map(str, allowed)))
-    return value

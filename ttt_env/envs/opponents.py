@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.errors import IllegalMoveError, ParameterError
+from ttt_env.rules.checks import as_weights
 from ttt_env.rules.game import Game, Position, as_cell
 
 Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
@@ -25,28 +26,13 @@ class Lineup:
         named: Any = [opponent] if is_one else opponent
         if not named:
             raise ParameterError("opponent=[]: at least one agent is needed")
-        self.totals = np.cumsum(_chances(weights, len(named)))
+        self.totals = np.cumsum(as_weights("opponent weights", weights, len(named)))
         self.totals /= self.totals[-1]
         self.agents = [make_agent(agent, game) for agent in named]
 
     def numbers(self, draws: NDArray[np.float64] | float) -> Any:
         """The number of the agent that each draw from [0, 1) picks: `intp`, of the shape of `draws`."""
         return self.totals.searchsorted(draws, side="right")
-
-
-def _chances(weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
-    """The weights with 1 as the largest."""
-    try:
-        chances = np.ones(size) if weights is None else np.array(weights, np.float64)
-    except (TypeError, ValueError):
-        chances = np.empty(0)
-    is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
-    if not is_good or not chances.any():
-        raise ParameterError(
-            f"opponent weights {weights!r}: {size} finite numbers ≥ 0, not all 0, are needed"
-        )
-    chances /= chances.max()
-    return chances
 
 
 def reply_of(opponent: Agent, position: Position, rng: np.random.Generator) -> int:

@@ -15,11 +15,11 @@ from ttt_env.envs.board import (
     PlayAs,
     RenderMode,
     StartLike,
-    one_of,
 )
 from ttt_env.envs.observation import ObservationKind, Scene, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents, reply_of
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game, Seat, as_cell
 from ttt_env.rules.specs import check_names
 

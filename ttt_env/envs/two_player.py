@@ -12,8 +12,8 @@ from pettingzoo import AECEnv
 from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError
+from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat, as_cell
-from ttt_env.rules.notation import as_seat
 
 _RESET = "call reset()"
 _OTHER: dict[Seat, Seat] = {"X": "O", "O": "X"}

@@ -32,6 +32,7 @@ from ttt_env.kernels.proof_moves import (
     judge,
 )
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import SIGNED_CODE_CELLS
 from ttt_env.rules.symmetry import symmetries
 
 ALL = 64  # as many moves as there are cells
@@ -39,7 +40,6 @@ _ASCEND, _DESCEND = 0, 1
 _BUCKET = 4  # entries of the table in one line of the processor's cache
 _FIRST_BITS, _MAX_BITS = 14, 26  # of the number of buckets
 _MEMORY_SHARE = 32  # a table takes no more than this fraction of the memory
-_EXACT_CELLS = 39  # 3³⁹ is below 2⁶³: so many cells have codes without collisions
 _LEVELS = 34  # a threat and its reply take two of 64 cells
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _64, _WIDTH_MASK, _ANSWER_MASK = np.uint64(64), np.int64(127), np.uint64(255)
@@ -185,7 +185,7 @@ def _codes(game: Game) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
     Random numbers for boards of more than 39 cells: two of 10⁸ positions then have the same code with a
     probability below 1 in 1000 (Zobrist, A new hashing method with application for game playing, 1970).
     """
-    if game.n_cells <= _EXACT_CELLS:
+    if game.n_cells <= SIGNED_CODE_CELLS:
         digits = np.array([[stone * 3**cell for cell in range(game.n_cells)] for stone in (1, 2)], np.uint64)
     else:
         digits = np.random.default_rng(0).integers(0, 1 << 64, (2, game.n_cells), np.uint64)

@@ -1,7 +1,9 @@
-"""Numbers as pictures and tables show them."""
+"""The words and numbers that pictures, tables, the terminal and the page share."""
 
 _MINUS = str.maketrans("-", "−")
 _ROUNDING = 1e-6
+RESULTS = {1: "wins", 0: "draws", -1: "loses"}
+"""What a player does who ends with this value."""
 
 
 def percent(share: float) -> str:

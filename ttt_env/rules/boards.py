@@ -8,12 +8,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
+from ttt_env.errors import ImpossiblePositionError
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import OWNERSHIP_TABLE_CELLS, check_size
 
 Masks = NDArray[np.uint64]
-MAX_CELLS = 64
-_TABLE_CELLS = 20  # up to here, who owns a winning set is looked up in a table of all masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,17 +109,9 @@ class Boards:
         return Boards(self.game, self.theirs, self.mine | stones)
 
 
-def check_size(game: Game) -> None:
-    """Raise `GameTooLargeError` for a game that `Boards` cannot hold."""
-    if game.n_cells > MAX_CELLS:
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells; batches hold games of up to {MAX_CELLS}"
-        )
-
-
 def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     """Whether each of these masks, of any shape, holds a winning set of the game."""
-    if game.n_cells <= _TABLE_CELLS and stones.size > 1 << (game.n_cells // 2):
+    if game.n_cells <= OWNERSHIP_TABLE_CELLS and stones.size > 1 << (game.n_cells // 2):
         owned: NDArray[np.bool_] = _ownership_table(game)[stones]
         return owned
     return _owns_set(game, stones)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, unknown
+from ttt_env.errors import IllegalMoveError, NotationError
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
+from ttt_env.rules.game import Game, Position, Seat, as_cell
 
 if TYPE_CHECKING:
     from ttt_env.render.picture import Picture
@@ -129,10 +129,3 @@ class GameRecord:
     def value(self, seat: Seat) -> int:
         """1 if `seat` won, −1 if it lost, 0 otherwise."""
         return 0 if self.winner is None else 1 if self.winner == seat else -1
-
-
-def as_seat(seat: object) -> Seat:
-    """`seat` if it is one. Raises `ParameterError` otherwise."""
-    if seat not in SEATS:
-        raise ParameterError(unknown("seat", seat, SEATS))
-    return seat

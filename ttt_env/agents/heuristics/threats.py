@@ -6,8 +6,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.rules.boards import Boards, Masks, check_size
+from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)

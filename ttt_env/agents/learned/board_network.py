@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.agents.planning.minimax import checked_number
 from ttt_env.analysis.tablebase import identity, read_arrays
 from ttt_env.errors import ParameterError, PolicyFileError, unknown
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game
 
 View = Literal["mover", "board"]
@@ -44,9 +44,9 @@ class BoardNetwork:
         if view not in get_args(View):
             raise ParameterError(unknown("view of value-network", view, get_args(View)))
         sizes = layer_sizes(game, view)
-        most = checked_number("spread", spread, "value-network", 1e3)
+        most = as_number("spread", spread, "value-network", 1e3)
         layers = [most * rng.uniform(-1, 1, (after, n + 1)) / np.sqrt(n) for n, after in pairwise(sizes)]
-        return cls(game, layers, view, checked_number("empty", empty, "value-network", 1.0))
+        return cls(game, layers, view, as_number("empty", empty, "value-network", 1.0))
 
     def with_numbers(self, numbers: Floats) -> "BoardNetwork":
         """The same network with other numbers, all of them in one row."""

@@ -14,10 +14,10 @@ from ttt_env.analysis.tablebase import identity, is_tablebase, read_arrays
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules.sizes import CODE_CELLS
 from ttt_env.rules.symmetry import canonical_boards, symmetries
 
 Codes = NDArray[np.uint64]
-_MAX_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴
 _ROUNDING = 1e-5  # of the 32-bit probabilities of a file
 
 
@@ -35,8 +35,8 @@ def code(position: Position) -> int:
 def codes(boards: Boards) -> Codes:
     """`code` for a batch, `uint64[B]`. Raises `GameTooLargeError` for more than 40 cells."""
     n_cells = boards.game.n_cells
-    if n_cells > _MAX_CELLS:
-        raise GameTooLargeError(f"{boards.game.name} has {n_cells} cells; base-3 codes hold {_MAX_CELLS}")
+    if n_cells > CODE_CELLS:
+        raise GameTooLargeError(f"{boards.game.name} has {n_cells} cells; base-3 codes hold {CODE_CELLS}")
     is_odd = boards.ply % 2 == 1
     x = np.where(is_odd, boards.theirs, boards.mine)
     digits = np.where(boards.cells(boards.occupied_masks), boards.cells(x), 2).astype(np.uint64)

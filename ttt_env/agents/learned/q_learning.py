@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Floats
 from ttt_env.agents.learned.lookup import Codes, codes
-from ttt_env.agents.planning.minimax import checked_number
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.certificate import blunders_everywhere, certify
 from ttt_env.analysis.induction import best
-from ttt_env.analysis.layers import is_enumerable
 from ttt_env.analysis.tablebase import identity, read_arrays
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_enumerable
 from ttt_env.rules.symmetry import canonical_boards
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ def train(
         raise ParameterError(f"goal={goal!r} of q-learning: unbeatable, optimal and None are allowed")
     if goal is None and games is None and seconds is None:
         raise ParameterError("q-learning without games=, seconds= or goal= would never end")
-    most_games = inf if games is None else checked_number("games", games, "q-learning")
-    most_seconds = inf if seconds is None else checked_number("seconds", seconds, "q-learning")
+    most_games = inf if games is None else as_number("games", games, "q-learning")
+    most_seconds = inf if seconds is None else as_number("seconds", seconds, "q-learning")
     learner = _Learner(get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon))
     while True:
         learner.play(ceil(min(learner.chunk, most_games - learner.games)))
@@ -152,7 +152,7 @@ def train(
 
 
 def _share(name: str, value: object) -> float:
-    share = checked_number(name, value, "q-learning", 1.0)
+    share = as_number(name, value, "q-learning", 1.0)
     if share == 0:
         raise ParameterError(f"{name}={value!r} of q-learning: nothing is learned with 0")
     return share

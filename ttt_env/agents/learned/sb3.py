@@ -14,8 +14,9 @@ from gymnasium import spaces
 from ttt_env.agent import BatchAgent, Floats
 from ttt_env.envs.observation import planes_of
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules.boards import Boards, check_size
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm

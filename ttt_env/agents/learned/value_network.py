@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Floats
 from ttt_env.agents.learned.board_network import BoardNetwork, View, layer_sizes, load_network
-from ttt_env.agents.planning.minimax import checked_number
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.boards import Boards, check_size
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
 
 Opponents = Literal["mixed", "random", "self"]
 NET, RANDOM = True, False
@@ -117,8 +118,8 @@ def train(
         raise ParameterError(unknown("opponents of value-network", opponents, CYCLES))
     if games is None and seconds is None:
         raise ParameterError("value-network without games= or seconds= would never end")
-    most_games = inf if games is None else checked_number("games", games, "value-network")
-    most_seconds = inf if seconds is None else checked_number("seconds", seconds, "value-network")
+    most_games = inf if games is None else as_number("games", games, "value-network")
+    most_seconds = inf if seconds is None else as_number("seconds", seconds, "value-network")
     rng = np.random.default_rng(seed)
     learner = _Learner(BoardNetwork.random(made, rng, view, empty, spread), rng, opponents, learning_rate)
     begin, done, used = perf_counter(), 0, 0.0
@@ -146,7 +147,7 @@ class _Learner:
         masks = np.zeros((game.n_cells, 2), np.uint64)
         board = kernel.Board(network.view == "mover", network.empty, np.zeros(sizes[1]), masks)
         random = rng.integers(1 << 63, size=1).astype(np.uint64)
-        rate = checked_number("learning_rate", learning_rate, "value-network")
+        rate = as_number("learning_rate", learning_rate, "value-network")
         self._arguments = self._net, board, rules_of(game), random, np.array(CYCLES[opponents]), rate
         self._run = kernel.play_and_learn
 

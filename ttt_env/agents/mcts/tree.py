@@ -9,8 +9,8 @@ import numpy as np
 from ttt_env.kernels.mcts import NODE, UNKNOWN, Tree
 from ttt_env.kernels.playouts import Rules
 from ttt_env.render.tree import TreeNode
-from ttt_env.rules.boards import check_size
 from ttt_env.rules.game import SEATS, Game, Position
+from ttt_env.rules.sizes import check_size
 
 
 @lru_cache(maxsize=64)

@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 
 from ttt_env.agent import Agent, Floats
-from ttt_env.rules.boards import check_size
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import check_size
 
 _SLICE = 20_000  # nodes: some hundredths of a second
 _logger = logging.getLogger(__name__)

@@ -8,10 +8,11 @@ from ttt_env.agent import Agent, Floats
 from ttt_env.agents.heuristics.threats import n_threats
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best
-from ttt_env.analysis.layers import is_enumerable, reachable
+from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_enumerable
 
 _PER_THREAT = 0.2
 _MOST = 0.99  # of a game that is not over: less than a win

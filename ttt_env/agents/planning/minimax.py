@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import inf, lcm
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,23 +10,18 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, Floats
 from ttt_env.agents.planning.lookahead import lookahead
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
-from ttt_env.analysis.layers import Moves, is_enumerable, reachable
+from ttt_env.analysis.layers import Moves, reachable
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.analysis.value_tree import value_tree
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.render.tree import TreeNode
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import is_enumerable
 
 _TIE = 1e-12  # of the largest: what rounding leaves of equal sums of up to 18! ends
 _memoised = lru_cache(maxsize=8)
-
-
-def checked_number(name: str, value: object, agent: str, most: float = inf) -> float:
-    """`value` as a float. Raises `ParameterError` if it is no number from 0 to `most`."""
-    if isinstance(value, int | float) and 0 <= value <= most:
-        return float(value)
-    raise ParameterError(f"{name}={value!r} of {agent}: numbers from 0 to {most:g} are allowed")
 
 
 class Planner(Agent):
@@ -71,7 +66,7 @@ class Minimax(Planner):
             raise ParameterError(f"prefer={prefer!r} of minimax: any and fast are allowed")
         if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
             raise ParameterError(f"depth={depth!r} of minimax: integers from 1 on are allowed")
-        if seconds is not None and not (checked_number("seconds", seconds, "minimax") > 0):
+        if seconds is not None and not (as_number("seconds", seconds, "minimax") > 0):
             raise ParameterError(f"seconds={seconds!r} of minimax: numbers above 0 are allowed")
         if (depth or seconds) and prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
@@ -126,8 +121,8 @@ class Softmax(Planner):
         self, game: Game, temperature: float = 1.0, opponent_temperature: float | None = None
     ) -> None:
         theirs = temperature if opponent_temperature is None else opponent_temperature
-        checked_number("temperature", temperature, "softmax")
-        checked_number("opponent_temperature", theirs, "softmax")
+        as_number("temperature", temperature, "softmax")
+        as_number("opponent_temperature", theirs, "softmax")
         x, o = _softmax_values(game, temperature, theirs), _softmax_values(game, theirs, temperature)
         respond, ascribed = softmax(temperature), softmax(theirs)
         self._views = (x, (respond, ascribed)), (o, (ascribed, respond))

@@ -14,8 +14,8 @@ import numpy as np
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.tablebase import identity
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules.boards import check_size
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
 
 FOLDER = Path(str(files(__name__)))
 

@@ -9,17 +9,10 @@ from ttt_env.agent import Agent, BatchAgent, Floats, checked_policies
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import TwoPass, Values, backward_induction, best
-from ttt_env.analysis.layers import Layer, is_enumerable, reachable
+from ttt_env.analysis.layers import Layer, reachable
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
-
-_SMALL = 300_000  # positions: to ask a network about each takes less than a second
-
-
-def is_small(game: Game) -> bool:
-    """Whether all positions of the game can be looked at again and again."""
-    return is_enumerable(game) and sum(map(len, reachable(game))) <= _SMALL
+from ttt_env.rules.sizes import is_tabulated
 
 
 class Frozen(BatchAgent):
@@ -61,7 +54,7 @@ def response_to(agent: Agent) -> Frozen:
 
     Raises `GameTooLargeError` if the game cannot be enumerated.
     """
-    if is_small(agent.game):
+    if is_tabulated(agent.game):
         return Frozen(best_response(agent, agent.game))
     as_x, x_layers = _response_as("X", agent)
     as_o, o_layers = _response_as("O", agent)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from ttt_env.agent import Agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
-from ttt_env.analysis.layers import is_enumerable
+from ttt_env.rules.sizes import is_enumerable
 
 _SAMPLED_GAMES = 200
 

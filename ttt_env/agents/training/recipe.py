@@ -8,9 +8,9 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from ttt_env.analysis.layers import is_enumerable
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_enumerable
 
 _FOLDER = files("ttt_env.agents.training") / "recipes"
 

@@ -17,15 +17,16 @@ import numpy as np
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.training.checkpoint import save_checkpoint, write_atomically
-from ttt_env.agents.training.frozen import Frozen, is_small
+from ttt_env.agents.training.frozen import Frozen
 from ttt_env.agents.training.pool import OpponentPool
 from ttt_env.agents.training.progress import Progress, Report, evaluate
-from ttt_env.analysis.layers import is_enumerable, reachable
-from ttt_env.envs.board import one_of
+from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sampling import random_position
+from ttt_env.rules.sizes import is_enumerable, is_tabulated
 
 try:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -159,7 +160,7 @@ class SelfPlay(BaseCallback):
     def _look(self) -> None:
         """Evaluate the model, renew the opponents, write the files."""
         game = self.agent.game
-        learner = Frozen(self.agent) if is_small(game) else self.agent.copy()
+        learner = Frozen(self.agent) if is_tabulated(game) else self.agent.copy()
         self.progress = self._evaluated(learner)
         self._keep_if_best(self.progress)
         self.pool.add(learner, is_enumerable(game))

@@ -10,12 +10,11 @@ import numpy as np
 from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, checked_policies, make_agent
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, exploitability, match, match_of
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.layers import is_enumerable
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_enumerable, is_tabulated
 
 _BATCH = 100
-_MAX_CELLS = 12  # up to here the policy of an agent on all positions takes 15 MB
 
 
 class Remembered(BatchAgent):
@@ -58,7 +57,7 @@ class Field:
     def __getitem__(self, name: str) -> Agent:
         if name not in self._made:
             agent = make_agent(self.entrants[name], self.game)
-            is_small = self.game.n_cells <= _MAX_CELLS
+            is_small = is_tabulated(self.game)
             self._made[name] = Remembered(agent) if agent.is_fixed and is_small else agent
         return self._made[name]
 

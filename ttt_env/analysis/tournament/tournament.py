@@ -21,6 +21,7 @@ from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import signed
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def tournament(
     field = Field(get_game(game), entrants)
     for name in entrants:
         field[name]  # whoever cannot be made says so before hours are played
-    entropy = int(np.random.default_rng(rng).integers(2**63))
+    entropy = int(as_generator(rng).integers(2**63))
     pairs = list(combinations(sorted(entrants), 2))
     judged = list(entrants) if exploitability else []
     tasks = [(pairing, field, *pair, entropy, width, max_games) for pair in pairs]

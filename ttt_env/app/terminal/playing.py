@@ -11,8 +11,8 @@ from ttt_env.agent import Agent, make_agent
 from ttt_env.app.terminal.prompt import Ask, Terminal
 from ttt_env.app.terminal.session import Player, Session
 from ttt_env.errors import ParameterError
+from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import Game
-from ttt_env.rules.notation import as_seat
 from ttt_env.storage.game_log import PERSON, GameLog
 
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 
-from ttt_env.analysis.layers import is_enumerable
 from ttt_env.errors import GameError, ParameterError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import INTERACTIVE_CELLS, is_enumerable
 from ttt_env.rules.specs import split_spec
 
 LARGEST_SIDE = 15
 MOST_SETS = 1000
-MOST_EXACT_CELLS = 16  # seconds and some hundred megabytes; 18 cells take gigabytes
 
 KINDS = {
     "tictactoe-v0": "Tic-tac-toe",
@@ -40,9 +39,9 @@ def parse_game(text: str) -> Game:
         raise GameError(
             f"{game.name} has {len(game.winning_sets)} winning sets; {MOST_SETS} are allowed here"
         )
-    if is_enumerable(game) and game.n_cells > MOST_EXACT_CELLS:
+    if is_enumerable(game) and game.n_cells > INTERACTIVE_CELLS:
         raise GameError(
-            f"{game.name} has {game.n_cells} cells: boards of up to {MOST_EXACT_CELLS} cells, which can be "
+            f"{game.name} has {game.n_cells} cells: boards of up to {INTERACTIVE_CELLS} cells, which can be "
             "solved while you wait, and larger ones that nobody enumerates are allowed here"
         )
     return game
@@ -59,7 +58,7 @@ def _is_number(text: str) -> bool:
 
 def is_exact(game: Game) -> bool:
     """Whether all positions of the game are looked at here, so that figures are exact."""
-    return game.n_cells <= MOST_EXACT_CELLS
+    return game.n_cells <= INTERACTIVE_CELLS
 
 
 def game_of_form(fields: Mapping[str, str], shown: Game) -> str:

@@ -14,8 +14,9 @@ from ttt_env.app.web.keeping import Keeper
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import Table
 from ttt_env.errors import GameTooLargeError, TttEnvError
-from ttt_env.rules.boards import MAX_CELLS, Boards
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Position
+from ttt_env.rules.sizes import MASK_CELLS
 
 _NODES = 4_000  # of a proof: some hundredths of a second
 _DIGITS = 12  # the others are rounding
@@ -148,7 +149,7 @@ def value_of(position: Position) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _proof(position: Position) -> Proof | None:
-    if position.game.n_cells > MAX_CELLS:
+    if position.game.n_cells > MASK_CELLS:
         return None
     return prove(position.game, position, nodes=_NODES)
 

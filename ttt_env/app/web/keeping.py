@@ -6,9 +6,9 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_instant
 
 Found = TypeVar("Found")
-SMALL = 9  # cells: tables of 6,000 positions; those of 16 cells have ten million
 
 
 class Keeper(Generic[Found]):
@@ -24,7 +24,7 @@ class Keeper(Generic[Found]):
 
     def get(self, game: Game, name: str) -> Found | None:
         """What is kept under this name, if anything is."""
-        kept = self._kept[game.n_cells <= SMALL]
+        kept = self._kept[is_instant(game)]
         with self._lock:
             if (game, name) in kept:
                 kept.move_to_end((game, name))
@@ -32,7 +32,7 @@ class Keeper(Generic[Found]):
 
     def keep(self, game: Game, name: str, found: Found) -> Found:
         """Keep `found`, and give it back."""
-        is_small = game.n_cells <= SMALL
+        is_small = is_instant(game)
         with self._lock:
             self._kept[is_small][game, name] = found
             while len(self._kept[is_small]) > self._most[is_small]:

@@ -15,12 +15,12 @@ from ttt_env.app.web.desk import BusyError
 from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, is_exact, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import verdicts
-from ttt_env.app.web.keeping import SMALL
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.strength import moved_over, presets, strength
 from ttt_env.app.web.table import Table, parse_moves
 from ttt_env.app.web.visit import Visit, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
+from ttt_env.rules.sizes import is_instant
 
 _REPLY_AFTER, _WATCHED_AFTER = 250, 700  # milliseconds before an agent moves
 _LONGEST_BODY = 100
@@ -92,7 +92,7 @@ class PlayPages:
         """The board with what is known about each move, as a part of a page."""
         visit, _ = self._read(request)
         table = visit.table
-        quick = table.game.n_cells <= SMALL and all(map(self._is_quick_to_study, (table.x, table.o)))
+        quick = is_instant(table.game) and all(map(self._is_quick_to_study, (table.x, table.o)))
         edition = self._house.roster.edition(table.x, table.o)
         insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
@@ -101,7 +101,7 @@ class PlayPages:
     async def judge(self, request: Request) -> Response:
         """The moves of the game, the blunders marked, as a part of a page."""
         visit, _ = self._read(request)
-        quick = visit.table.game.n_cells <= SMALL
+        quick = is_instant(visit.table.game)
         judged = await self._house.desk.study(quick, verdicts, visit.table)
         return self._house.page("moves.html", visit=visit, verdicts=judged)
 
@@ -113,7 +113,7 @@ class PlayPages:
             seat = self._house.roster.parse(fields.get("seat", ""))
         except TttEnvError as error:
             return HTMLResponse(escape(str(error)), 400)
-        quick = not is_exact(game) or (game.n_cells <= SMALL and self._is_quick_to_study(seat))
+        quick = not is_exact(game) or (is_instant(game) and self._is_quick_to_study(seat))
         roster, edition = self._house.roster, self._house.roster.edition(seat)
         told = await self._house.desk.study(quick, strength, roster, seat, game, edition)
         return HTMLResponse(escape(told))

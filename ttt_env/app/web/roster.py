@@ -8,9 +8,10 @@ from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
 from ttt_env.app.web.games import is_exact
-from ttt_env.app.web.keeping import SMALL, Keeper
+from ttt_env.app.web.keeping import Keeper
 from ttt_env.errors import GameTooLargeError, ParameterError, UnknownAgentError, unknown
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import INSTANT_CELLS, is_instant
 from ttt_env.rules.specs import split_spec
 
 PERSON = "person"
@@ -79,9 +80,9 @@ class Roster:
         in each of millions of positions.
         """
         agent = fixed_agent(self.make(seat, game), game)
-        if game.n_cells > SMALL and "simulations" in self.controls(seat):
+        if not is_instant(game) and "simulations" in self.controls(seat):
             raise GameTooLargeError(
-                f"{seat} searches anew in every position: that is looked at on up to {SMALL} cells."
+                f"{seat} searches anew in every position: that is looked at on up to {INSTANT_CELLS} cells."
             )
         return agent
 
@@ -106,7 +107,7 @@ class Roster:
         if "seconds" in values or int(values.get("simulations", 0)) > _MOST_SIMULATIONS:
             return False
         is_made = self._made.get(game, seat) is not None
-        return game.n_cells <= SMALL or is_made or not is_exact(game)
+        return is_instant(game) or is_made or not is_exact(game)
 
 
 def named_models(paths: list[str]) -> dict[str, str]:

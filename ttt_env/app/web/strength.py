@@ -7,8 +7,8 @@ from ttt_env.analysis.solution import solve
 from ttt_env.app.web.games import is_exact
 from ttt_env.app.web.roster import Roster
 from ttt_env.errors import PolicyError, TttEnvError
-from ttt_env.rules.boards import MAX_CELLS
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import MASK_CELLS
 
 LEVELS = ("Easy", "Medium", "Hard", "Perfect")
 _NOTHING = 1e-9
@@ -26,7 +26,7 @@ def presets(game: Game) -> tuple[Preset, ...]:
     """The levels of this game, the easiest first: nobody is called perfect whose play is not proved to be."""
     if is_exact(game):
         seats = ["random", "epsilon:minimax,epsilon=0.3", "epsilon:minimax", "minimax"]
-    elif game.n_cells <= MAX_CELLS:
+    elif game.n_cells <= MASK_CELLS:
         seats = ["random", "mcts:simulations=300", "mcts:simulations=5000,playout=win-block"]
     else:
         seats = ["random"]

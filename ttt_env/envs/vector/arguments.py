@@ -6,10 +6,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from ttt_env.envs.board import one_of
 from ttt_env.envs.vector.backends import Array, Backend
 from ttt_env.envs.vector.store import Cells
 from ttt_env.errors import IllegalMoveError, ParameterError
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position
 
 Autoreset = Literal["next_step", "same_step", "disabled"]

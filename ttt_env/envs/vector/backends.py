@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.envs.board import one_of
 from ttt_env.errors import ParameterError
+from ttt_env.rules.checks import one_of
 
 Array: TypeAlias = Any  # of the back end's library: the standard has no type for it yet
 BackendName = Literal["numpy", "torch"]

@@ -16,8 +16,9 @@ from ttt_env.kernels.codes import (
     OPEN,
     WON_BY_OTHER,
 )
-from ttt_env.rules.boards import Boards, Masks, check_size
+from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ from ttt_env.envs.board import (
     Illegal,
     PlayAs,
     StartLike,
-    one_of,
 )
 from ttt_env.envs.observation import ObservationKind
 from ttt_env.envs.opponents import Lineup, Opponents
@@ -33,6 +32,7 @@ from ttt_env.envs.vector.store import Cells
 from ttt_env.envs.vector.stores import steps_of, store_of
 from ttt_env.errors import EpisodeOrderError, ParameterError
 from ttt_env.kernels.codes import N_DRAWS, OPPONENT, RESAMPLE, SEAT
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import check_names
 

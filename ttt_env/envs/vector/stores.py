@@ -1,7 +1,5 @@
 """Which store keeps the boards of a game, and who makes its steps."""
 
-from math import comb
-
 from ttt_env.envs.vector.backends import Array, Backend
 from ttt_env.envs.vector.bit_store import BitStore
 from ttt_env.envs.vector.openings import Openings
@@ -11,8 +9,7 @@ from ttt_env.envs.vector.store import Store
 from ttt_env.envs.vector.table_store import TableStore, table_store
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
-
-_MAX_SLOTS = 300_000  # tables of games up to here take some tens of megabytes and a second to make
+from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated
 
 
 def store_of(game: Game, backend: Backend) -> Store:
@@ -20,14 +17,12 @@ def store_of(game: Game, backend: Backend) -> Store:
 
     Raises `ParameterError` for a game without a table on another back end than NumPy.
     """
-    n = game.n_cells
-    slots = sum(comb(n, ply) * comb(ply, ply // 2) for ply in range(n + 1)) if n < 20 else _MAX_SLOTS + 1
-    if slots <= _MAX_SLOTS:
+    if is_tabulated(game):
         return table_store(game, backend)
     if backend.is_remote:
         raise ParameterError(
             f"{game.name} has too many positions for a table: only backend='numpy' plays it; "
-            f"others play games of up to about {_MAX_SLOTS:,} positions, such as tictactoe-v0"
+            f"others play games of up to {TABLE_CELLS} cells, such as tictactoe-v0"
         )
     return BitStore(game, backend)
 

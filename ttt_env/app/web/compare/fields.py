@@ -7,7 +7,7 @@ from typing import Any
 from ttt_env.app.web.compare.ladder import compared_game, compared_seat
 from ttt_env.app.web.roster import Roster
 from ttt_env.errors import ParameterError, TttEnvError, unknown
-from ttt_env.rules.notation import as_seat
+from ttt_env.rules.checks import as_seat
 
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
 _LONGEST_NUMBER = 4  # digits

@@ -15,14 +15,14 @@ from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.render.words import signed
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import TABLE_CELLS
 
 GAMES = {
     "tictactoe-v0": "Tic-tac-toe",
     "tictactoe-v0:misere=true": "Misère",
     "mnk-v0:m=4,n=3,k=3": "4 × 3, three in a row",
 }
-"""The games that are offered by name; an address may name others of up to `MOST_CELLS`."""
-MOST_CELLS = 12  # the ladder takes seconds; on 16 cells it takes twenty minutes
+"""The games that are offered by name; an address may name others of up to `TABLE_CELLS`."""
 MOST_SIMULATIONS = 1_000  # in each of thousands of positions
 _ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", "q-learning")
 
@@ -55,9 +55,9 @@ def _mean(name: str, names: tuple[str, ...], matches: Mapping[tuple[str, str], M
 def compared_game(text: str) -> Game:
     """The game of an id. Raises as `parse_game` does, and `GameTooLargeError` for one that takes too long."""
     game = parse_game(text)
-    if game.n_cells > MOST_CELLS:
+    if game.n_cells > TABLE_CELLS:
         raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells. Games of up to {MOST_CELLS} are compared on this "
+            f"{game.name} has {game.n_cells} cells. Games of up to {TABLE_CELLS} are compared on this "
             "page, in seconds; larger ones in minutes by ttt bench and ttt certify."
         )
     return game

@@ -6,13 +6,13 @@ from typing import Any
 from starlette.responses import Response
 
 from ttt_env.app.web.compare.fields import a_number, an_agent, read
-from ttt_env.app.web.compare.ladder import GAMES, MOST_CELLS
+from ttt_env.app.web.compare.ladder import GAMES
 from ttt_env.app.web.compare.replay import Replay, address
 from ttt_env.app.web.house import House
 from ttt_env.app.web.insight import verdicts
-from ttt_env.app.web.keeping import SMALL
 from ttt_env.app.web.table import Table
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import TABLE_CELLS, is_instant
 
 TABS = {
     "/compare": "Ladder",
@@ -30,7 +30,7 @@ class ComparePart:
         self._agent = an_agent(house.roster)
 
     def _page(self, name: str, complaints: list[str], **context: Any) -> Response:
-        shared = {"tabs": TABS, "games": GAMES, "most_cells": MOST_CELLS, "address": address}
+        shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": address}
         status = 400 if complaints else 200
         return self._house.page(name, status, complaints=complaints, **shared, **context)
 
@@ -38,7 +38,7 @@ class ComparePart:
         """What the function returns for these agents, computed once, unless they learn meanwhile."""
         desk, roster = self._house.desk, self._house.roster
         slow = any("mcts" in agent or agent in roster.models for agent in agents)
-        quick = game.n_cells <= SMALL and not slow
+        quick = is_instant(game) and not slow
         learns = any("imitation" in agent for agent in agents)
         return await (desk.move if learns else desk.study)(quick, make, roster, game, *agents, *more)
 
@@ -48,5 +48,5 @@ class ComparePart:
         """The game after as many moves as the field `at` says, by default all; and what is wrong with it."""
         n_moves = len(whole.cells)
         found, complaints = read(fields, at=a_number("at", n_moves, n_moves))
-        judged = await self._house.desk.study(whole.game.n_cells <= SMALL, verdicts, whole)
+        judged = await self._house.desk.study(is_instant(whole.game), verdicts, whole)
         return Replay(whole.at_move(found["at"]), tuple(judged), path, shown), complaints

@@ -24,11 +24,11 @@ from ttt_env.app.web.inside.search import searched
 from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.inside.weights import weighed
-from ttt_env.app.web.keeping import SMALL
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.strength import moved_over
 from ttt_env.app.web.table import Table
 from ttt_env.errors import GameTooLargeError, TttEnvError
+from ttt_env.rules.sizes import is_instant
 
 
 class InsidePages:
@@ -79,7 +79,7 @@ class InsidePages:
         return read_look(fields_of(request), self._house.roster)
 
     async def _shown(self, look: Look, complaints: list[str]) -> Response:
-        is_later = look["view"] == "tree" and look.table.game.n_cells > SMALL
+        is_later = look["view"] == "tree" and not is_instant(look.table.game)
         seen = self._around(look) if is_later else await self._seen(look)
         return self._house.page(
             "inside.html",
@@ -120,7 +120,7 @@ class InsidePages:
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
-        found = await self._house.desk.study(game.n_cells <= SMALL, self._foreseer.foresee, *question)
+        found = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
         return {"foresight": found, "plan": plan_of(found.tree)}
 
     async def _searched(self, look: Look) -> dict[str, Any]:

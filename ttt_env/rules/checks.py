@@ -1,0 +1,87 @@
+"""What callers give, checked once at the door: each function returns the value or raises the named error."""
+
+from collections.abc import Sequence
+from math import inf, nan
+from numbers import Real
+from operator import index
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.game import SEATS, Seat
+
+Choice = TypeVar("Choice")
+
+
+def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:
+    """The one of the allowed values that `value` is. Raises `ParameterError` otherwise."""
+    for choice in allowed:
+        if value is choice or (isinstance(value, str) and value == choice):
+            return choice
+    raise ParameterError(unknown(name, value, map(str, allowed)))
+
+
+def as_seat(seat: object) -> Seat:
+    """`seat` if it is one. Raises `ParameterError` otherwise."""
+    return one_of("seat", seat, SEATS)
+
+
+def as_number(name: str, value: object, owner: str, most: float = inf) -> float:
+    """`value`, a number of Python or NumPy, as a float. Raises `ParameterError` out of [0, `most`]."""
+    number = _as_float(value)
+    if 0 <= number <= most:
+        return number
+    raise ParameterError(f"{name}={value!r} of {owner}: numbers from 0 to {most:g} are allowed")
+
+
+def as_seconds(name: str, value: object, owner: str) -> float:
+    """`value` as a float. Raises `ParameterError` unless it is a positive finite number."""
+    number = _as_float(value)
+    if 0 < number < inf:
+        return number
+    raise ParameterError(f"{name}={value!r} of {owner}: positive finite numbers are allowed")
+
+
+def _as_float(value: object) -> float:
+    """The number that `value` is, else not a number."""
+    try:
+        return nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:
+        return nan
+
+
+def as_integer(name: str, value: object, owner: str, least: int, most: int | None = None) -> int:
+    """`value`, a Python or NumPy integer, as an int. Raises `ParameterError` for others and out of bounds."""
+    number = index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else least - 1
+    if number < least or (most is not None and number > most):
+        upwards = "on" if most is None else f"to {most}"
+        raise ParameterError(f"{name}={value!r} of {owner}: integers from {least} {upwards} are allowed")
+    return number
+
+
+def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
+    """Chances in proportion to `weights`, `float64[size]`, the largest of them 1; None: all alike.
+
+    Raises `ParameterError` unless they are `size` finite numbers ≥ 0, not all 0.
+    """
+    try:
+        chances = np.ones(size) if weights is None else np.array(weights, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        chances = np.empty(0)
+    is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
+    if not is_good or not chances.any():
+        raise ParameterError(f"{name}={weights!r}: {size} finite numbers ≥ 0, not all 0, are needed")
+    return np.asarray(chances / chances.max())
+
+
+def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator:
+    """The generator that `rng` is or seeds, as in NumPy's SPEC 7; None seeds it afresh.
+
+    Raises `ParameterError` for what is neither a generator nor a seed.
+    """
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ParameterError(f"rng={rng!r}: a numpy.random.Generator or a seed from 0 on is needed") from None

@@ -1,0 +1,47 @@
+"""How large a game may be for what: every limit of "small enough", in cells.
+
+A game of `n` cells has at most `n_placements(n)` positions, so what enumerating it costs depends on the cells
+alone, whatever its winning sets are.
+"""
+
+from math import comb
+
+from ttt_env.errors import GameTooLargeError
+from ttt_env.rules.game import Game
+
+MASK_CELLS = 64  # a player's stones are the bits of one uint64: batches and all compiled code
+CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
+SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³
+OWNERSHIP_TABLE_CELLS = 20  # who owns a winning set is looked up in a table of all masks
+ENUMERABLE_CELLS = 18  # 8.7e7 placements; one number each is what the sweep stores
+INTERACTIVE_CELLS = 16  # 1.0e7 placements: solved in seconds, while a visitor waits
+TABLE_CELLS = 12  # 143,365 placements: whole policies as tables, some tens of megabytes and a second
+INSTANT_CELLS = 9  # 6,046 placements: milliseconds
+
+
+def n_placements(n_cells: int) -> int:
+    """The number of ways to place the stones of all plies on so many cells."""
+    return sum(comb(n_cells, ply) * comb(ply, ply // 2) for ply in range(n_cells + 1))
+
+
+def is_enumerable(game: Game) -> bool:
+    """Whether the positions of the game are few enough to look at each of them."""
+    return game.n_cells <= ENUMERABLE_CELLS
+
+
+def is_tabulated(game: Game) -> bool:
+    """Whether the positions are few enough to keep a policy on all of them, and to make it anew often."""
+    return game.n_cells <= TABLE_CELLS
+
+
+def is_instant(game: Game) -> bool:
+    """Whether all positions are looked at within milliseconds, as those of tic-tac-toe."""
+    return game.n_cells <= INSTANT_CELLS
+
+
+def check_size(game: Game) -> None:
+    """Raise `GameTooLargeError` for a game whose positions do not fit into masks of 64 bits."""
+    if game.n_cells > MASK_CELLS:
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells; batches hold games of up to {MASK_CELLS}"
+        )
