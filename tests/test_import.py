@@ -23,7 +23,8 @@ def imported_by(statement: str) -> set[str]:
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
     )
-    return {name.partition(".")[0] for name in run.stdout.split()}
+    names = run.stdout.split()
+    return {*names, *(name.partition(".")[0] for name in names)}
 
 
 USES = {
