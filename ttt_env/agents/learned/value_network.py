@@ -100,7 +100,7 @@ def train(
     view: View = "mover",
     empty: float = 0.01,
     opponents: Opponents = "mixed",
-    report: Callable[[NetworkSnapshot], None] | None = None,
+    report: Callable[[NetworkSnapshot], bool | None] | None = None,
 ) -> ValueNetwork:
     """The agent that has learned from so many games, or for so long.
 
@@ -110,7 +110,7 @@ def train(
     squared error. `hidden` are the sizes of the hidden layers; with the `start` "uniform01" all weights and
     biases begin uniform in [0, 1], as in the library of the source (AForge 2.2), with "symmetric" in
     ±1/√(the inputs of their layer); `view` and `empty` are what the network sees, and whose good it tells:
-    see `BoardNetwork`. `report` is called every 6,000 games.
+    see `BoardNetwork`. `report` is called every 6,000 games; if it returns True, the training ends.
 
     Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a game of more than 64
     cells.
@@ -131,7 +131,8 @@ def train(
         done, used = done + len(is_good), perf_counter() - begin
         if report is not None:
             is_against_random = np.resize([not all(pair) for pair in CYCLES[opponents]], len(is_good))
-            report(NetworkSnapshot(done, used, is_good, is_against_random, learner.agent()))
+            if report(NetworkSnapshot(done, used, is_good, is_against_random, learner.agent())):
+                break
     return learner.agent()
 
 
