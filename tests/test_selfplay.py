@@ -228,6 +228,27 @@ class TestSelfPlay:
         model.learn(40, SelfPlay(OpponentPool(["random"]), until="budget"))
         assert model.num_timesteps == 40
 
+    @pytest.mark.parametrize("seconds_before", [0.0, 4.0])
+    def test_compiling_does_not_use_up_the_budget(self, seconds_before, monkeypatch):
+        """By a clock on which the first step of the environments takes 1,000 seconds, another 1."""
+        from stable_baselines3.common.vec_env import VecEnvWrapper
+
+        clock = [0.0]
+
+        class Slow(VecEnvWrapper):
+            def reset(self):
+                return self.venv.reset()
+
+            def step_wait(self):
+                clock[0] += 1.0 if clock[0] else 1000.0
+                return self.venv.step_wait()
+
+        monkeypatch.setattr("ttt_env.agents.training.selfplay.time.monotonic", lambda: clock[0])
+        envs, callback = Slow(make_vec_env(TICTACTOE, n_envs=8, seed=0)), SelfPlay(seconds=10.0)
+        callback._used = seconds_before
+        model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(8000, callback)
+        assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
+
     def test_samples_what_cannot_be_computed(self):
         game = ttt_env.get_game(FIVE)
         model, found = fresh(game=game), []

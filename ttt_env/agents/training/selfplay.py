@@ -68,7 +68,8 @@ class SelfPlay(BaseCallback):
     - writes all that is needed to go on to the file `checkpoint`; both files are replaced atomically.
 
     It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
-    position of the game at all; "budget": never), and after `seconds`.
+    position of the game at all; "budget": never), and after `seconds`. The first step of the environments, in
+    which they are compiled, does not count in these.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class SelfPlay(BaseCallback):
 
     def __getstate__(self) -> dict[str, Any]:
         """What a checkpoint keeps: all but the model, and what belongs to one run of the program."""
-        dropped = {"model", "locals", "globals", "report", "agent", "_begin"}
+        dropped = {"model", "locals", "globals", "report", "agent", "_begin", "_first_step_begin"}
         return {name: value for name, value in vars(self).items() if name not in dropped}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -137,13 +138,20 @@ class SelfPlay(BaseCallback):
 
     def _on_training_start(self) -> None:
         self._begin = time.monotonic() - self._used
+        self._first_step_begin: float | None = None
+        self._calls_before = self.n_calls
 
     def _on_rollout_start(self) -> None:
         assert self.every is not None
         if self.evaluation is None or self.model.num_timesteps >= self.evaluation.steps + self.every:
             self._look()
+        if self.n_calls == self._calls_before:
+            self._first_step_begin = time.monotonic()
 
     def _on_step(self) -> bool:
+        if self._first_step_begin is not None:
+            self._begin += time.monotonic() - self._first_step_begin
+            self._first_step_begin = None
         self._used = time.monotonic() - self._begin
         return not self.is_done and self._used < self.seconds
 
