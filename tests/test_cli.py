@@ -11,6 +11,7 @@ import time
 import pytest
 
 import ttt_env
+from ttt_env.agents import training
 from ttt_env.agents.learned import q_learning, value_network
 
 
@@ -73,6 +74,7 @@ def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
     kept = ttt_env.exploitability(f"{agent}:{out}").exploitability
     assert float(shown[-1]) == pytest.approx(kept, abs=5e-5)
     assert f"Scorecard of models/{out.name}" in told
+    assert ("To go on: ttt train ppo" if agent == "sb3" else "value-network keeps no checkpoint") in told
 
 
 def test_the_hint_of_a_terminated_training_goes_on_with_it(tmp_path):
@@ -90,13 +92,12 @@ def test_the_hint_of_a_terminated_training_goes_on_with_it(tmp_path):
 
 class TestTrainedFiles:
     def test_names_hold_algorithm_and_game(self, tmp_path):
+        game = "mnk-v0:m=3,n=2,k=2"
         for algo in ("q-learning", "a2c"):
-            game = ["--game", "mnk-v0:m=3,n=2,k=2"]
-            run = ttt("train", algo, "--steps", "10", *game, cwd=tmp_path)
+            run = ttt("train", algo, "--steps", "10", "--game", game, cwd=tmp_path)
             assert run.returncode == 0, run.stderr
-            spec = re.search(r"ttt play (\S+) --game", run.stdout)[1]
-            played = ttt("bench", "random", spec, *game, cwd=tmp_path)
-            assert played.returncode == 0, played.stderr
+            kind, path = re.search(r"ttt play (\S+?):(\S+) --game", run.stdout).groups()
+            assert ttt_env.match(f"{kind}:{tmp_path / path}", "random", game).exact
         names = {path.name for path in (tmp_path / "models").iterdir()}
         model = "a2c-mnk-v0-m-3-n-2-k-2.zip"
         assert names == {"q-learning-mnk-v0-m-3-n-2-k-2.npz", model, f"{model}.checkpoint"}
@@ -104,19 +105,20 @@ class TestTrainedFiles:
     @pytest.mark.parametrize(
         ("trained", "told"),
         [
-            (["a2c"], "m.zip holds a2c on tictactoe-v0, and dqn on tictactoe-v0 does not overwrite it"),
             (
-                ["dqn", "--game", "mnk-v0:m=3,n=2,k=2"],
-                "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn",
+                ("tictactoe-v0", "a2c"),
+                "m.zip holds a2c on tictactoe-v0, and dqn on tictactoe-v0 does not overwrite it",
             ),
+            (("mnk-v0:m=3,n=2,k=2", "dqn"), "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn"),
             (None, "m.zip is no model of `ttt train`, and dqn"),
         ],
+        ids=["algorithm", "game", "no model"],
     )
     def test_a_model_of_something_else_is_not_overwritten(self, trained, told, tmp_path):
         if trained is None:
             (tmp_path / "m.zip").write_text("my thesis")
         else:
-            assert not ttt("train", *trained, "--steps", "10", "--out", "m.zip", cwd=tmp_path).returncode
+            training.train(*trained, steps=10, out=tmp_path / "m.zip")
         before = (tmp_path / "m.zip").read_bytes()
         for more in ([], ["--resume"] if trained else []):
             run = ttt("train", "dqn", "--steps", "10", "--out", "m.zip", *more, cwd=tmp_path)
