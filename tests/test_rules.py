@@ -11,6 +11,7 @@ import pytest
 
 from tests import naive, reference
 from ttt_env import (
+    CellError,
     Game,
     GameError,
     IllegalMoveError,
@@ -357,6 +358,85 @@ class TestMoves:
         assert str(position) == "X../.O./..."
         with pytest.raises(AttributeError):
             position.mine = 0
+        with pytest.raises(AttributeError):
+            position.other = 0
+        with pytest.raises(AttributeError):
+            del position.mine
+        assert str(position) == "X../.O./..."
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, get_game("tictactoe-v0", misere=True), LOPSIDED], ids=repr)
+class TestTheBoardOfAPosition:
+    def test_is_an_array_of_the_stones_of_x_and_o(self, game):
+        values = {"X": 1, "O": -1, ".": 0}
+        for board in twin(game).boards():
+            array = of(board, game).board
+            assert array.dtype == np.int8 and array.shape == game.shape
+            assert array.ravel().tolist() == [values[glyph] for glyph in board]
+
+    def test_is_what_indexing_gives(self, game):
+        for position in all_positions(game):
+            stones = [position[cell] for cell in range(game.n_cells)]
+            assert stones == position.board.ravel().tolist()
+            assert all(type(stone) is int for stone in stones)
+
+
+class TestAPositionIsNoTuple:
+    position = Position.parse("X../.O./...")
+
+    def test_cells_are_numpy_s_integers_too(self):
+        assert self.position[np.int64(4)] == -1
+
+    def test_the_board_is_a_new_array_each_time(self):
+        self.position.board[:] = 1
+        assert self.position.board.sum() == 0
+
+    def test_a_board_of_more_than_64_cells(self):
+        assert np.flatnonzero(LONG.start.play(69).play(2).board).tolist() == [2, 69]
+
+    @pytest.mark.parametrize("cell", [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)], ids=repr)
+    @pytest.mark.parametrize("error", [IllegalMoveError, IndexError, CellError])
+    def test_what_is_no_cell(self, cell, error):
+        with pytest.raises(error, match="is not a cell of tictactoe-v0: integers 0 to 8"):
+            self.position[cell]
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            list,
+            len,
+            lambda p: p < p,
+            lambda p: p >= p,
+            lambda p: p + p,
+            lambda p: p * 2,
+            lambda p: 1 in p,
+            lambda p: [*p],
+            sorted,
+            lambda p: sorted([p, p.play(8)]),
+        ],
+        ids=["list", "len", "<", ">=", "+", "*", "in", "unpacking", "sorted", "sorted positions"],
+    )
+    def test_what_a_tuple_can_and_a_position_cannot(self, use):
+        with pytest.raises(TypeError):
+            use(self.position)
+
+    def test_is_equal_to_positions_alone(self):
+        assert self.position == Position.parse("X../.O./...")
+        assert self.position != Position.parse("X../.O./...", "tictactoe-v0:misere=true")
+        assert self.position != self.position.play(8)
+        assert self.position != (TICTACTOE, self.position.mine, self.position.theirs)
+        assert hash(self.position) == hash(Position.parse("X../.O./..."))
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+    def test_copies_are_equal_and_immutable(self, copied):
+        again = copied(self.position)
+        assert again == self.position and type(again) is Position
+        with pytest.raises(AttributeError):
+            again.theirs = 0
+
+    def test_numpy_sees_one_object(self):
+        assert np.array([self.position], dtype=object).shape == (1,)
+        assert np.array(self.position, dtype=object).shape == ()
 
 
 class TestImpossiblePositions:

@@ -14,6 +14,7 @@ from ttt_env.analysis.tournament.tournament import Tournament, tournament
 from ttt_env.envs import sb3 as _sb3  # noqa: F401 - so that ttt_env.envs.sb3 is there
 from ttt_env.envs.episode import Transition, collect_episode
 from ttt_env.errors import (
+    CellError,
     EpisodeOrderError,
     GameError,
     GameLogError,
@@ -48,6 +49,7 @@ __all__ = [
     "Agent",
     "BatchAgent",
     "Boards",
+    "CellError",
     "Certificate",
     "EpisodeOrderError",
     "Exploitability",

@@ -39,6 +39,13 @@ class IllegalMoveError(TttEnvError):
     """A move that the rules do not allow in this position."""
 
 
+class CellError(IllegalMoveError, IndexError):
+    """A cell that the board does not have.
+
+    Also an `IndexError`, which is what Python raises for an index that is out of range.
+    """
+
+
 class NotationError(TttEnvError):
     """Text that is no position or game record."""
 

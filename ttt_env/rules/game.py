@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
-from ttt_env.errors import GameError, IllegalMoveError, ImpossiblePositionError
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.errors import CellError, GameError, IllegalMoveError, ImpossiblePositionError
 
 if TYPE_CHECKING:
     from ttt_env.render.picture import Picture
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
-_NEW = tuple.__new__  # half the time of the generated constructor
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,19 +97,68 @@ class Game:
         return any(stones & mask == mask for mask in self.winning_masks)
 
 
-class Position(NamedTuple):
-    """The stones of the player to move and of the other one, as bit masks; immutable.
+class _Stones:
+    """What a position holds, while it can still be set."""
 
-    A tuple, because positions are made millions of times. The constructor trusts its caller;
-    `checked` is the door for masks from outside, `parse` the one for text.
-    """
+    __slots__ = ("game", "mine", "theirs")
 
     game: Game
     mine: int
     theirs: int
 
-    @classmethod
-    def parse(cls, text: str, game: "Game | str" = "tictactoe-v0") -> Self:
+
+class Position(_Stones):
+    """The stones of the player to move and of the other one, as bit masks; immutable.
+
+    `position[cell]` is 1 for a stone of X, −1 for one of O, 0 for a free cell, as in `board`. The constructor
+    trusts its caller; `checked` is the door for masks from outside, `parse` the one for text.
+    """
+
+    __slots__ = ()
+    __iter__ = None  # else Python would iterate by `position[0]`, `position[1]`, …
+
+    def __new__(cls, game: Game, mine: int, theirs: int) -> Self:  # noqa: D102
+        # Filled in and then sealed by its class: half the time of setting fields past a `__setattr__`.
+        made = _Stones()
+        made.game, made.mine, made.theirs = game, mine, theirs
+        made.__class__ = cls
+        return made  # type: ignore[return-value]
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a position cannot be changed: {name}={value!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a position cannot be changed: {name} stays")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Position:
+            return NotImplemented
+        is_same = self.mine == other.mine and self.theirs == other.theirs
+        return is_same and (self.game is other.game or self.game == other.game)
+
+    def __hash__(self) -> int:
+        return hash((self.mine, self.theirs))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Game, int, int]]:
+        return type(self), (self.game, self.mine, self.theirs)
+
+    def __getitem__(self, cell: int) -> int:
+        number = as_cell(cell, self.game)
+        return (self.x_mask >> number & 1) - (self.o_mask >> number & 1)
+
+    @property
+    def board(self) -> NDArray[np.int8]:
+        """The stones as a new array of the board's shape, `int8`: 1 X, −1 O, 0 empty.
+
+        >>> Position.parse("XO./.X./...").board.tolist()
+        [[1, -1, 0], [0, 1, 0], [0, 0, 0]]
+        """
+        stones = np.zeros(self.game.n_cells, np.int8)
+        stones[cells_of(self.x_mask)], stones[cells_of(self.o_mask)] = 1, -1
+        return stones.reshape(self.game.shape)
+
+    @staticmethod
+    def parse(text: str, game: "Game | str" = "tictactoe-v0") -> "Position":
         """The position that `text` shows: rows of `X`, `O`, `.` joined by `/`, layers by `|`.
 
         Raises `NotationError` for text of another form, `ImpossiblePositionError` for stones that
@@ -115,7 +166,7 @@ class Position(NamedTuple):
         """
         from ttt_env.rules import notation
 
-        return cls(*notation.parse_position(text, game))
+        return notation.parse_position(text, game)
 
     def __str__(self) -> str:
         from ttt_env.rules import notation
@@ -206,8 +257,10 @@ class Position(NamedTuple):
 
     def child(self, cell: int) -> "Position":
         """`play` without its checks: for callers that know `cell` to be a legal Python int."""
-        game, mine, theirs = self
-        return _NEW(Position, (game, theirs, mine | 1 << cell))
+        made = _Stones()  # as in the constructor, without the time of calling it
+        made.game, made.mine, made.theirs = self.game, self.theirs, self.mine | 1 << cell
+        made.__class__ = Position
+        return made  # type: ignore[return-value]
 
     def checked(self) -> Self:
         """The position itself, if legal moves can lead to it.
@@ -237,7 +290,7 @@ def cells_of(mask: int) -> list[int]:
 def as_cell(action: object, game: Game) -> int:
     """`action` as a cell of the board: any integer type, or a zero-dimensional integer array.
 
-    Raises `IllegalMoveError` for anything else, NaN and fractions among it.
+    Raises `CellError` for anything else, NaN, fractions and negative numbers among it.
     """
     try:
         cell = index(action)  # type: ignore[arg-type]
@@ -245,9 +298,7 @@ def as_cell(action: object, game: Game) -> int:
         cell = -1
     if 0 <= cell < game.n_cells and action is not True and action is not False:
         return cell
-    raise IllegalMoveError(
-        f"{action!r} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
-    )
+    raise CellError(f"{action!r} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed")
 
 
 def _other(seat: Seat) -> Seat:
@@ -256,7 +307,7 @@ def _other(seat: Seat) -> Seat:
 
 def _fault(position: Position) -> str | None:
     """Why no game leads to `position`, or None."""
-    game, mine, theirs = position
+    game, mine, theirs = position.game, position.mine, position.theirs
     if not 0 <= mine <= game.full_mask or not 0 <= theirs <= game.full_mask:
         return f"stones outside the {game.n_cells} cells"
     if mine & theirs:
