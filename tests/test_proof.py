@@ -12,7 +12,7 @@ from ttt_env.analysis import proof as proof_module
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.proof import prove
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")

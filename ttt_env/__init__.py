@@ -32,9 +32,8 @@ from ttt_env.errors import (
 from ttt_env.registration import make, make_vec, pettingzoo_module, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game, runs, squares
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sampling import random_position
 
 __version__ = "0.1.0"
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
@@ -10,7 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import CellError, GameError, IllegalMoveError, ImpossiblePositionError
+from ttt_env.errors import (
+    CellError,
+    GameError,
+    GameTooLargeError,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    shown,
+)
+from ttt_env.rules.checks import as_generator
+from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, TEXT_LETTERS, check_board
 
 if TYPE_CHECKING:
     from ttt_env.render.picture import Picture
@@ -24,9 +34,11 @@ class Game:
     """A positional game: who first owns all cells of a winning set wins (misère: loses).
 
     `shape` has one to three axes; cells are numbered row-major (C order) from 0. `winning_sets` are
-    collections of cells; order and repetitions in them do not count.
+    collections of cells; order and repetitions in them do not count. `name` is one line of printable text,
+    without space around it.
 
-    Raises `GameError` for a shape or winning sets that make no game.
+    Raises `GameError` for a name, a shape or winning sets that make no game, `GameTooLargeError` for more
+    than 400 cells (20×20) or 20,000 winning sets.
 
     >>> Game("corners", (2, 2), [(0, 3), (1, 2)])
     Game('corners', (2, 2), 2 winning sets)
@@ -40,11 +52,9 @@ class Game:
     def __init__(
         self, name: str, shape: Iterable[int], winning_sets: Iterable[Iterable[int]], misere: bool = False
     ) -> None:
-        axes = _checked_shape(shape)
+        line, axes = _checked_name(name), checked_shape(shape)
         sets = _checked_sets(winning_sets, prod(axes))
-        self.__dict__.update(
-            name=_checked_name(name), shape=axes, winning_sets=sets, misere=_checked_flag(misere)
-        )
+        self.__dict__.update(name=line, shape=axes, winning_sets=sets, misere=_checked_flag(misere))
 
     def __hash__(self) -> int:
         return hash((self.name, self.misere))
@@ -77,8 +87,11 @@ class Game:
     @cached_property
     def winning_masks_through(self) -> tuple[tuple[int, ...], ...]:
         """For each cell, the bit masks of the winning sets that hold it."""
-        masks = self.winning_masks
-        return tuple(tuple(m for m in masks if m >> cell & 1) for cell in range(self.n_cells))
+        through: list[list[int]] = [[] for _ in range(self.n_cells)]
+        for mask, cells in zip(self.winning_masks, self.winning_sets, strict=True):
+            for cell in cells:
+                through[cell].append(mask)
+        return tuple(map(tuple, through))
 
     @cached_property
     def start(self) -> "Position":
@@ -273,6 +286,22 @@ class Position(_Stones):
         return self
 
 
+def random_position(game: Game, rng: "np.random.Generator | int | None" = None) -> Position:
+    """A position to be played: random moves from the empty board, a uniformly drawn number of them.
+
+    Fewer where one of them would end the game. Raises `ParameterError` for what is neither a generator nor a
+    seed.
+    """
+    rng, position = as_generator(rng), game.start
+    for _ in range(int(rng.integers(game.n_cells))):
+        cells = position.legal_cells
+        after = position.child(cells[int(rng.random() * len(cells))])
+        if after.is_over:
+            break
+        position = after
+    return position
+
+
 def cells_of(mask: int) -> list[int]:
     """The set bits of `mask`, ascending.
 
@@ -298,7 +327,9 @@ def as_cell(action: object, game: Game) -> int:
         cell = -1
     if 0 <= cell < game.n_cells and action is not True and action is not False:
         return cell
-    raise CellError(f"{action!r} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed")
+    raise CellError(
+        f"{shown(action)} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
+    )
 
 
 def _other(seat: Seat) -> Seat:
@@ -308,6 +339,8 @@ def _other(seat: Seat) -> Seat:
 def _fault(position: Position) -> str | None:
     """Why no game leads to `position`, or None."""
     game, mine, theirs = position.game, position.mine, position.theirs
+    if type(mine) is not int or type(theirs) is not int:
+        return f"masks are ints, not {shown(mine)} and {shown(theirs)}"
     if not 0 <= mine <= game.full_mask or not 0 <= theirs <= game.full_mask:
         return f"stones outside the {game.n_cells} cells"
     if mine & theirs:
@@ -325,35 +358,50 @@ def _fault(position: Position) -> str | None:
 
 
 def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name.strip() or "\n" in name:
-        raise GameError(f"the name of a game is one line of text, not {name!r}")
+    if not isinstance(name, str) or not name.isprintable() or not name or name != name.strip():
+        raise GameError(
+            f"the name of a game is one line of printable text without space around it, not {shown(name)}"
+        )
+    if len(name) > TEXT_LETTERS // 2:
+        raise GameError(f"the name of a game has at most {TEXT_LETTERS // 2} letters: {shown(name)}")
     return name
 
 
 def _checked_flag(misere: object) -> bool:
     if not isinstance(misere, bool):
-        raise GameError(f"misere={misere!r}: True and False are allowed")
+        raise GameError(f"misere={shown(misere)}: True and False are allowed")
     return misere
 
 
-def _checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
+def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
+    """The axes of a board. Raises `GameError` for no shape, `GameTooLargeError` for too many cells."""
     try:
-        axes = tuple(index(axis) for axis in shape)
+        axes = tuple(index(axis) for axis in islice(shape, 4))
     except TypeError:
         axes = ()
     if not 1 <= len(axes) <= 3 or min(axes) < 1:
-        raise GameError(f"shape {shape!r}: a board has one to three axes of at least one cell each")
+        raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
+    check_board(f"a board of shape {shown(axes)}", prod(axes))
     return axes
 
 
 def _checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[tuple[int, ...], ...]:
     try:
-        sets = {tuple(sorted({index(cell) for cell in cells})) for cells in winning_sets}
+        sets = [_checked_set(cells, n_cells) for cells in islice(winning_sets, BOARD_SETS + 1)]
     except TypeError:
-        raise GameError(f"winning_sets holds collections of cells, not {winning_sets!r}") from None
+        raise GameError(f"winning_sets holds collections of cells, not {shown(winning_sets)}") from None
+    if len(sets) > BOARD_SETS:
+        raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; there are more")
     if not sets or () in sets:
         raise GameError("a game needs at least one winning set, and none of them empty")
-    for cells in sets:
-        if cells[0] < 0 or cells[-1] >= n_cells:
-            raise GameError(f"winning set {cells} is out of the board: cells are 0 to {n_cells - 1}")
-    return tuple(sorted(sets))
+    return tuple(sorted(set(sets)))
+
+
+def _checked_set(cells: Iterable[int], n_cells: int) -> tuple[int, ...]:
+    given = [index(cell) for cell in islice(cells, BOARD_CELLS + 1)]
+    if len(given) > BOARD_CELLS:
+        raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
+    found = tuple(sorted(set(given)))
+    if found and (found[0] < 0 or found[-1] >= n_cells):
+        raise GameError(f"winning set {shown(found)} is out of the board: cells are 0 to {n_cells - 1}")
+    return found
