@@ -2,7 +2,6 @@
 
 import tracemalloc
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -56,9 +55,10 @@ VALUES = [
 ]
 SIGNS = [":", ",", "=", "(", ")", "+", " ", "\n", "/", ".", "\x00", "\ud800", "é", "|"]
 
-anything = st.one_of(
+_anything = st.one_of(
     st.none(), st.booleans(), st.binary(max_size=20), st.floats(), st.integers(), st.just(10**5000), st.text()
 )
+anything = _anything.map(lambda value: value)  # one branch of `one_of`, not seven
 
 
 def words(*vocabularies: list[str]) -> st.SearchStrategy[str]:
@@ -78,24 +78,33 @@ def mutated(text: str) -> st.SearchStrategy[str]:
             letters[at] = letter
         return "".join(letters)
 
-    return st.lists(change, max_size=4).map(changed)
+    return st.one_of(st.lists(change, max_size=1), st.lists(change, max_size=4)).map(changed)
 
 
-@cache
-def played(game: Game | str, moves: int) -> Position:
-    position = get_game(game).start
-    for _ in range(moves):
-        position = position if position.is_over else position.child(position.legal_cells[moves % 2 - 1])
-    return position
+def record_of(game: Game | str, order: list[int]) -> GameRecord:
+    """A game in which of the cells of this order the legal ones are played."""
+    position, cells = get_game(game).start, []
+    for cell in order:
+        if position.legal_mask >> cell & 1:
+            position = position.child(cell)
+            cells.append(cell)
+    return GameRecord(position.game, tuple(cells))
 
 
 games = st.sampled_from([*IDS, OWN])
-positions = st.builds(played, games, st.integers(0, 9))
-position_texts = words(["X", "O", "X../.../..."], SIGNS) | positions.map(str).flatmap(mutated)
-records = st.sampled_from(["tictactoe-v0: 4 0 8 2 6", "mnk-v0:m=4,n=2,k=2: 0 1", "tictactoe-v0:misere: 3"])
-record_texts = words(IDS, SIGNS, ["4", "0 1 2", ": 4", "9" * 5000]) | records.flatmap(mutated)
+played = st.builds(record_of, games, st.lists(st.integers(0, 63), max_size=30))
+positions = played.map(lambda record: record.positions()[-1])
+position_texts = positions.flatmap(
+    lambda position: st.tuples(
+        st.one_of(mutated(str(position)), words(["X", "O", "X../.../..."], SIGNS), anything),
+        st.just(position.game),
+    )
+)
+record_texts = words(IDS, SIGNS, ["4", "0 1 2", ": 4", "9" * 5000]) | played.map(str).flatmap(mutated)
+sizes = st.fixed_dictionaries({key: st.integers(1, 25) for key in "mnk"})
+game_ids = sizes.map(lambda at: "mnk-v0:" + ",".join(f"{key}={size}" for key, size in at.items()))
 parameters = ["m", "n", "k", "misere", "=", "1000000", "9" * 400]
-game_texts = words(IDS, SIGNS, parameters, VALUES) | st.sampled_from(IDS).flatmap(mutated)
+game_texts = words(IDS, SIGNS, parameters, VALUES) | (game_ids | st.sampled_from(IDS)).flatmap(mutated)
 nested = st.sampled_from(["epsilon:", "mixture:", "(", "epsilon:agent=", "mixture:random+"])
 agents = st.sampled_from(
     [
@@ -125,7 +134,8 @@ def in_bounds(use: Callable[[], object]) -> object:
         assert peak < 200 * MEBIBYTES
 
 
-def position_text(text: object, game: Game | str) -> None:
+def position_text(text_and_game: tuple[object, Game]) -> None:
+    text, game = text_and_game
     position = in_bounds(lambda: Position.parse(text, game))
     if position is not None:
         assert Position.parse(str(position), game) == position
@@ -166,19 +176,23 @@ def own_game(name: object, shape: object, sets: object, misere: object) -> None:
         assert game.n_cells <= BOARD_CELLS
 
 
-small = st.integers(-2, 30)
+def mostly(good: st.SearchStrategy[object], *others: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.sampled_from(range(10)).flatmap(lambda draw: good if draw < 8 else st.one_of(*others))
+
+
+few = st.integers(0, 4)
 own_games = (
-    st.one_of(words(IDS, SIGNS), anything),
-    st.one_of(st.lists(small, max_size=4), st.lists(st.integers(), max_size=4), anything),
-    st.one_of(st.lists(st.lists(small, max_size=5), max_size=6), st.lists(anything, max_size=3), anything),
-    st.one_of(st.booleans(), anything),
+    mostly(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1), words(IDS, SIGNS), anything),
+    mostly(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.lists(st.integers()), anything),
+    mostly(st.lists(st.lists(few, min_size=1), min_size=1), st.lists(st.lists(st.integers())), anything),
+    mostly(st.booleans(), anything),
 )
 DOORS = {
-    "position": (position_text, (st.one_of(position_texts, anything), games)),
-    "record": (record_text, (st.one_of(record_texts, anything), st.one_of(st.none(), games))),
-    "game": (game_text, (st.one_of(game_texts, anything),)),
-    "agent": (agent_text, (st.one_of(agent_texts, anything),)),
-    "spec": (spec_text, (st.one_of(agent_texts, game_texts),)),
+    "position": (position_text, (position_texts,)),
+    "record": (record_text, (record_texts | anything, st.none() | games)),
+    "game": (game_text, (game_texts | anything,)),
+    "agent": (agent_text, (agent_texts | anything,)),
+    "spec": (spec_text, (agent_texts | game_texts,)),
     "own game": (own_game, own_games),
 }
 
