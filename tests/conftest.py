@@ -10,5 +10,5 @@ FUZZING = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 }
 settings.register_profile("ci", max_examples=300, **FUZZING)
-settings.register_profile("long", max_examples=20_000, **FUZZING)
+settings.register_profile("long", max_examples=5_000, **FUZZING)
 settings.load_profile("ci")

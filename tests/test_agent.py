@@ -360,6 +360,11 @@ class TestAgentsOfOtherPackages:
         assert make_agent(spec).parameters == parameters
         assert make_agent(f"mixed:({spec})").parameters == (spec.strip(), 0.5)
 
+    @pytest.mark.parametrize("spec", ["stored:a\0b", "stored:path=\ud800"], ids=ascii)
+    def test_what_no_file_is_called_is_no_path(self, spec):
+        with pytest.raises(ParameterError, match=r"path=.* of stored: the path of a file is needed"):
+            make_agent(spec)
+
     @pytest.mark.parametrize(
         "spec, said",
         [

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, shown, unknown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position, as_cell, random_position
 from ttt_env.rules.specs import (
     Spec,
-    as_path,
     as_value,
     check_names,
     convert,
+    joined_path,
     key_of,
     parameters_of,
     read_items,
@@ -225,6 +226,8 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
         if first is None or first in texts:
             raise ParameterError(unknown(f"parameter of {spec.name}", value, allowed))
         texts[first] = value
+    if "path" in texts:
+        as_path("path", texts["path"], spec.name)
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
@@ -236,7 +239,7 @@ def _plain_value(
 ) -> str | None:
     """What the items that are no parameters say of the first parameter, which may be a path or an agent."""
     if next(iter(allowed), None) == "path":
-        return as_path(owner, items, allowed)
+        return joined_path(owner, items, allowed)
     plain = [item for item in items if key_of(item) is None]
     own = [item.strip() for item in items if key_of(item) is not None]
     if not build.takes_agent or not plain:
