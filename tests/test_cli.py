@@ -20,7 +20,7 @@ def ttt(*arguments, cwd=None, answers=""):
         input=answers,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
     )
 
 
@@ -52,12 +52,12 @@ def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, file, tmp_path):
     out = tmp_path / file.partition(":")[2]
     command = [sys.executable, "-m", "ttt_env.app", "train", algo, "--seconds", "1000", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not out.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(2)
         run.send_signal(signal.SIGINT)
-        told, mistakes = run.communicate(timeout=120)
+        told, mistakes = run.communicate(timeout=600)
     assert run.returncode == 0, mistakes
     assert "Interrupted: the best model so far is kept." in told
     shown = re.findall(r" s  exploitability (\d\.\d{4})", told)

@@ -620,7 +620,9 @@ class TestErrorsChangeNothing:
 
 
 class TestSeedsAndCopies:
-    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax", lowest], None], ids=str)
+    @pytest.mark.parametrize(
+        "opponent", ["random", ["random", "minimax", lowest], None], ids=["random", "mixed", "both sides"]
+    )
     @pytest.mark.parametrize("mode", MODES[:2])
     def test_same_seed_same_everything(self, store: str, mode: str, opponent: Any) -> None:
         envs, other = (ttt_env.make_vec("tictactoe-v0", 5, opponent, autoreset_mode=mode) for _ in range(2))
