@@ -33,6 +33,11 @@ def write_atomically(path: str | Path, write: Callable[[io.BufferedWriter], obje
     part.replace(path)
 
 
+def checkpoint_of(out: str | Path) -> Path:
+    """Where the training of the model `out` keeps what it goes on from."""
+    return Path(f"{out}.checkpoint")
+
+
 def save_checkpoint(path: str | Path, model: "BaseAlgorithm", callback: object) -> None:
     """Write all that a training goes on from.
 
