@@ -12,7 +12,6 @@ from rich.progress import Progress as Bar
 
 from ttt_env.agent import make_agent
 from ttt_env.agents.learned import q_learning, value_network
-from ttt_env.agents.training.checkpoint import write_atomically
 from ttt_env.agents.training.progress import Progress, Report, evaluate
 from ttt_env.agents.training.recipe import recipe, recipe_names
 from ttt_env.app.scorecard import scorecard
@@ -142,7 +141,7 @@ def _train_own(order: Order, report: Report) -> None:
         progress = evaluate(found.agent, {}, found.games, found.seconds, everywhere=False)
         if progress.mistakes[0] <= least:
             least = progress.mistakes[0]
-            write_atomically(order.path, lambda file: found.agent.save(file.name))
+            found.agent.save(order.path)
         report(progress)
 
     budget: dict[str, Any] = {"seed": order.seed, "seconds": order.seconds, "report": look}

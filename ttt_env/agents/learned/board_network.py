@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.analysis.tablebase import identity, read_arrays
 from ttt_env.errors import ParameterError, PolicyFileError, unknown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game
+from ttt_env.storage.policy_file import Arrays, Form, read_arrays
 
 View = Literal["mover", "board"]
 _LAYERS = ["layer_1", "layer_2", "layer_3", "layer_4"]
+_MOST_LETTERS = 10  # of the name of a view
+_MOST_NUMBER = 1e6  # in a file: what the units add up stays far from the largest number that there is
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ class BoardNetwork:
             signals = np.tanh(signals @ layer[:, :-1].T + layer[:, -1])
         return signals[:, 0]
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """What a file of the network holds."""
         looks = {"view": np.array(self.view), "empty": np.array(self.empty)}
-        return {**identity(self.game), **looks, **dict(zip(_LAYERS, self.layers, strict=True))}
+        return {**looks, **dict(zip(_LAYERS, self.layers, strict=True))}
 
 
 def layer_sizes(game: Game, view: View) -> list[int]:
@@ -86,16 +87,16 @@ def layer_sizes(game: Game, view: View) -> list[int]:
 
 def load_network(path: Path, game: Game) -> BoardNetwork:
     """The network in a file. Raises `PolicyFileError` if it holds none for this game."""
-    loaded = read_arrays(path, game, "value network", {"view", "empty", *_LAYERS})
+    looks = {"view": Form(np.str_, (), _MOST_LETTERS), "empty": Form(np.float64)}
+    layer = Form(np.float64, (None, None), 2 * game.n_cells + 2)
+    loaded = read_arrays(path, game, "value network", looks | dict.fromkeys(_LAYERS, layer))
     view: Any = str(loaded["view"])
-    empty, layers = loaded["empty"], [loaded[name] for name in _LAYERS]
-    if view not in get_args(View) or not all(map(_are_finite, [*layers, empty])):
-        raise PolicyFileError(f"{path} is no value network: its numbers or its view are none")
+    empty, layers = float(loaded["empty"]), [loaded[name] for name in _LAYERS]
+    if view not in get_args(View) or not 0 <= empty <= 1:
+        raise PolicyFileError(f"{path} is no value network: it does not say what it sees of a board")
+    if not all((np.abs(layer) <= _MOST_NUMBER).all() for layer in layers):
+        raise PolicyFileError(f"{path} is no value network: numbers of ±{_MOST_NUMBER:g} are the largest")
     shapes = [(after, n + 1) for n, after in pairwise(layer_sizes(game, view))]
-    if empty.shape or [layer.shape for layer in layers] != shapes:
+    if [layer.shape for layer in layers] != shapes:
         raise PolicyFileError(f"{path} is no value network for {game.name}: its layers have another form")
-    return BoardNetwork(game, layers, view, float(empty))
-
-
-def _are_finite(array: NDArray[Any]) -> bool:
-    return array.dtype == np.float64 and bool(np.isfinite(array).all())
+    return BoardNetwork(game, layers, view, empty)
