@@ -53,18 +53,17 @@ class Scenes:
 
     def of(self, position: Position) -> Scene:
         """The scene of a position."""
-        _, mine, theirs = position
-        return self._known.get((mine, theirs)) or self._made(position, self.game.owns_set(theirs))
+        known = self._known.get((position.mine, position.theirs))
+        return known or self._made(position, self.game.owns_set(position.theirs))
 
     def after(self, position: Position, cell: int) -> Scene:
         """The scene after a legal cell has been played."""
-        game, mine, theirs = position
-        stones = mine | 1 << cell
-        known = self._known.get((theirs, stones))
-        return known or self._made(position.child(cell), game.completes(stones, cell))
+        stones = position.mine | 1 << cell
+        known = self._known.get((position.theirs, stones))
+        return known or self._made(position.child(cell), self.game.completes(stones, cell))
 
     def _made(self, position: Position, is_won: bool) -> Scene:
-        game, mine, theirs = position
+        game, mine, theirs = self.game, position.mine, position.theirs
         legal = 0 if is_won else game.full_mask ^ (mine | theirs)
         value = _value_of_end(game, is_won) if not legal else None
         bits = _spread(game.n_cells, mine, theirs, legal)

@@ -49,7 +49,8 @@ def transform(position: Position, permutation: Permutation) -> Position:
 
 def canonical(position: Position) -> Position:
     """The one of all symmetric positions with the smallest masks; equal for symmetric positions."""
-    return min(transform(position, permutation) for permutation in symmetries(position.game))
+    symmetric = (transform(position, permutation) for permutation in symmetries(position.game))
+    return min(symmetric, key=lambda found: (found.mine, found.theirs))
 
 
 def transform_boards(boards: Boards, permutation: Permutation) -> Boards:

@@ -154,6 +154,6 @@ def _keys(stones: Stones) -> Keys:
 
 
 def _stones(position: Position) -> Stones:
-    _, mine, theirs = position
+    mine, theirs = position.mine, position.theirs
     cells = range(position.game.n_cells)
     return np.array([[1 + (mine >> cell & 1) + 2 * (theirs >> cell & 1) for cell in cells]], np.uint8)

@@ -24,8 +24,7 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 from ttt_env.storage.files import write_atomically
 
