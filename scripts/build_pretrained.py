@@ -37,7 +37,12 @@ def trained_value_network(game: Game, share: float) -> ValueNetwork:
     found: list[ValueNetwork] = []
     games = round(1_200_000 * share)
     value_network.train(
-        game, seed=101, games=games, learning_rate=0.006, report=lambda now: found.append(now.agent)
+        game,
+        seed=101,
+        games=games,
+        learning_rate=0.006,
+        start="symmetric",
+        report=lambda now: found.append(now.agent),
     )
     return min(found, key=_weakness)
 

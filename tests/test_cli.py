@@ -11,6 +11,7 @@ import time
 import pytest
 
 import ttt_env
+from ttt_env.agents.learned import q_learning, value_network
 
 
 def ttt(*arguments, cwd=None, answers=""):
@@ -46,23 +47,139 @@ def test_train_shows_exploitability_as_it_falls(tmp_path):
     assert "Scorecard of q.npz" in run.stdout
 
 
-@pytest.mark.parametrize(("algo", "file"), [("ppo", "sb3:m.zip"), ("value-network", "value-network:m.npz")])
-def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, file, tmp_path):
-    """The file appears with the first look, so the interrupt falls into the training."""
-    out = tmp_path / file.partition(":")[2]
-    command = [sys.executable, "-m", "ttt_env.app", "train", algo, "--seconds", "1000", "--out", str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+def stopped(out, signal_number, *arguments):
+    """A training that gets a signal once its model is there, so in the middle of it."""
+    command = [sys.executable, "-W", "error", "-m", "ttt_env.app", "train", *arguments]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out.parents[1]
+    ) as run:
         deadline = time.monotonic() + 120
         while not out.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(2)
-        run.send_signal(signal.SIGINT)
+        time.sleep(1)
+        run.send_signal(signal_number)
         told, mistakes = run.communicate(timeout=120)
-    assert run.returncode == 0, mistakes
+    assert run.returncode == 128 + signal_number, mistakes
     assert "Interrupted: the best model so far is kept." in told
+    return told
+
+
+@pytest.mark.parametrize(("algo", "agent"), [("ppo", "sb3"), ("value-network", "value-network")])
+def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
+    out = tmp_path / "models" / ("m.zip" if agent == "sb3" else "m.npz")
+    options = ["--seconds", "1000", "--until", "budget", "--out", "models/" + out.name]
+    told = stopped(out, signal.SIGINT, algo, *options)
     shown = re.findall(r" s  exploitability (\d\.\d{4})", told)
-    kept = ttt_env.exploitability(f"{file.partition(':')[0]}:{out}").exploitability
+    kept = ttt_env.exploitability(f"{agent}:{out}").exploitability
     assert float(shown[-1]) == pytest.approx(kept, abs=5e-5)
+    assert f"Scorecard of models/{out.name}" in told
+
+
+def test_the_hint_of_a_terminated_training_goes_on_with_it(tmp_path):
+    out = tmp_path / "models" / "ppo-mnk-v0-m-3-n-2-k-2.zip"
+    options = ["--game", "mnk-v0:m=3,n=2,k=2", "--steps", "1000000", "--until", "budget"]
+    told = stopped(out, signal.SIGTERM, "ppo", *options)
+    assert "Scorecard" not in told
+    program, *arguments = re.search("To go on: (.*)", told)[1].split()
+    assert program == "ttt" and arguments == ["train", "ppo", *options, "--resume"]
+    arguments[arguments.index("1000000")] = "100"  # fewer than there were: it says what there is, and ends
+    run = ttt(*arguments, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert f"Scorecard of models/{out.name}" in run.stdout
+
+
+class TestTrainedFiles:
+    def test_names_hold_algorithm_and_game(self, tmp_path):
+        for algo in ("q-learning", "a2c"):
+            game = ["--game", "mnk-v0:m=3,n=2,k=2"]
+            run = ttt("train", algo, "--steps", "10", *game, cwd=tmp_path)
+            assert run.returncode == 0, run.stderr
+            spec = re.search(r"ttt play (\S+) --game", run.stdout)[1]
+            played = ttt("bench", "random", spec, *game, cwd=tmp_path)
+            assert played.returncode == 0, played.stderr
+        names = {path.name for path in (tmp_path / "models").iterdir()}
+        model = "a2c-mnk-v0-m-3-n-2-k-2.zip"
+        assert names == {"q-learning-mnk-v0-m-3-n-2-k-2.npz", model, f"{model}.checkpoint"}
+
+    @pytest.mark.parametrize(
+        ("trained", "told"),
+        [
+            (["a2c"], "m.zip holds a2c on tictactoe-v0, and dqn on tictactoe-v0 does not overwrite it"),
+            (
+                ["dqn", "--game", "mnk-v0:m=3,n=2,k=2"],
+                "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn",
+            ),
+            (None, "m.zip is no model of `ttt train`, and dqn"),
+        ],
+    )
+    def test_a_model_of_something_else_is_not_overwritten(self, trained, told, tmp_path):
+        if trained is None:
+            (tmp_path / "m.zip").write_text("my thesis")
+        else:
+            assert not ttt("train", *trained, "--steps", "10", "--out", "m.zip", cwd=tmp_path).returncode
+        before = (tmp_path / "m.zip").read_bytes()
+        for more in ([], ["--resume"] if trained else []):
+            run = ttt("train", "dqn", "--steps", "10", "--out", "m.zip", *more, cwd=tmp_path)
+            assert run.returncode == 2
+            assert told in run.stderr and "--out" in run.stderr
+            assert (tmp_path / "m.zip").read_bytes() == before
+
+    def test_tables_of_something_else_are_not_overwritten(self, tmp_path):
+        path = tmp_path / "m.npz"
+        q_learning.train(games=10).save(path)
+        run = ttt("train", "value-network", "--steps", "10", "--out", "m.npz", cwd=tmp_path)
+        assert "holds q-learning on tictactoe-v0" in run.stderr
+        ttt("export", "minimax", "m.npz", cwd=tmp_path)
+        run = ttt("train", "q-learning", "--steps", "10", "--out", "m.npz", cwd=tmp_path)
+        assert "holds lookup on tictactoe-v0" in run.stderr
+
+    def test_the_same_again_takes_its_place(self, tmp_path):
+        for _ in range(2):
+            run = ttt("train", "value-network", "--steps", "10", "--hidden", "5", cwd=tmp_path)
+            assert run.returncode == 0, run.stderr
+
+    def test_nothing_to_resume(self, tmp_path):
+        run = ttt("train", "dqn", "--resume", cwd=tmp_path)
+        assert run.returncode == 2 and not list(tmp_path.iterdir())
+        assert "there is no checkpoint models/dqn-tictactoe-v0.zip.checkpoint" in run.stderr
+        assert "--out" in run.stderr and "Errno" not in run.stderr and not run.stdout
+
+
+class TestValueNetworkTraining:
+    def test_ends_when_it_is_what_it_shall_be(self, tmp_path):
+        """X wins this game with any move, so the first look finds it unbeatable, and optimal everywhere."""
+        for until, games in (("unbeatable", 6000), ("optimal", 6000), ("budget", 13000)):
+            options = ["--steps", "13000", "--until", until, "--game", "mnk-v0:m=2,n=1,k=1"]
+            run = ttt("train", "value-network", *options, cwd=tmp_path)
+            assert run.returncode == 0, run.stderr
+            assert max(re.findall(r"(\d+),000 steps", run.stdout), key=int) == str(games // 1000)
+
+    def test_has_its_options(self, tmp_path):
+        looks = ["--view", "xo+turn", "--empty", "0", "--start", "symmetric", "--learning-rate", "0.05"]
+        run = ttt("train", "value-network", "--steps", "700", "--hidden", "7,4", *looks, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "two against itself and four against a random player" in run.stdout
+        expected = value_network.train(
+            games=700, hidden=[7, 4], view="xo+turn", empty=0, start="symmetric", learning_rate=0.05
+        )
+        file = tmp_path / "models" / "value-network-tictactoe-v0.npz"
+        made = ttt_env.make_agent(f"value-network:{file}")
+        pairs = zip(made.network.layers, expected.network.layers, strict=True)
+        assert all((one == two).all() for one, two in pairs)
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["q-learning", "--view", "xo", "--learning-rate", "1"], "has no --view, --learning-rate"),
+            (["value-network", "--hidden", "18,x"], "hidden='x'"),
+            (["value-network", "--view", "x"], "unknown view"),
+            (["value-network", "--until", "optimall"], "did you mean optimal?"),
+        ],
+    )
+    def test_mistakes(self, arguments, told, tmp_path):
+        run = ttt("train", *arguments, cwd=tmp_path)
+        assert run.returncode == 2 and told in run.stderr
+        assert not list(tmp_path.rglob("*.npz"))
 
 
 def test_demo_shows_the_exact_results(tmp_path):

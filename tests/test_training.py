@@ -18,8 +18,8 @@ pytest.importorskip("sb3_contrib")
 import torch
 
 from ttt_env.agents.learned.sb3 import SB3
-from ttt_env.agents.training.checkpoint import load_checkpoint
-from ttt_env.agents.training.run import checkpoint_of, train
+from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint
+from ttt_env.agents.training.run import train
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
@@ -53,13 +53,23 @@ def test_another_game(tmp_path):
     train("mnk-v0:m=3,n=2,k=2", steps=9000, out=tmp_path / "model.zip", report=found.append)
     game = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
     kept = ttt_env.certify(ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", game), game)
-    assert kept.worst_case == min(found, key=lambda progress: progress.mistakes).certificate.worst_case
+    assert kept.worst_case == min(found, key=lambda evaluation: evaluation.mistakes).certificate.worst_case
+
+
+def test_the_best_model_is_handed_back_not_the_last(tmp_path):
+    """On a board that X wins with any move none is better than the first, with which training began."""
+    game = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
+    options = {"algo": "ppo", "opponents": ["random"], "until": "budget"}
+    first = train(game, steps=1, **options)
+    model = train(game, steps=10_000, out=tmp_path / "m.zip", **options)
+    last, _ = load_checkpoint(tmp_path / "m.zip.checkpoint")
+    assert same_weights(model, first) and not same_weights(last, first)
 
 
 def test_ends_in_time():
     found = []
     train(seconds=1.0, until="budget", report=found.append)
-    assert [progress.steps for progress in found] == sorted({progress.steps for progress in found})
+    assert [evaluation.steps for evaluation in found] == sorted({evaluation.steps for evaluation in found})
     assert found[0].steps == 0 < found[-1].steps
     assert 1.0 <= found[-1].seconds < 30
 
@@ -104,7 +114,7 @@ class TestResume:
         )
         assert one.num_timesteps == two.num_timesteps == 2 * steps
         assert same_weights(one, two)
-        assert first.progress.results == second.progress.results
+        assert first.evaluation.results == second.evaluation.results
 
     def test_a_used_up_budget_trains_no_more(self, tmp_path):
         model = train(steps=100, out=tmp_path / "model.zip", until="budget")
@@ -118,7 +128,7 @@ class TestResume:
         assert train(game, steps=50_000, opponents=["random"], out=tmp_path / "m.zip").num_timesteps < 100
         options = {"until": "optimal", "out": tmp_path / "m.zip", "resume": True}
         train(game, steps=50_000, report=found.append, **options)
-        assert [progress.blunders_everywhere for progress in found] == [0]
+        assert [evaluation.blunders_everywhere for evaluation in found] == [0]
 
     def test_seconds_count_from_the_beginning(self, tmp_path):
         train(seconds=0.5, out=tmp_path / "model.zip", until="budget")
@@ -186,7 +196,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         model, callback = load_checkpoint(checkpoint)
-        assert callback.progress.steps == model.num_timesteps > steps
+        assert callback.evaluation.steps == model.num_timesteps > steps
         steps = model.num_timesteps
         assert ttt_env.match(f"sb3:{out}", "random").exact
     found = []

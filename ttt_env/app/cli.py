@@ -26,6 +26,7 @@ app.add_typer(game_log.app, name="games")
 _AGENTS = "name, name:value or name:key=value,key=value; see `ttt agents`"
 _PLAYERS = "your opponent, or X and O: person, or an agent of `ttt agents`"
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
+_NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="time to train")]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
@@ -49,8 +50,20 @@ def train(
     out: Annotated[Path | None, typer.Option(help="the best model; by default in models/")] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="folder to log to")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the training of --out")] = False,
+    hidden: Annotated[str | None, typer.Option(help="units of the hidden layers: 18,9,3", **_NETWORK)] = None,
+    start: Annotated[str | None, typer.Option(help="weights: uniform01 or symmetric", **_NETWORK)] = None,
+    view: Annotated[str | None, typer.Option(help="mover, xo, or xo+turn", **_NETWORK)] = None,
+    empty: Annotated[float | None, typer.Option(help="input of an empty cell: 0.01", **_NETWORK)] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="of each step: 0.025", **_NETWORK)] = None,
 ) -> None:
     """Train an agent, and prove how strong it is. A training that was killed goes on with --resume."""
+    network: dict[str, object] = {
+        "hidden": hidden and [int(size) if size.isdecimal() else size for size in hidden.split(",")],
+        "start": start,
+        "view": view,
+        "empty": empty,
+        "learning_rate": learning_rate,
+    }
     _learn(
         algo,
         game,
@@ -62,13 +75,14 @@ def train(
         until=until,
         tensorboard=tensorboard,
         resume=resume,
+        network={name: value for name, value in network.items() if value is not None},
     )
 
 
 def _learn(algo: str, game: str, **options: Any) -> None:
     from ttt_env.app.learning import Order, train_and_judge
 
-    train_and_judge(Order(algo, get_game(game), **options), Console())
+    raise typer.Exit(train_and_judge(Order(algo, get_game(game), **options), Console()))
 
 
 @app.command()

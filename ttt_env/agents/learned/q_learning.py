@@ -100,7 +100,7 @@ def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TableSnapshot:
     """Where a training stands: games played, seconds used, the agent as it plays now."""
 
     games: int
@@ -117,7 +117,7 @@ def train(
     goal: Goal | None = "optimal",
     alpha: float = 1.0,
     epsilon: float = 0.5,
-    report: Callable[[Progress], None] | None = None,
+    report: Callable[[TableSnapshot], None] | None = None,
 ) -> QLearning:
     """The agent that has learned for so many games or so long, or until it is certified to have its goal.
 
@@ -142,7 +142,7 @@ def train(
         learner.play(ceil(min(learner.chunk, most_games - learner.games)))
         used, agent = perf_counter() - begin, learner.agent()
         if report is not None:
-            report(Progress(learner.games, used, agent))
+            report(TableSnapshot(learner.games, used, agent))
         if learner.games >= most_games or used >= most_seconds or _has_reached(goal, agent):
             return agent
 

@@ -22,6 +22,11 @@ _HEAD = b"ttt_env checkpoint 2\n"  # the SHA-256 of what follows is next
 _CHECKSUM = 32  # bytes
 
 
+def checkpoint_of(out: str | Path) -> Path:
+    """Where the training of the model `out` keeps what it goes on from."""
+    return Path(f"{out}.checkpoint")
+
+
 def save_checkpoint(path: str | Path, model: "BaseAlgorithm", callback: object) -> None:
     """Write all that a training goes on from.
 
