@@ -122,7 +122,7 @@ class GameLog:
         except (sqlite3.Error, OSError, ValueError) as error:
             if isinstance(error, TttEnvError):
                 raise
-            raise GameLogError(f"game log {self.path}: {reason(error)}") from error
+            raise GameLogError(f"game log {self.path}: {error}") from error
 
     def __enter__(self) -> Self:
         return self
