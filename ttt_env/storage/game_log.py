@@ -105,9 +105,8 @@ class GameLog:
         if found != _EMPTY and found[:2] != (_APPLICATION_ID, _VERSION):
             raise GameLogError(f"{self.path} is no game log of this version, but another SQLite file")
         if found != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
-            raise GameLogError(
-                f"{self.path} is no game log: its tables are others"
-            )  # some compute what they hold
+            # A view may compute its rows without end, and a trigger change what is written.
+            raise GameLogError(f"{self.path} is no game log: it holds other tables than games")
         self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
         self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
         if found == _EMPTY:

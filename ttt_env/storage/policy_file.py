@@ -85,7 +85,7 @@ def read_arrays(path: str | Path, game: Game, kind: str, forms: Mapping[str, For
     """
     with _Archive.open(path, kind) as archive:
         if missing := {*_identity(game), *forms} - archive.names:
-            raise PolicyFileError(f"{path} is no {kind}: it lacks {', '.join(sorted(missing))}")
+            raise archive.error(f"it lacks {', '.join(sorted(missing))}")
         if other := archive.mismatch(game):
             raise PolicyFileError(
                 f"{path} is a table of {archive.game_name()}, not of {game.name}: other {other}"
@@ -135,12 +135,16 @@ class _Archive:
                 zipped = ZipFile(stream)
             yield cls(path, kind, zipped)
 
+    def error(self, what: str) -> PolicyFileError:
+        """The error that says what is wrong with the file."""
+        return PolicyFileError(f"{self.path} is no {self.kind}: {what}")
+
     def game_name(self) -> str:
         """The name of the game that it was written for."""
         self.check({"game": Form(np.str_, (), _MOST_LETTERS)})
         name = str(self.array("game").item())
         if not name.isprintable():
-            raise PolicyFileError(f"{self.path} is no {self.kind}: the name of its game cannot be printed")
+            raise self.error("the name of its game cannot be printed")
         return name
 
     def mismatch(self, game: Game) -> str | None:
@@ -159,15 +163,10 @@ class _Archive:
         for name, form in forms.items():
             header = self.header(name)
             if not form.admits(header):
-                raise PolicyFileError(
-                    f"{self.path} is no {self.kind}: its {name} has another form, "
-                    f"{header.dtype} of shape {header.shape}"
-                )
+                raise self.error(f"its {name} has another form, {header.dtype} of shape {header.shape}")
             size += _size(header)
         if size > MOST_BYTES:
-            raise PolicyFileError(
-                f"{self.path} is no {self.kind}: it holds {size:,} bytes, of at most {MOST_BYTES:,}"
-            )
+            raise self.error(f"it holds {size:,} bytes, of at most {MOST_BYTES:,}")
 
     def header(self, name: str) -> _Header:
         """The header of an array. Raises `PolicyFileError` if there is none, or it lies about the size."""
@@ -177,12 +176,10 @@ class _Archive:
             begin += file.read(int.from_bytes(begin[-2:], "little"))
             dtype, shape = _parsed(begin)
         if dtype.hasobject:
-            raise PolicyFileError(
-                f"{self.path} is no {self.kind}: it holds pickled objects, which are never loaded"
-            )
+            raise self.error("it holds pickled objects, which are never loaded")
         header = _Header(dtype, shape)
         if len(begin) + _size(header) != info.file_size:
-            raise self._damaged(f"{name} is not of the size that it declares")
+            raise self.error(f"damaged, {name} is not of the size that it declares")
         return header
 
     def array(self, name: str) -> NDArray[Any]:
@@ -198,13 +195,10 @@ class _Archive:
         try:
             info = self._zipped.getinfo(f"{name}.npy")
         except KeyError:
-            raise PolicyFileError(f"{self.path} is no {self.kind}: it lacks {name}") from None
+            raise self.error(f"it lacks {name}") from None
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise self._damaged(f"{name} is compressed in another way than NumPy does")
+            raise self.error(f"damaged, {name} is compressed in another way than NumPy does")
         return info
-
-    def _damaged(self, what: str) -> PolicyFileError:
-        return PolicyFileError(f"{self.path} is no {self.kind}: damaged, {what}")
 
 
 @contextmanager
