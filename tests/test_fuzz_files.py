@@ -443,6 +443,9 @@ NO_RECIPES = {
     "no text": b"\xff",
     "deep": b"x = " + b"[" * 5000,
     "a long number": b"x = " + b"9" * 5000,
+    "no seconds": RECIPE.replace("60.0", "nan").encode(),
+    "no share": RECIPE.replace("0.3", "1.5").encode(),
+    "no table": RECIPE.replace("[pool]\nscripted", "pool").encode(),
     "more than is known": RECIPE.encode() + b"x = 1\n[more]\n",
     **{
         f"of {name}": RECIPE.replace("stable_baselines3:PPO", name).encode()

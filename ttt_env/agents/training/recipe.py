@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
@@ -11,20 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.checks import as_number, as_seconds
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import opened, reason
 
 _FOLDER = Path(str(files("ttt_env.agents.training"))) / "recipes"
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "algorithm": str,
-    "seconds": (int, float),
-    "random_starts": (int, float),
-    "pool": dict,
-    "envs": dict,
-    "hyperparameters": dict,
-}
+_TABLES = ("pool", "envs", "hyperparameters")
 
 
 @dataclass(frozen=True)
@@ -83,12 +77,17 @@ def read_recipe(path: Path) -> Recipe:
         raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
     except (ValueError, RecursionError) as error:  # TOML and UTF-8 that are none are both ValueErrors
         raise ParameterError(f"{path} is no recipe: {error}") from error
+    keys = [field.name for field in fields(Recipe) if field.name != "name"]
     for key in content:
-        if key not in _KINDS:
-            raise ParameterError(f"{path} is no recipe: {unknown('key', key, _KINDS)}")
-    for key, kind in _KINDS.items():
-        if not isinstance(content.get(key), kind):
-            raise ParameterError(f"{path} is no recipe: it lacks {key}, or that is of another type")
-    if not _CLASS.fullmatch(content["algorithm"]):
+        if key not in keys:
+            raise ParameterError(f"{path} is no recipe: {unknown('key', key, keys)}")
+    if missing := [key for key in keys if key not in content]:
+        raise ParameterError(f"{path} is no recipe: it lacks {', '.join(missing)}")
+    as_seconds("seconds", content["seconds"], f"the recipe {path}")
+    as_number("random_starts", content["random_starts"], f"the recipe {path}", 1.0)
+    if not isinstance(content["algorithm"], str) or not _CLASS.fullmatch(content["algorithm"]):
         raise ParameterError(f"{path} is no recipe: its algorithm is no class, written as module:name")
+    for key in _TABLES:
+        if not isinstance(content[key], dict):
+            raise ParameterError(f"{path} is no recipe: {key} is no table")
     return Recipe(path.stem, **content)
