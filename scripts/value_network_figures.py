@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from ttt_env.agents.learned.value_network import NetworkSnapshot, train
 from ttt_env.render.charts import new_figure, save
 
 LOOKS = 25  # exact ones in a training
-WINDOWS = 100  # of hundreds of games, in a figure: its line is their mean, its band their least and largest
+WINDOWS = 50  # of hundreds of games, in a figure: its line is their mean, its band their least and largest
 MEASURES = (
     "good games per hundred",
     "good per hundred against random",
@@ -112,10 +113,10 @@ class Curve:
     good_against_random: NDArray[np.int64]
     looks: NDArray[np.float64]
 
-    def at_end(self) -> list[float]:
-        """What `MEASURES` say about the last fifth of the training; not a number without random games."""
+    def means(self, share: float) -> list[float]:
+        """What `MEASURES` say about the last `share` of the training; not a number without random games."""
         series = (self.good, self.good_against_random, *self.looks.T[1:])
-        return [float(np.mean(one[-max(1, len(one) // 5) :])) if len(one) else np.nan for one in series]
+        return [float(np.mean(one[-ceil(share * len(one)) :])) if len(one) else np.nan for one in series]
 
 
 Curves = dict[str, list[Curve]]  # a line's, by seed
@@ -187,7 +188,9 @@ def draw(experiment: Experiment, found: Curves) -> Figure:
     for panel in panels[:2]:
         panel.set_ylim(-3, 103)
     figure.suptitle(
-        f"Value network on 3×3. {experiment.title}: mean and range of {len(found[USUAL])} seeds", fontsize=12
+        f"Value network on 3×3. {experiment.title}: means of {len(found[USUAL])} seeds; "
+        "bands from the least to the largest hundred, or seed",
+        fontsize=12,
     )
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
@@ -215,13 +218,14 @@ def table(found: Curves) -> str:
 
 def at_end(found: Curves, name: str) -> NDArray[np.float64]:
     """The measures at the end of training, `[seeds, measures]`."""
-    return np.array([one.at_end() for one in found[name]])
+    return np.array([one.means(0.2) for one in found[name]])
 
 
 def verdicts(found: Curves) -> str:
     """What came out of his claims, with the numbers at the end: mean over the seeds, least and largest."""
     first = np.array([one.good[0] for one in found[USUAL]])
-    last = np.array([one.good[-len(one.good) // 5 :] for one in found[USUAL]])
+    last = np.array([one.good[-ceil(0.2 * len(one.good)) :] for one in found[USUAL]])
+    worst = np.concatenate([one.looks[:, 2] for curves in found.values() for one in curves])
     claims = {name: (1, 2, 3) for name in CHANGES if name.startswith("rate")} | {
         "random only": (1, 2, 3),
         "self-play only": (0, 2, 3),
@@ -238,6 +242,18 @@ def verdicts(found: Curves) -> str:
             for name, places in claims.items()
         ),
         f"No indicator: {compared(found, 'no indicator', 'tenth input', 1)}.",
+        *(
+            f"Over the whole training, {name}: {compared(found, name, other, 1, share=1.0)}; "
+            f"{compared(found, name, other, 2, share=1.0)}."
+            for name, other in (("random only", USUAL), ("empty 0", USUAL), ("no indicator", "tenth input"))
+        ),
+        *(
+            f"{name.capitalize()}, hundreds of 99 or 100 good games from game 100,000 on: "
+            f"{spread(np.array([100 * (one.good[1000:] >= 99).mean() for one in found[name]]))} %."
+            for name in ("self-play only", "self-play, symmetric start")
+            if len(found[name][0].good) > 1000
+        ),
+        f"Of {len(worst)} looks at networks {(worst < 1e-9).sum()} found one that nobody beats.",
     ]
     return "\n".join(lines)
 
@@ -249,9 +265,9 @@ def spread(numbers: NDArray[np.number]) -> str:
     return f"{numbers.mean():.3g} ({numbers.min():.3g} to {numbers.max():.3g})"
 
 
-def compared(found: Curves, name: str, other: str, place: int) -> str:
-    """A measure at the end beside that of another training, and whether the seeds tell the two apart."""
-    here, there = at_end(found, name)[:, place], at_end(found, other)[:, place]
+def compared(found: Curves, name: str, other: str, place: int, share: float = 0.2) -> str:
+    """A measure in the last `share` of training beside another's, and whether the seeds tell them apart."""
+    here, there = (np.array([one.means(share)[place] for one in found[line]]) for line in (name, other))
     is_apart = (here > there.max()).all() or (here < there.min()).all()
     apart = "every seed apart" if is_apart else "seeds overlap"
     return f"{MEASURES[place]} {spread(here)} where {other} has {spread(there)}, {apart}"
