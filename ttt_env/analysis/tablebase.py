@@ -20,7 +20,7 @@ from ttt_env.errors import GameTooLargeError, PolicyFileError
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
-from ttt_env.rules.symmetry import symmetries, transform_boards
+from ttt_env.rules.symmetry import canonical_boards, symmetries, transform_boards
 from ttt_env.storage.policy_file import Form, array_names, read_arrays, save_arrays
 
 _VALUES = "tablebase"
@@ -67,18 +67,14 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
     themselves, their number among those of as many stones.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
-    least, moved_by = masks.copy(), np.zeros(len(masks), np.int8)
-    everything = Boards(game, masks, np.zeros_like(masks))
-    for symmetry, permutation in enumerate(symmetries(game)):
-        moved = transform_boards(everything, permutation).mine
-        smaller = moved < least
-        least[smaller], moved_by[smaller] = moved[smaller], symmetry
+    found, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
+    least = found.mine
     number = np.zeros(len(masks), np.int64)
     stones = np.bitwise_count(masks)
     for ply in range(game.n_cells + 1):
         kept = (stones == ply) & (least == masks)
         number[kept] = np.arange(kept.sum())
-    return least, moved_by, number
+    return least, moved_by.astype(np.int8), number
 
 
 def _sizes(game: Game) -> list[int]:

@@ -20,7 +20,7 @@ from ttt_env.errors import (
     shown,
 )
 from ttt_env.rules.checks import as_generator
-from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, TEXT_LETTERS, check_board
+from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_board
 
 if TYPE_CHECKING:
     from ttt_env.render.picture import Picture
@@ -34,8 +34,8 @@ class Game:
     """A positional game: who first owns all cells of a winning set wins (misère: loses).
 
     `shape` has one to three axes; cells are numbered row-major (C order) from 0. `winning_sets` are
-    collections of cells; order and repetitions in them do not count. `name` is one line of printable text,
-    without space around it.
+    collections of cells; order and repetitions in them do not count. `name` is one line of printable text of
+    up to 500 letters, without space around it.
 
     Raises `GameError` for a name, a shape or winning sets that make no game, `GameTooLargeError` for more
     than 400 cells (20×20) or 20,000 winning sets.
@@ -362,8 +362,8 @@ def _checked_name(name: object) -> str:
         raise GameError(
             f"the name of a game is one line of printable text without space around it, not {shown(name)}"
         )
-    if len(name) > TEXT_LETTERS // 2:
-        raise GameError(f"the name of a game has at most {TEXT_LETTERS // 2} letters: {shown(name)}")
+    if len(name) > NAME_LETTERS:
+        raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {shown(name)}")
     return name
 
 

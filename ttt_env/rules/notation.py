@@ -87,7 +87,7 @@ class GameRecord:
             raise NotationError(f"{shown(text)} is no game record: 'tictactoe-v0: 4 0 8' is one")
         made = get_game(name if game is None else game)
         if made.name != name and game is not None:
-            raise NotationError(f"{shown(text)} is a game of {name!r}, not of {made.name!r}")
+            raise NotationError(f"{shown(text)} is a game of {shown(name)}, not of {made.name!r}")
         try:
             return cls(made, tuple(map(int, moves.split())))
         except IllegalMoveError as error:

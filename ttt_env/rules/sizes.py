@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BOARD_CELLS = 400  # 20×20; what a game may have at all
 BOARD_SETS = 20_000  # more than the 13,300 squares on 20×20
+NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
 SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 

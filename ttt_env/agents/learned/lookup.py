@@ -14,7 +14,7 @@ from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.sizes import CODE_CELLS, n_placements
-from ttt_env.rules.symmetry import canonical_boards, symmetries
+from ttt_env.rules.symmetry import canonical_boards, motions
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
 Codes = NDArray[np.uint64]
@@ -118,7 +118,7 @@ Table = tuple[Codes, NDArray[np.float32], bool]
 def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """The canonical positions, and for each cell of each board the cell where it lies in them."""
     merged, chosen = canonical_boards(boards)
-    return merged, np.array(symmetries(boards.game), dtype=np.intp)[chosen]
+    return merged, motions(boards.game)[chosen]
 
 
 def _tabulated(agent: Agent) -> Table:
