@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 ENTRY_POINT_GROUP = "ttt_env.agents"
+MODEL_GROUP = "ttt_env.models"
+"""Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
 _PROBES = 200
 _ROUNDING = 1e-6
 
@@ -78,7 +80,14 @@ class Agent(ABC):
         return sample(self.policy(position), rng.random())
 
 
-AgentLike: TypeAlias = Agent | str | Callable[[Position], int]
+class Model(Protocol):
+    """A trained model of another library, such as an algorithm of Stable-Baselines3."""
+
+    def predict(self, *arguments: Any, **options: Any) -> Any:
+        """What the model does where it sees this."""
+
+
+AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model
 
 
 class BatchAgent(Agent):
@@ -175,9 +184,9 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
     return policies
 
 
-@lru_cache(maxsize=1)
-def _registry() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+@lru_cache(maxsize=2)
+def _registry(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def agent_names() -> list[str]:
@@ -194,11 +203,14 @@ def agent_class(name: str) -> type[Agent]:
 
 
 def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
-    """The agent that `spec` names: a spec string, an `Agent`, or a function `Position -> cell`.
+    """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
 
     A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
     be named alone. An agent that has parameters stands in round brackets inside of another where its commas
     could be the other's. A spec has at most 10,000 letters, and 32 colons and brackets inside of each other.
+
+    A model of Stable-Baselines3 plays greedily, and only on free cells. It is asked as it is at the time: an
+    agent made of a model that is trained further plays better later.
 
     Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
     that the agent does not have or a value that it cannot take.
@@ -210,9 +222,24 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
         if spec.game != game:
             raise UnknownAgentError(f"{spec!r} plays {spec.game.name}, not {game.name}")
         return spec
+    if (of_model := _reader_of_model(spec)) is not None:
+        return of_model(spec, game)
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
-    raise UnknownAgentError(f"an agent is a spec string, an Agent or a function, not {shown(spec)}")
+    raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
+
+
+def _reader_of_model(thing: object) -> Callable[[object, Game], Agent] | None:
+    """The function that makes agents of the models of the library whose class `thing` is, if there is one.
+
+    The library itself is not imported, as whoever made the thing has done that.
+    """
+    for kind in type(thing).__mro__:
+        point = _registry(MODEL_GROUP).get(kind.__module__.partition(".")[0])
+        if point is not None:
+            loaded: Callable[[object, Game], Agent] = point.load()
+            return loaded
+    return None
 
 
 def _from_spec(spec: Spec, game: Game) -> Agent:

@@ -99,7 +99,7 @@ def bench(
     found = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=sys.stderr.isatty())
     typer.echo(str(found))
     if csv is not None:
-        csv.write_text(found.to_csv())
+        csv.write_text(found.to_csv(), encoding="utf-8")
     if plot is not None:
         found.plot(plot)
 

@@ -1,5 +1,6 @@
 """Plays what people have played."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +36,7 @@ class Imitation(Agent):
     def __init__(self, game: Game, path: str | None = None, fallback: AgentLike = "random") -> None:
         super().__init__(game)
         self.path = default_path() if path is None else Path(path)
-        if path is not None and not self.path.is_file():
+        if path is not None and not os.path.isfile(path):
             raise GameLogError(f"there is no game log {path}")
         self.fallback = make_agent(fallback, game)
         self.refresh()
@@ -86,8 +87,12 @@ class _Habits(NamedTuple):
 
 
 def _logged(path: Path, game: Game) -> list[LoggedGame]:
-    if not path.exists():
+    try:
+        path.stat()
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError) as error:
+        raise GameLogError(f"game log {path}: {error}") from error
     with GameLog(path) as log:
         return log.games(game)
 

@@ -48,6 +48,8 @@ class _Lane:
                 future.set_result(function())
             except Exception as error:
                 future.set_exception(error)
+            except BaseException as error:  # what ends a program ends neither the lane nor the server
+                future.set_exception(RuntimeError(f"the computation was ended by {error!r}"))
 
 
 class Desk:
@@ -69,16 +71,28 @@ class Desk:
         return await _awaited(self._search.submit(function, *arguments))
 
     async def study(self, quick: bool, function: Callable[..., Found], *arguments: Hashable) -> Found:
-        """What the function returns for these arguments, computed once for all who ask."""
+        """What the function returns for these arguments, computed once for all who ask.
+
+        A failure is told to all who wait for it and not kept: memory that lacked, or a file that could not be
+        read, may be there for the next one who asks.
+        """
         key = (function, *arguments)
         with self._lock:
-            if key not in self._found:
+            is_new = key not in self._found
+            if is_new:
                 self._found[key] = (self._search if quick else self._study).submit(function, *arguments)
             self._found.move_to_end(key)
             future: Future[Found] = self._found[key]
             while len(self._found) > _MOST_KEPT:
                 self._found.popitem(last=False)
+        if is_new:
+            future.add_done_callback(partial(self._drop_failure, key))
         return await _awaited(future)
+
+    def _drop_failure(self, key: Hashable, future: "Future[Any]") -> None:
+        with self._lock:
+            if future.exception() is not None and self._found.get(key) is future:
+                del self._found[key]
 
     def close(self) -> None:
         """Take nothing more on."""
