@@ -12,12 +12,12 @@ import ttt_env
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.advice import named
 from ttt_env.app.cli import app
+from ttt_env.app.console import ProgressLine, _rich
 from ttt_env.app.coordinates import cell_name, parse_cell
 from ttt_env.app.terminal.board import board
-from ttt_env.app.terminal.playing import seated
-from ttt_env.app.terminal.prompt import Terminal
+from ttt_env.app.terminal.play import Terminal, seated
 from ttt_env.app.terminal.replay import records_of, replay_all
-from ttt_env.app.terminal.session import Player, Session
+from ttt_env.app.terminal.session import Player, PlaySession
 from ttt_env.errors import GameLogError, IllegalMoveError
 from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.storage.game_log import GameLog
@@ -52,7 +52,7 @@ def sit(*answers, players=("person", lowest), game="tictactoe-v0", **options):
         Player("you", "person") if spec == "person" else Player("bot", "bot", ttt_env.make_agent(spec, game))
         for spec in players
     )
-    session = Session(game, made, np.random.default_rng(0))
+    session = PlaySession(game, made, np.random.default_rng(0))
     person = Person(*answers)
     Terminal(session, Console(file=screen, width=100), person, **options).run()
     assert not person.answers
@@ -147,7 +147,7 @@ def test_resigning_loses_and_the_seats_swap():
 
 def test_nothing_changes_once_a_game_is_over():
     people = Player("A", "person"), Player("B", "person")
-    session = Session(ttt_env.get_game("tictactoe-v0"), people, np.random.default_rng(0))
+    session = PlaySession(ttt_env.get_game("tictactoe-v0"), people, np.random.default_rng(0))
     for cell in (0, 3, 1, 4, 2):
         session.play(cell)
     for change in (session.undo, session.resign, lambda: session.play(8)):
@@ -298,6 +298,17 @@ def test_replay_of_a_file(tmp_path):
         records_of(str(path))
     with pytest.raises(ttt_env.NotationError, match="no game record"):
         records_of("nonsense" * 1000)
+
+
+def test_the_line_of_a_long_search_fits_into_80_columns():
+    """The longest question, after a day: clipped, it would not say what grows."""
+    screen = StringIO()
+    console = Console(file=screen, width=80, force_terminal=True, color_system=None)
+    line = ProgressLine("solve")
+    line.say("does O win? 64 moves a position, 1,000,000,000,000 nodes")
+    with _rich(line, console):
+        pass
+    assert "1,000,000,000,000 nodes" in screen.getvalue() and "…" not in screen.getvalue()
 
 
 def test_the_games_command(tmp_path):

@@ -32,7 +32,7 @@ class Score:
         return f"{first} {self.wins[0]}, draws {self.draws}, {second} {self.wins[1]}"
 
 
-class Session:
+class PlaySession:
     """The present game of two players, and the score of those before. The first one is X in the first game.
 
     Nothing changes on an error.
