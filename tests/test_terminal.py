@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 
 import ttt_env
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.advice import named
 from ttt_env.app.cli import app
 from ttt_env.app.console import ProgressLine, _rich
-from ttt_env.app.coordinates import cell_name, parse_cell
+from ttt_env.app.coordinates import cell_name, cells_text, parse_cell
 from ttt_env.app.terminal.board import board
 from ttt_env.app.terminal.play import Terminal, seated
 from ttt_env.app.terminal.replay import records_of, replay_all
@@ -192,7 +191,7 @@ def test_hint():
     assert "X draws with best play: 0 (a1), 1 (b1), 2 (c1)," in sit("h", "q")[1]
     session, said = sit("0", "hint", "q")  # the bot has replied with 1, which loses
     best = ttt_env.solve("tictactoe-v0").best_cells(session.position)
-    assert f"X wins with best play: {named(best, session.game)}." in said
+    assert f"X wins with best play: {cells_text(best, session.game)}." in said
     said = sit("0", "1", "4", "?", "h", "q", players=("person", "person"))[1]
     assert "O loses against best play, whatever it does." in said
     assert said.count("q quit") == 2

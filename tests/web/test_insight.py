@@ -6,7 +6,8 @@ import pytest
 
 from tests import reference
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
-from ttt_env.app.web.insight import Sage, value_of, verdicts
+from ttt_env.app.advice import advise, hint, value_of, values_of_moves
+from ttt_env.app.web.insight import Sage, judged_moves
 from ttt_env.app.web.strength import moved_over, presets, strength
 from ttt_env.app.web.table import Table
 
@@ -86,14 +87,14 @@ def test_what_cannot_be_known_is_said_and_not_made_up(sage):
 
 
 def test_blunders_are_marked_and_the_better_moves_shown():
-    found = verdicts(Table(TICTACTOE, cells=(4, 1, 0, 8, 6, 2), at=6))
-    assert [verdict.is_blunder for verdict in found] == [False, True, False, False, False, False]
+    found = judged_moves(Table(TICTACTOE, cells=(4, 1, 0, 8, 6, 2), at=6))
+    assert [verdict.is_mistake for verdict in found] == [False, True, False, False, False, False]
     assert found[1].better == (0, 2, 6, 8) and (found[1].before, found[1].after) == (0, -1)
 
 
 def test_blunders_are_found_in_games_too_large_to_solve():
-    (*_, last) = verdicts(Table(QUBIC, cells=(0, 16, 1, 17, 2, 18, 60), at=7))
-    assert last.is_blunder and last.better == (3,)
+    (*_, last) = judged_moves(Table(QUBIC, cells=(0, 16, 1, 17, 2, 18, 60), at=7))
+    assert last.is_mistake and last.better == (3,)
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
@@ -125,3 +126,41 @@ def test_strength_says_where_it_is_exact(roster):
     seeded = "mcts:simulations=20,solve=false,seed=1"
     assert "gives away" in strength(roster, seeded, TICTACTOE)
     assert "up to 9 cells" in strength(roster, seeded, get_game("square-v0"))
+
+
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        ((), "X draws with best play: 0 (a1), 1 (b1),"),
+        ((0, 1), "X wins with best play: "),
+        ((0, 3, 1, 4, 2), "The game is over."),
+    ],
+)
+def test_the_page_gives_the_hint_of_the_terminal(moves, told, sage):
+    table = Table(TICTACTOE, cells=moves, at=len(moves))
+    assert sage.insight(table).hint == hint(table.position)
+    assert hint(table.position).startswith(told)
+
+
+def test_the_hint_of_a_large_game_is_proved_where_it_can_be():
+    """X and O have three in a row each, and X is to move."""
+    position = Table(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
+    advice = advise(position)
+    assert advice.is_exact and advice.value == 1
+    worths = values_of_moves(position)
+    assert 3 in advice.cells and all(worths[cell] == 1 for cell in advice.cells)
+    assert not advise(QUBIC.start).is_exact
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3"])
+def test_what_the_moves_are_worth_fits_the_value_and_the_best_cells(game):
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        position = random_position(get_game(game), rng)
+        if position.is_over:
+            continue
+        worths, advice = values_of_moves(position), advise(position)
+        assert max(worths.values()) == advice.value == value_of(position)
+        assert advice.cells == [cell for cell, worth in worths.items() if worth == advice.value]

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from ttt_env.agent import Agent, make_agent
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.advice import hint, named
-from ttt_env.app.coordinates import parse_cell
+from ttt_env.app.advice import hint
+from ttt_env.app.coordinates import cells_text, parse_cell
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.session import Player, PlaySession
-from ttt_env.errors import GameTooLargeError, IllegalMoveError, ParameterError
+from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.storage.game_log import PERSON, GameLog
@@ -111,7 +111,7 @@ class Terminal:
         with self.console.status(f"{name} is thinking …"):
             cell = self.session.reply()
         self._say("")
-        self._say(_stone(seat), f"{name} plays {named([cell], self.session.game)}.")
+        self._say(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")
         if not self._people and not self.session.is_over:
             self._show(numbers=False)
 
@@ -135,12 +135,9 @@ class Terminal:
         return True
 
     def _hint(self) -> bool:
-        try:
-            with self.console.status("looking for the best move …"):
-                told = hint(self.session.position)
-        except GameTooLargeError as error:
-            told = f"No hint: {error}."
-        self._say(told)
+        with self.console.status("looking for the best move …"):
+            sentence = hint(self.session.position)
+        self._say(sentence)
         return False
 
     def _undo(self) -> bool:
@@ -160,7 +157,7 @@ class Terminal:
 
     def _help(self) -> bool:
         game = self.session.game
-        self._say(_HELP.format(example=named([game.n_cells // 2], game)))
+        self._say(_HELP.format(example=cells_text([game.n_cells // 2], game)))
         return False
 
     def _leave(self) -> bool:

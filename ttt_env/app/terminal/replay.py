@@ -5,7 +5,8 @@ import os
 from rich.console import Console
 from rich.text import Text
 
-from ttt_env.app.advice import mistake, named
+from ttt_env.app.advice import judge
+from ttt_env.app.coordinates import cells_text
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.play import Ask
 from ttt_env.errors import NotationError
@@ -71,9 +72,11 @@ def _told(record: GameRecord, ply: int) -> list[Text]:
     if ply == 0:
         return []
     seat = SEATS[(ply - 1) % 2]
-    move = Text.assemble(f"{ply}. ", (seat, STYLES[seat]), f" {named([record.cells[ply - 1]], record.game)}")
-    wrong = mistake(record, ply - 1)
-    return [move] if wrong is None else [move, Text(wrong, "yellow")]
+    move = Text.assemble(
+        f"{ply}. ", (seat, STYLES[seat]), f" {cells_text([record.cells[ply - 1]], record.game)}"
+    )
+    mistake = judge(record.positions()[ply - 1], record.cells[ply - 1]).sentence
+    return [move, Text(mistake, "yellow")] if mistake else [move]
 
 
 def _ending(record: GameRecord) -> Text:

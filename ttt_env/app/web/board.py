@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from ttt_env.app.web.insight import MoveInsight
-from ttt_env.render import words as numbers
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
+from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Position, Seat
 
 _WIDTH = 100  # of a tile
@@ -69,20 +69,8 @@ def _told(insight: MoveInsight | None) -> str:
     if insight is None:
         return ""
     told = [] if insight.probability is None else [f"played with {percent(insight.probability)}"]
-    told.append(f"worth {VALUES[insight.value]} under best play")
+    worth = "an unknown result" if insight.value is None else f"a {OUTCOMES[insight.value]}"
+    told.append(f"worth {worth} under best play")
     if insight.against is not None:
-        told.append(f"{signed(insight.against.value)} against this opponent")
+        told.append(f"{signed(insight.against.value, 3)} against this opponent")
     return "; " + ", ".join(told)
-
-
-VALUES = {1: "a win", 0: "a draw", -1: "a loss", None: "an unknown result"}
-
-
-def percent(share: float) -> str:
-    """A probability as a percentage of two decimals."""
-    return f"{100 * share:.2f} %"
-
-
-def signed(value: float) -> str:
-    """A value with its sign and three decimals."""
-    return numbers.signed(value, 3) if round(value, 3) else "0"

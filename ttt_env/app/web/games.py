@@ -56,11 +56,6 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def is_exact(game: Game) -> bool:
-    """Whether all positions of the game are looked at here, so that figures are exact."""
-    return game.n_cells <= INTERACTIVE_CELLS
-
-
 def game_of_form(fields: Mapping[str, str], shown: Game) -> str:
     """The id of the game that a form's fields `kind`, its numbers and `misere` describe.
 

@@ -18,6 +18,7 @@ from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.table import Table
 from ttt_env.app.web.tickets import Tickets
 from ttt_env.app.web.visit import Visit
+from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
 
@@ -80,6 +81,11 @@ def _environment(house: House) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": board.percent, "signed": board.signed}
-    made.globals |= {"house": house, "STONES": board.STONES, "STONE_WIDTH": board.STONE_WIDTH}
+    made.filters |= {"percent": percent, "signed": signed}
+    made.globals |= {
+        "house": house,
+        "STONES": board.STONES,
+        "STONE_WIDTH": board.STONE_WIDTH,
+        "OUTCOMES": OUTCOMES,
+    }
     return made

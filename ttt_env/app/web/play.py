@@ -9,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.app.advice import is_solved
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.desk import BusyError
-from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, is_exact, parse_game
+from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game
 from ttt_env.app.web.house import House, fields_of
-from ttt_env.app.web.insight import verdicts
+from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.strength import moved_over, presets, strength
 from ttt_env.app.web.table import Table, parse_moves
@@ -102,7 +103,7 @@ class PlayPages:
         """The moves of the game, the blunders marked, as a part of a page."""
         visit, _ = self._read(request)
         quick = is_instant(visit.table.game)
-        judged = await self._house.desk.study(quick, verdicts, visit.table)
+        judged = await self._house.desk.study(quick, judged_moves, visit.table)
         return self._house.page("moves.html", visit=visit, verdicts=judged)
 
     async def strength(self, request: Request) -> Response:
@@ -113,7 +114,7 @@ class PlayPages:
             seat = self._house.roster.parse(fields.get("seat", ""))
         except TttEnvError as error:
             return HTMLResponse(escape(str(error)), 400)
-        quick = not is_exact(game) or (is_instant(game) and self._is_quick_to_study(seat))
+        quick = not is_solved(game) or (is_instant(game) and self._is_quick_to_study(seat))
         roster, edition = self._house.roster, self._house.roster.edition(seat)
         told = await self._house.desk.study(quick, strength, roster, seat, game, edition)
         return HTMLResponse(escape(told))
@@ -141,7 +142,7 @@ class PlayPages:
             board=board_of(table.position, table.last),
             delay=delay if goes_on else None,
             presets=presets(table.game),
-            is_exact=is_exact(table.game),
+            is_exact=is_solved(table.game),
             kinds=KINDS,
             sides=SIDES,
             form=form_of_game(table.game),

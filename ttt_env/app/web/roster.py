@@ -5,9 +5,9 @@ from pathlib import Path
 
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.evaluation import fixed_agent
+from ttt_env.app.advice import is_solved
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
-from ttt_env.app.web.games import is_exact
 from ttt_env.app.web.keeping import Keeper
 from ttt_env.errors import GameTooLargeError, ParameterError, UnknownAgentError, unknown
 from ttt_env.rules.game import Game
@@ -107,7 +107,7 @@ class Roster:
         if "seconds" in values or int(values.get("simulations", 0)) > _MOST_SIMULATIONS:
             return False
         is_made = self._made.get(game, seat) is not None
-        return is_instant(game) or is_made or not is_exact(game)
+        return is_instant(game) or is_made or not is_solved(game)
 
 
 def named_models(paths: list[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ttt_env.analysis.evaluation import exploitability
 from ttt_env.analysis.solution import solve
-from ttt_env.app.web.games import is_exact
+from ttt_env.app.advice import is_solved
 from ttt_env.app.web.roster import Roster
 from ttt_env.errors import PolicyError, TttEnvError
 from ttt_env.rules.game import Game
@@ -24,7 +24,7 @@ class Preset:
 
 def presets(game: Game) -> tuple[Preset, ...]:
     """The levels of this game, the easiest first: nobody is called perfect whose play is not proved to be."""
-    if is_exact(game):
+    if is_solved(game):
         seats = ["random", "epsilon:minimax,epsilon=0.3", "epsilon:minimax", "minimax"]
     elif game.n_cells <= MASK_CELLS:
         seats = ["random", "mcts:simulations=300", "mcts:simulations=5000,playout=win-block"]
@@ -47,7 +47,7 @@ def strength(roster: Roster, seat: str, game: Game, edition: int = 0) -> str:
 
     See `Roster.edition`, which makes the same question another one.
     """
-    if not is_exact(game):
+    if not is_solved(game):
         return "strength unknown: too many positions to look at each"
     try:
         found = exploitability(roster.fixed(seat, game), game)

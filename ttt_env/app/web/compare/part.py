@@ -9,7 +9,7 @@ from ttt_env.app.web.compare.fields import a_number, an_agent, read
 from ttt_env.app.web.compare.ladder import GAMES
 from ttt_env.app.web.compare.replay import Replay, address
 from ttt_env.app.web.house import House
-from ttt_env.app.web.insight import verdicts
+from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.table import Table
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TABLE_CELLS, is_instant
@@ -48,5 +48,5 @@ class ComparePart:
         """The game after as many moves as the field `at` says, by default all; and what is wrong with it."""
         n_moves = len(whole.cells)
         found, complaints = read(fields, at=a_number("at", n_moves, n_moves))
-        judged = await self._house.desk.study(is_instant(whole.game), verdicts, whole)
+        judged = await self._house.desk.study(is_instant(whole.game), judged_moves, whole)
         return Replay(whole.at_move(found["at"]), tuple(judged), path, shown), complaints

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
+from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.web.board import Board, board_of
-from ttt_env.app.web.insight import Verdict
 from ttt_env.app.web.roster import PERSON
 from ttt_env.app.web.table import Table
 from ttt_env.app.web.visit import Visit, short_name
 from ttt_env.rules.game import SEATS
-
-_WORDS = {1: "a win", 0: "a draw"}
 
 
 def address(path: str, **fields: object) -> str:
@@ -24,7 +22,7 @@ class Replay:
     """A game after `table.at` of its moves, on the page `path` with these fields."""
 
     table: Table
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[MoveVerdict, ...]
     path: str
     fields: dict[str, object]
 
@@ -55,14 +53,9 @@ class Replay:
         return told + (f". {self._end}" if self.table.position.is_over else "")
 
     @property
-    def blunder(self) -> str:
-        """What the last move gave away, if it did, and where it had been kept."""
-        verdict = self.verdicts[self.table.at - 1] if self.table.at else None
-        if verdict is None or verdict.before is None or not verdict.is_blunder:
-            return ""
-        better = ", ".join(map(str, verdict.better))
-        keeps = f"cell {better} keeps" if len(verdict.better) == 1 else f"cells {better} keep"
-        return f"gives away {_WORDS[verdict.before]}: {keeps} it"
+    def mistake(self) -> str:
+        """What the last move gave away, in a sentence; empty if nothing."""
+        return self.verdicts[self.table.at - 1].sentence if self.table.at else ""
 
     @property
     def _end(self) -> str:

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.app.advice import is_solved
 from ttt_env.app.web.board import board_of
-from ttt_env.app.web.games import KINDS, is_exact, parse_game
+from ttt_env.app.web.games import KINDS, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
@@ -115,7 +116,7 @@ class InsidePages:
 
     async def _foreseen(self, look: Look) -> dict[str, Any]:
         game = look.table.game
-        if not is_exact(game):
+        if not is_solved(game):
             raise GameTooLargeError(
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
