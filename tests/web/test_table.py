@@ -168,3 +168,31 @@ def test_a_ticket_holds_for_the_table_it_was_made_for_alone():
 
 def test_the_record_is_of_the_moves_on_the_board():
     assert table_of(4, 0, 8, 2).undone().record == GameRecord(TICTACTOE, (4, 0))
+
+
+@pytest.mark.parametrize(
+    ("seat", "game", "is_quick", "is_quick_to_study"),
+    [
+        ("person", "tictactoe-v0", True, True),
+        ("random", "tictactoe-v0", True, True),
+        ("minimax", "square-v0", False, False),  # which solves the game first
+        ("mcts:simulations=5000,seed=0", "tictactoe-v0", True, False),
+        ("mcts:simulations=50000,seed=0", "tictactoe-v0", False, False),
+        ("mcts:simulations=5000", "qubic-v0", True, False),
+        ("mcts:seconds=2", "qubic-v0", False, False),
+        ("minimax:seconds=2", "tictactoe-v0", False, False),
+        ("epsilon:(mcts:seconds=2)", "tictactoe-v0", False, False),
+        ("minimax", "qubic-v0", True, False),  # it refuses the game, and that at once
+    ],
+)
+def test_agents_say_themselves_how_long_they_take(seat, game, is_quick, is_quick_to_study):
+    roster, made = Roster({}), get_game(game)
+    assert roster.is_quick(seat, made) == is_quick
+    assert roster.is_quick_to_study(seat, made) == is_quick_to_study
+
+
+def test_a_model_takes_long_until_it_is_made(tmp_path):
+    roster = Roster({"mine": "weights"})
+    assert not roster.is_quick("model:mine", TICTACTOE)
+    roster.make("model:mine", TICTACTOE)
+    assert roster.is_quick("model:mine", TICTACTOE) and roster.is_quick_to_study("model:mine", TICTACTOE)

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from ttt_env.app.web import board
-from ttt_env.app.web.desk import Desk
+from ttt_env.app.web.computing import Desk
 from ttt_env.app.web.insight import Sage
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.table import Table
@@ -57,6 +57,11 @@ class House:
         """The cell that the agent to move plays."""
         agent = self.roster.make(table.mover, table.game)
         return agent.choose(table.position, np.random.default_rng(secrets.randbits(64)))
+
+    async def is_quick_to_study(self, game: Game, *seats: str) -> bool:
+        """Whether the policies of these players, in all positions of the game, take no time to speak of."""
+        roster = self.roster
+        return all([await self.desk.move(True, roster.is_quick_to_study, seat, game) for seat in seats])
 
     def record(self, visit: Visit) -> None:
         """Write a finished game to the log, if it was played here and nobody minds; once."""

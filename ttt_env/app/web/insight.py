@@ -8,7 +8,7 @@ from ttt_env.analysis.evaluation import Result
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.app.advice import MoveVerdict, hint, is_solved, judge, values_of_moves
-from ttt_env.app.web.keeping import Keeper
+from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import Table
 from ttt_env.errors import GameTooLargeError, TttEnvError

@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from ttt_env.app.advice import is_solved
 from ttt_env.app.web.board import board_of
+from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.desk import BusyError
 from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
@@ -75,8 +75,9 @@ class PlayPages:
             return cell_of(form)
         if agent is None:
             raise IllegalMoveError("No agent is to move here.")
-        quick = self._house.roster.is_quick(agent, table.game)
-        return await self._house.desk.move(quick, self._house.choose, table)
+        desk, roster = self._house.desk, self._house.roster
+        quick = await desk.move(True, roster.is_quick, agent, table.game)
+        return await desk.move(quick, self._house.choose, table)
 
     async def settle(self, request: Request) -> Response:
         """The address of the table as the form describes it: another game, other players."""
@@ -93,7 +94,7 @@ class PlayPages:
         """The board with what is known about each move, as a part of a page."""
         visit, _ = self._read(request)
         table = visit.table
-        quick = is_instant(table.game) and all(map(self._is_quick_to_study, (table.x, table.o)))
+        quick = is_instant(table.game) and await self._house.is_quick_to_study(table.game, table.x, table.o)
         edition = self._house.roster.edition(table.x, table.o)
         insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
@@ -114,13 +115,10 @@ class PlayPages:
             seat = self._house.roster.parse(fields.get("seat", ""))
         except TttEnvError as error:
             return HTMLResponse(escape(str(error)), 400)
-        quick = not is_solved(game) or (is_instant(game) and self._is_quick_to_study(seat))
+        quick = not is_solved(game) or await self._house.is_quick_to_study(game, seat)
         roster, edition = self._house.roster, self._house.roster.edition(seat)
         told = await self._house.desk.study(quick, strength, roster, seat, game, edition)
         return HTMLResponse(escape(told))
-
-    def _is_quick_to_study(self, seat: str) -> bool:
-        return seat == PERSON or not ("mcts" in seat or seat in self._house.roster.models)
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
         fields = fields_of(request)

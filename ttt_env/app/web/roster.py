@@ -1,22 +1,25 @@
 """Who may sit at the table: people, the registered agents, and the models of the command line."""
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.app.advice import is_solved
 from ttt_env.app.models import spec_of
+from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
-from ttt_env.app.web.keeping import Keeper
-from ttt_env.errors import GameTooLargeError, ParameterError, UnknownAgentError, unknown
+from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError, UnknownAgentError, unknown
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import INSTANT_CELLS, is_instant
+from ttt_env.rules.sizes import INSTANT_CELLS, is_instant, n_placements
 from ttt_env.rules.specs import split_spec
 
 PERSON = "person"
 _MODEL = "model:"
-_MOST_SIMULATIONS = 5_000  # some tens of milliseconds
+_INSTANT_POSITIONS = n_placements(INSTANT_CELLS)
+_QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
+_STUDY_SECONDS = 1.0  # the policy in all positions of a game
 
 
 class Roster:
@@ -80,7 +83,7 @@ class Roster:
         in each of millions of positions.
         """
         agent = fixed_agent(self.make(seat, game), game)
-        if not is_instant(game) and "simulations" in self.controls(seat):
+        if not is_instant(game) and agent.seconds_per_move:
             raise GameTooLargeError(
                 f"{seat} searches anew in every position: that is looked at on up to {INSTANT_CELLS} cells."
             )
@@ -101,13 +104,31 @@ class Roster:
         """A number that is another one when one of these has learned something."""
         return self._editions if READER in seats else 0
 
+    def learns(self, seat: str) -> bool:
+        """Whether who sits there learns from the games that are played here."""
+        return seat == READER
+
     def is_quick(self, seat: str, game: Game) -> bool:
-        """Whether a move of who sits there takes no time to speak of."""
-        values = split_spec(seat).keywords
-        if "seconds" in values or int(values.get("simulations", 0)) > _MOST_SIMULATIONS:
-            return False
-        is_made = self._made.get(game, seat) is not None
-        return is_instant(game) or is_made or not is_solved(game)
+        """Whether a move of who sits there takes no time to speak of; the agent may be made for that."""
+        return seat == PERSON or self._seconds_per_move(seat, game) <= _QUICK_SECONDS
+
+    def is_quick_to_study(self, seat: str, game: Game) -> bool:
+        """Whether the policy of who sits there, in all positions of the game, takes no time to speak of."""
+        if seat == PERSON:
+            return True
+        seconds = self._seconds_per_move(seat, game) * _INSTANT_POSITIONS
+        return is_instant(game) and seconds <= _STUDY_SECONDS
+
+    def _seconds_per_move(self, seat: str, game: Game) -> float:
+        """What the agent says; infinite if it is yet to be made and that takes long."""
+        is_ready = self._made.get(game, seat) is not None
+        solves = is_solved(game) and not is_instant(game)
+        if not is_ready and (solves or seat in self.models):
+            return inf
+        try:
+            return self.make(seat, game).seconds_per_move
+        except (TttEnvError, ImportError):  # which it says again, at once, when it is to move
+            return 0.0
 
 
 def named_models(paths: list[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ttt_env.app.web.compare.pages import ComparePages
-from ttt_env.app.web.desk import BusyError
+from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
 from ttt_env.app.web.play import PlayPages

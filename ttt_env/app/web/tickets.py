@@ -3,12 +3,13 @@
 import hmac
 import secrets
 from base64 import urlsafe_b64encode
-from collections import OrderedDict
 from threading import Lock
+
+from cachetools import FIFOCache
 
 from ttt_env.app.web.table import Table, moves_text
 
-_KEPT = 10_000
+_MAX_REMEMBERED = 10_000
 
 
 class Tickets:
@@ -19,7 +20,7 @@ class Tickets:
 
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
-        self._recorded: OrderedDict[str, None] = OrderedDict()
+        self._recorded: FIFOCache[str, None] = FIFOCache(_MAX_REMEMBERED)
         self._lock = Lock()
 
     def holds(self, table: Table, ticket: str) -> bool:
@@ -41,8 +42,6 @@ class Tickets:
             if number in self._recorded:
                 return False
             self._recorded[number] = None
-            while len(self._recorded) > _KEPT:
-                self._recorded.popitem(last=False)
         return True
 
     def _signed(self, table: Table, number: str) -> str:

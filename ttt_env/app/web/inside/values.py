@@ -6,8 +6,8 @@ from math import isclose
 
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
+from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.twig import Twig, end_of
-from ttt_env.app.web.keeping import Keeper
 from ttt_env.render.words import percent, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
