@@ -15,7 +15,7 @@ from ttt_env.app.web.inside.search import MOST_NODES, searched
 from ttt_env.app.web.inside.twig import plan_of
 from ttt_env.app.web.inside.values import MOST_BOARDS, Foreseer, told_value
 from ttt_env.app.web.inside.weights import weighed
-from ttt_env.app.web.table import Table
+from ttt_env.app.web.table import PlayTable
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
 
@@ -293,10 +293,10 @@ class TestAddresses:
             "x.temperature": "0.35",
             "mcts.run": "yes",
         }
-        look = Look(Table(TICTACTOE, cells=(4, 0, 8), at=2), settings)
+        look = Look(PlayTable(TICTACTOE, cells=(4, 0, 8), at=2), settings)
         assert read_look(look.fields, roster) == (look, [])
         defaults = {name: control.default for name, control in SETTINGS.items()}
-        assert read_look(defaults, roster) == (Look(Table(TICTACTOE)), [])
+        assert read_look(defaults, roster) == (Look(PlayTable(TICTACTOE)), [])
 
     @pytest.mark.parametrize(
         "field",

@@ -20,7 +20,7 @@ def check_can_be_saved(game: Game) -> None:
         )
 
 
-class Search:
+class ProofSearch:
     """The proof of a position's value within a budget, which Ctrl-C may end early."""
 
     def __init__(self, position: Position) -> None:

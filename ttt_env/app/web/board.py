@@ -40,7 +40,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Board:
+class DrawnBoard:
     """The tiles by layer, and how many layers stand side by side."""
 
     columns: int
@@ -48,7 +48,7 @@ class Board:
     layers: tuple[tuple[Tile, ...], ...]
 
 
-def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> Board:
+def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> DrawnBoard:
     """The board of a position, with what is known about its moves."""
     n_layers, rows, columns = layers_of(position.game.shape)
     known = {insight.cell: insight for insight in insights}
@@ -61,7 +61,7 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
         tiles.append(Tile(cell, layer, row, column, place, look.mark, look.accent, free, known.get(cell)))
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
-    return Board(columns, n_abreast(n_layers, columns, 1, 9), layers)
+    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers)
 
 
 def _told(insight: MoveInsight | None) -> str:

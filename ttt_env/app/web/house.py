@@ -15,9 +15,8 @@ from ttt_env.app.web import board
 from ttt_env.app.web.computing import Desk
 from ttt_env.app.web.insight import Sage
 from ttt_env.app.web.roster import Roster
-from ttt_env.app.web.table import Table
+from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.tickets import Tickets
-from ttt_env.app.web.visit import Visit
 from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
@@ -53,7 +52,7 @@ class House:
         """Where a page reads how strong an agent is."""
         return f"/play/strength?{urlencode({'game': game.name, 'seat': seat})}"
 
-    def choose(self, table: Table) -> int:
+    def choose(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
         agent = self.roster.make(table.mover, table.game)
         return agent.choose(table.position, np.random.default_rng(secrets.randbits(64)))

@@ -4,17 +4,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from ttt_env.agent import checked_policies
-from ttt_env.analysis.evaluation import Result
+from ttt_env.analysis.evaluation import Result, exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
+from ttt_env.analysis.solution import solve
 from ttt_env.app.advice import MoveVerdict, hint, is_solved, judge, values_of_moves
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.table import Table
-from ttt_env.errors import GameTooLargeError, TttEnvError
+from ttt_env.app.web.table import PlayTable
+from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS
+from ttt_env.rules.game import SEATS, Game
 
+_NOTHING = 1e-9  # what rounding leaves of an exploitability of 0
 _DIGITS = 12  # the others are rounding
 
 
@@ -54,7 +56,7 @@ class Sage:
         self._roster = roster
         self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
 
-    def insight(self, table: Table, edition: int = 0) -> Insight:
+    def insight(self, table: PlayTable, edition: int = 0) -> Insight:
         """What is known about each move of the position on the table; see `Roster.edition`."""
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])
@@ -76,7 +78,7 @@ class Sage:
             notes.append("A ? is a move whose value takes too long to prove.")
         return Insight(_agent(adviser), _agent(opponent), moves, hint(position), tuple(notes))
 
-    def _against(self, table: Table, edition: int) -> dict[int, Result]:
+    def _against(self, table: PlayTable, edition: int) -> dict[int, Result]:
         """What each move gets against the opponent at the table."""
         if not is_solved(table.game):
             raise GameTooLargeError(
@@ -91,13 +93,13 @@ class Sage:
         shares = zip(losses.of(children), wins.of(children), strict=True)
         return {cell: _result(*map(float, share)) for cell, share in zip(cells, shares, strict=True)}
 
-    def _swept(self, table: Table) -> tuple[Values, Values]:
+    def _swept(self, table: PlayTable) -> tuple[Values, Values]:
         """The chances that the mover wins, and that the other does, for all positions."""
         seats = [self._responder(name, table) for name in (table.x, table.o)]
         layers = backward_induction(reachable(table.game), *seats).layers
         return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
 
-    def _responder(self, name: str, table: Table) -> Responder:
+    def _responder(self, name: str, table: PlayTable) -> Responder:
         if name == PERSON:
             return best
         agent = self._roster.fixed(name, table.game)
@@ -112,8 +114,27 @@ def _result(win: float, loss: float) -> Result:
     return Result(*(round(share, _DIGITS) + 0.0 for share in (win, 1.0 - win - loss, loss)))
 
 
-def judged_moves(table: Table) -> list[MoveVerdict]:
+def judged_moves(table: PlayTable) -> list[MoveVerdict]:
     """What each move on the board was worth."""
     return [
         judge(position, cell) for position, cell in zip(table.record.positions(), table.cells, strict=False)
     ]
+
+
+def strength(roster: Roster, seat: str, game: Game, edition: int = 0) -> str:
+    """In words what the best opponent gets out of the agent of a seat, exactly, or why that is not known.
+
+    See `Roster.edition`, which makes the same question another one.
+    """
+    if not is_solved(game):
+        return "strength unknown: too many positions to look at each"
+    try:
+        found = exploitability(roster.fixed(seat, game), game)
+    except PolicyError:
+        return "strength unknown: no policy says how it plays; a seed makes one of it"
+    except (TttEnvError, ImportError) as error:
+        return str(error)
+    if found.nash_conv < _NOTHING:
+        return "gives nothing away"
+    value = solve(game).value
+    return f"gives away {found.as_x + value:.3f} as X, {found.as_o - value:.3f} as O"

@@ -15,11 +15,9 @@ from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game
 from ttt_env.app.web.house import House, fields_of
-from ttt_env.app.web.insight import judged_moves
-from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.strength import moved_over, presets, strength
-from ttt_env.app.web.table import Table, parse_moves
-from ttt_env.app.web.visit import Visit, read_visit
+from ttt_env.app.web.insight import judged_moves, strength
+from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
+from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
 from ttt_env.rules.sizes import is_instant
 
@@ -166,7 +164,7 @@ def cell_of(form: Mapping[str, str]) -> int:
     return cells[0]
 
 
-def settled(table: Table, form: Mapping[str, str], roster: Roster) -> Table:
+def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTable:
     """The table with the game and the players of a form. Of another game no moves are made yet.
 
     Raises what `parse_game` and `Roster.parse` do.
@@ -175,7 +173,7 @@ def settled(table: Table, form: Mapping[str, str], roster: Roster) -> Table:
     x, o = (_seat_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
     if game == table.game:
         return replace(table, x=x, o=o)
-    return Table(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
+    return PlayTable(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
 
 
 def _seat_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:

@@ -1,6 +1,7 @@
-"""Who may sit at the table: people, the registered agents, and the models of the command line."""
+"""Who may play: people, the registered agents, the models of the command line, and presets by level."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError, UnknownAgentError, unknown
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import INSTANT_CELLS, is_instant, n_placements
+from ttt_env.rules.sizes import INSTANT_CELLS, MASK_CELLS, is_instant, n_placements
 from ttt_env.rules.specs import split_spec
 
 PERSON = "person"
@@ -20,6 +21,8 @@ _MODEL = "model:"
 _INSTANT_POSITIONS = n_placements(INSTANT_CELLS)
 _QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
 _STUDY_SECONDS = 1.0  # the policy in all positions of a game
+
+LEVELS = ("Easy", "Medium", "Hard", "Perfect")
 
 
 class Roster:
@@ -147,3 +150,31 @@ def named_models(paths: list[str]) -> dict[str, str]:
             name = f"{stem}-{len(named) + 1}"
         named[name] = spec
     return named
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An agent by how hard it is to play against."""
+
+    level: str
+    seat: str
+
+
+def presets(game: Game) -> tuple[Preset, ...]:
+    """The levels of this game, the easiest first: nobody is called perfect whose play is not proved to be."""
+    if is_solved(game):
+        seats = ["random", "epsilon:minimax,epsilon=0.3", "epsilon:minimax", "minimax"]
+    elif game.n_cells <= MASK_CELLS:
+        seats = ["random", "mcts:simulations=300", "mcts:simulations=5000,playout=win-block"]
+    else:
+        seats = ["random"]
+    return tuple(Preset(level, seat) for level, seat in zip(LEVELS, seats, strict=False))
+
+
+def moved_over(seat: str, before: Game, after: Game) -> str:
+    """Who sits there when another game begins: a preset stays on its level, as far as there is one."""
+    offered = presets(after)
+    for number, preset in enumerate(presets(before)):
+        if preset.seat == seat:
+            return offered[min(number, len(offered) - 1)].seat
+    return seat

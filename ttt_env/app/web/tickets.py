@@ -7,7 +7,7 @@ from threading import Lock
 
 from cachetools import FIFOCache
 
-from ttt_env.app.web.table import Table, moves_text
+from ttt_env.app.web.table import PlayTable, moves_text
 
 _MAX_REMEMBERED = 10_000
 
@@ -23,13 +23,13 @@ class Tickets:
         self._recorded: FIFOCache[str, None] = FIFOCache(_MAX_REMEMBERED)
         self._lock = Lock()
 
-    def holds(self, table: Table, ticket: str) -> bool:
+    def holds(self, table: PlayTable, ticket: str) -> bool:
         """Whether the table was played here from the empty board on; an empty one need not be."""
         number, _, _ = ticket.partition("-")
         fits = hmac.compare_digest(self._signed(table, number).encode(), ticket.encode())
         return fits or (not table.cells and not ticket)
 
-    def next(self, before: Table, ticket: str, after: Table) -> str:
+    def next(self, before: PlayTable, ticket: str, after: PlayTable) -> str:
         """The ticket of a table a move later; empty if the ticket does not hold."""
         if not self.holds(before, ticket):
             return ""
@@ -44,7 +44,7 @@ class Tickets:
             self._recorded[number] = None
         return True
 
-    def _signed(self, table: Table, number: str) -> str:
+    def _signed(self, table: PlayTable, number: str) -> str:
         text = "\n".join((number, table.game.name, table.x, table.o, moves_text(table.cells)))
         code = hmac.digest(self._secret, text.encode(), "sha256")[:9]
         return f"{number}-{urlsafe_b64encode(code).decode()}"

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from ttt_env.app.advice import MoveVerdict
-from ttt_env.app.web.board import Board, board_of
+from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare.certificate import picture, prove
 from ttt_env.app.web.compare.ladder import GAMES, compared_game, compared_seat, drawn_game, ladder, met
 from ttt_env.app.web.compare.runs import MOST_SHOWN, OVER, chosen_runs, curve, drawn, runs_in
@@ -20,8 +20,7 @@ from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.table import Table
-from ttt_env.app.web.visit import Visit, short_name
+from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.errors import ParameterError, TttEnvError, unknown
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game
@@ -91,7 +90,7 @@ def address(path: str, **fields: object) -> str:
 class Replay:
     """A game after `table.at` of its moves, on the page `path` with these fields."""
 
-    table: Table
+    table: PlayTable
     verdicts: tuple[MoveVerdict, ...]
     path: str
     fields: dict[str, object]
@@ -106,7 +105,7 @@ class Replay:
         return Visit(self.table, is_paused=True).url()
 
     @property
-    def board(self) -> Board:
+    def board(self) -> DrawnBoard:
         """The board after these moves."""
         return board_of(self.table.position, self.table.last)
 
@@ -161,7 +160,7 @@ class ComparePart:
         return await (desk.move if learns else desk.study)(quick, make, roster, game, *agents, *more)
 
     async def _replay(
-        self, whole: Table, path: str, shown: dict[str, object], fields: Mapping[str, str]
+        self, whole: PlayTable, path: str, shown: dict[str, object], fields: Mapping[str, str]
     ) -> tuple[Replay, list[str]]:
         """The game after as many moves as the field `at` says, by default all; and what is wrong with it."""
         n_moves = len(whole.cells)
@@ -205,7 +204,7 @@ class Matches(ComparePart):
         cells = (await self._study(drawn_game, game, (x, o), number)).cells
         shown = {"game": game.name, "row": row, "column": column, "seat": seat, "number": number}
         replay, complaints = await self._replay(
-            Table(game, x, o, cells, len(cells)), "/compare", shown, fields
+            PlayTable(game, x, o, cells, len(cells)), "/compare", shown, fields
         )
         return {"match": match, "replay": replay}, complaints
 
@@ -290,7 +289,7 @@ class Certificates(ComparePart):
         x, o = (agent, PERSON) if seat == "X" else (PERSON, agent)
         cells = records[seat].cells
         shown: dict[str, object] = {"game": game.name, "agent": agent, "seat": seat}
-        return await self._replay(Table(game, x, o, cells, len(cells)), "/compare/agent", shown, fields)
+        return await self._replay(PlayTable(game, x, o, cells, len(cells)), "/compare/agent", shown, fields)
 
     async def save_json(self, request: Request) -> Response:
         """The certificate as a file."""

@@ -26,8 +26,8 @@ from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.play import body_of, cell_of
-from ttt_env.app.web.strength import moved_over
-from ttt_env.app.web.table import Table
+from ttt_env.app.web.roster import moved_over
+from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, TttEnvError
 from ttt_env.rules.sizes import is_instant
 
@@ -133,11 +133,11 @@ class InsidePages:
         return {"weighing": await self._house.desk.study(True, weighed, look.table.position)}
 
 
-def _moved(table: Table, kind: str) -> Table:
+def _moved(table: PlayTable, kind: str) -> PlayTable:
     """The same two at the start of another kind of game."""
     game = parse_game(kind)
     x, o = (moved_over(seat, table.game, game) for seat in (table.x, table.o))
-    return Table(game, x, o)
+    return PlayTable(game, x, o)
 
 
 def _search_settings(look: Look) -> tuple[int, float, float, str]:
@@ -152,7 +152,7 @@ def _temperatures(look: Look) -> tuple[float, float]:
     return float(look["x.temperature"]), float(look["o.temperature"])
 
 
-def _followed(table: Table, twig: Twig) -> Table:
+def _followed(table: PlayTable, twig: Twig) -> PlayTable:
     """The table after the moves that lead to a twig."""
     cells = (*table.cells[: table.at], *twig.cells)
     return replace(table, cells=cells, at=len(cells))
