@@ -299,7 +299,7 @@ class TestModelFiles:
         ttt("export", "minimax", "policy.npz", cwd=tmp_path)
         run = ttt("certify", "policy.npz", cwd=tmp_path)
         assert "CERTIFIED UNBEATABLE" in run.stdout and "policy.certificate.json" in run.stdout
-        found = json.loads((tmp_path / "policy.certificate.json").read_text())
+        found = json.loads((tmp_path / "policy.certificate.json").read_text(encoding="utf-8"))
         assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
 
     @pytest.mark.parametrize("algo", ["q-learning", "value-network"])
@@ -308,7 +308,7 @@ class TestModelFiles:
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
             run = ttt("certify", model, cwd=tmp_path)
             assert run.returncode == 0, run.stderr
-            found = json.loads((tmp_path / "m.certificate.json").read_text())
+            found = json.loads((tmp_path / "m.certificate.json").read_text(encoding="utf-8"))
             assert found["agent"] == {
                 "name": f"{algo}:m.npz" if model == "m.npz" else model,
                 "file": "m.npz",

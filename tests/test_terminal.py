@@ -290,9 +290,9 @@ def test_replay_steps_and_goes_back():
 
 def test_replay_of_a_file(tmp_path):
     path = tmp_path / "games.txt"
-    path.write_text("tictactoe-v0: 4\n\nmnk-v0:m=4,n=3,k=3: 5 0\n")
+    path.write_text("tictactoe-v0: 4\n\nmnk-v0:m=4,n=3,k=3: 5 0\n", encoding="utf-8")
     assert replayed(str(path)).count("Unfinished") == 2
-    path.write_text("tictactoe-v0: 4\nnonsense\n")
+    path.write_text("tictactoe-v0: 4\nnonsense\n", encoding="utf-8")
     with pytest.raises(ttt_env.NotationError, match=r"games.txt, line 2: 'nonsense'"):
         records_of(str(path))
     with pytest.raises(ttt_env.NotationError, match="no game record"):
@@ -317,10 +317,10 @@ def test_the_games_command(tmp_path):
         return CliRunner().invoke(app, ["games", *arguments], env={"TTT_ENV_GAMES": path})
 
     text, other = tmp_path / "in.txt", tmp_path / "out.txt"
-    text.write_text("tictactoe-v0: 4 0 8\n")
+    text.write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
     assert "No games yet" in ttt().stdout
     assert "1 games added" in ttt("import", str(text)).stdout
     assert f"1 games written to {other}" in ttt("export", str(other)).stdout
-    assert other.read_text() == text.read_text()
+    assert other.read_bytes() == text.read_bytes()
     assert ttt().stdout == f"{path}\n       1  tictactoe-v0\n"
     assert isinstance(ttt("import", "missing.txt").exception, GameLogError)

@@ -100,7 +100,7 @@ def test_blunders_are_found_in_games_too_large_to_solve():
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
 def test_presets_are_ordered_by_their_exact_strength(game, roster):
     made = get_game(game)
-    levels = [exploitability(preset.seat, made).exploitability for preset in presets(made)]
+    levels = [exploitability(preset.player, made).exploitability for preset in presets(made)]
     assert levels == sorted(levels, reverse=True) and len(levels) == 4
     assert levels[-1] == pytest.approx(0) and "gives nothing away" in strength(roster, "minimax", made)
 
@@ -109,13 +109,13 @@ def test_presets_are_ordered_by_their_exact_strength(game, roster):
 def test_presets_can_play_and_have_the_usual_form(game, roster):
     made = get_game(game)
     for preset in presets(made):
-        assert roster.parse(preset.seat) == preset.seat
-        assert roster.make(preset.seat, made).policy(made.start).sum() == pytest.approx(1)
+        assert roster.parse(preset.player) == preset.player
+        assert roster.make(preset.player, made).policy(made.start).sum() == pytest.approx(1)
 
 
 def test_a_preset_stays_on_its_level_when_the_game_changes():
     assert moved_over("minimax", TICTACTOE, get_game("square-v0")) == "minimax"
-    assert moved_over("minimax", TICTACTOE, QUBIC) == presets(QUBIC)[-1].seat
+    assert moved_over("minimax", TICTACTOE, QUBIC) == presets(QUBIC)[-1].player
     assert moved_over("weights", TICTACTOE, QUBIC) == "weights"
 
 

@@ -192,7 +192,7 @@ def test_only_this_machine_and_the_page_itself_are_answered(client):
 
 
 def test_parts_of_a_page_hold_no_text_of_the_address_as_html(client):
-    answer = client.get("/play/strength", params={"game": "tictactoe-v0", "seat": "<form>"})
+    answer = client.get("/play/strength", params={"game": "tictactoe-v0", "player": "<form>"})
     assert answer.status_code == 400 and "<" not in answer.text and "&lt;form&gt;" in answer.text
 
 

@@ -170,7 +170,7 @@ def test_the_record_is_of_the_moves_on_the_board():
 
 
 @pytest.mark.parametrize(
-    ("seat", "game", "is_quick", "is_quick_to_study"),
+    ("player", "game", "is_quick", "is_quick_to_study"),
     [
         ("person", "tictactoe-v0", True, True),
         ("random", "tictactoe-v0", True, True),
@@ -184,10 +184,10 @@ def test_the_record_is_of_the_moves_on_the_board():
         ("minimax", "qubic-v0", True, False),  # it refuses the game, and that at once
     ],
 )
-def test_agents_say_themselves_how_long_they_take(seat, game, is_quick, is_quick_to_study):
+def test_agents_say_themselves_how_long_they_take(player, game, is_quick, is_quick_to_study):
     roster, made = Roster({}), get_game(game)
-    assert roster.is_quick(seat, made) == is_quick
-    assert roster.is_quick_to_study(seat, made) == is_quick_to_study
+    assert roster.is_quick(player, made) == is_quick
+    assert roster.is_quick_to_study(player, made) == is_quick_to_study
 
 
 def test_a_model_takes_long_until_it_is_made(tmp_path):

@@ -198,10 +198,10 @@ def solve(
     from ttt_env.analysis.solution import solve as solution_of
     from ttt_env.app.solving import ProofSearch, check_can_be_saved
 
-    chosen = get_game(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
-    start = chosen.start if position is None else Position.parse(position, chosen)
+    solved = get_game(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
+    start = solved.start if position is None else Position.parse(position, solved)
     if save is not None:
-        check_can_be_saved(chosen)
+        check_can_be_saved(solved)
         check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
     search = ProofSearch(start)
     with progress_line("solve") as line:
@@ -214,7 +214,7 @@ def solve(
         raise typer.Exit(INTERRUPTED)
     if save is not None:
         with progress_line("solve, every position"):
-            solution = solution_of(chosen)
+            solution = solution_of(solved)
         if save != STANDARD_OUTPUT:
             save.parent.mkdir(parents=True, exist_ok=True)
         write_file(save, solution.save)
@@ -235,8 +235,8 @@ def play(
     """Play in the terminal: against an agent, with somebody beside you, or watch two agents."""
     from ttt_env.app.terminal.play import seated, sit_down
 
-    chosen = get_game(game)
-    sit_down(chosen, seated(players or ["minimax"], seat, chosen), seed, games, record)
+    played = get_game(game)
+    sit_down(played, seated(players or ["minimax"], seat, played), seed, games, record)
 
 
 @app.command()

@@ -22,9 +22,9 @@ INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program 
 _PLAIN_SECONDS = 10.0  # between two lines of progress where there is no terminal
 
 
-def print_json(found: object) -> None:
-    """Write `found` to standard output as JSON."""
-    typer.echo(json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False))
+def print_json(result: object) -> None:
+    """Write the result to standard output as JSON."""
+    typer.echo(json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def check_outputs(*paths: Path | None) -> None:

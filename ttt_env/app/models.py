@@ -22,7 +22,7 @@ def spec_of(text: str) -> str:
 
 
 def _reader_of(path: Path) -> str:
-    """The agent that plays an `.npz` file; "lookup", which tells what is wrong, of one that nobody plays."""
+    """The agent that plays an `.npz` file; "lookup", whose error names what is wrong, if none does."""
     try:
         with ZipFile(path) as file:
             arrays = {name.removesuffix(".npy") for name in file.namelist()}

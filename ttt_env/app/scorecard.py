@@ -17,19 +17,19 @@ def scorecard(
     agent: AgentLike, game: Game, name: str, opponents: Sequence[str] = ("random", "minimax")
 ) -> str:
     """Exact results against the opponents, exploitability, and the certificate or the refuting games."""
-    made = fixed_agent(agent, game)
-    worst = exploitability(made, game)
+    fixed = fixed_agent(agent, game)
+    worst = exploitability(fixed, game)
     lines = [
         f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
         "",
         f"{'':22}{'as X':^24}   {'as O':^24}",
         f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
-        *(_row(f"against {opponent}", match(made, opponent, game)) for opponent in opponents),
+        *(_row(f"against {opponent}", match(fixed, opponent, game)) for opponent in opponents),
         "",
         f"The best response gets {worst.as_x:+.4f} against it as X and {worst.as_o:+.4f} against it as O:",
         f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
         "",
-        verdict(certify(made, game)),
+        verdict(certify(fixed, game)),
     ]
     return "\n".join(lines)
 

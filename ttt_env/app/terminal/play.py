@@ -30,7 +30,7 @@ _YES, _NO = {"", "y", "yes"}, {"n", "no", "q", "quit", "exit"}
 
 
 class Leave(Exception):
-    """Somebody wants to stop."""
+    """Raised when a person wants to stop playing."""
 
 
 class Terminal:
@@ -236,7 +236,7 @@ def _names(specs: Sequence[str]) -> list[str]:
 def sit_down(
     game: Game, players: tuple[Player, Player], seed: int | None, games: int | None, record: bool
 ) -> None:
-    """Play in this terminal, games recorded in the default log if `record`."""
+    """Play in this terminal; with `record`, finished games are written to the default game log."""
     make_reading_robust()
     session = PlaySession(game, players, np.random.default_rng(seed))
     with ExitStack() as stack:
@@ -245,7 +245,7 @@ def sit_down(
 
 
 def ask_here() -> Ask | None:
-    """What asks the person at this terminal; None if there is neither."""
+    """A function that asks the person at this terminal; None if the program does not run at a terminal."""
     make_reading_robust()
     return input if sys.stdin.isatty() and sys.stdout.isatty() else None
 

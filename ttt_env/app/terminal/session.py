@@ -45,7 +45,7 @@ class PlaySession:
         self.restart()
 
     def restart(self) -> None:
-        """Begin the game again. One that is not over then does not count."""
+        """Begin the game again. A game that was not over does not count."""
         self.cells: list[int] = []
         self.resigned: Seat | None = None
 

@@ -19,7 +19,7 @@ STONE_WIDTH = STROKE * _WIDTH
 
 @dataclass(frozen=True)
 class Tile:
-    """A cell: where it is, whose stone is on it and why it stands out, and what is known about playing it."""
+    """A cell of a drawn board: its place, its stone, its accent, and what is known about a move there."""
 
     cell: int
     layer: int
@@ -33,7 +33,7 @@ class Tile:
 
     @property
     def label(self) -> str:
-        """The cell in words, for who cannot see it."""
+        """The cell in words, for visitors who hear the page instead of seeing it."""
         what = self.mark or ("empty" if self.is_free else "not playable")
         why = {"last": ", last move", "completed": ", completed"}.get(self.accent, "")
         return f"{self.place}: {what}{why}{_told(self.insight)}"

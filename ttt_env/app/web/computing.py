@@ -21,11 +21,11 @@ _MAX_STUDIES = 512
 
 
 class BusyError(RuntimeError):
-    """So much is being computed already that nothing more is taken on."""
+    """The server is computing so much already that it takes on nothing more."""
 
 
 class _Lane:
-    """Some threads, which do not keep the process from ending, and what waits for them."""
+    """Some threads and the queue of tasks that they work off. They do not keep the process from ending."""
 
     def __init__(self, name: str, threads: int) -> None:
         self._waiting: Queue[tuple[Future[Any], Callable[[], Any]] | None] = Queue()
@@ -66,13 +66,13 @@ class Desk:
         self._lock = Lock()
 
     async def move(self, quick: bool, function: Callable[..., Answer], *arguments: Any) -> Answer:
-        """What the function returns; one that is not `quick` takes up to a minute."""
+        """The result of the function. A function that is not `quick` waits for a thread of the searches."""
         if quick:
             return await run_sync(function, *arguments)
         return await _awaited(self._search.submit(function, *arguments))
 
     async def study(self, quick: bool, function: Callable[..., Answer], *arguments: Hashable) -> Answer:
-        """What the function returns for these arguments, computed once for all who ask."""
+        """The result of the function for these arguments, computed once for all who ask, and kept."""
         key = (function, *arguments)
         with self._lock:
             if key not in self._studies:
@@ -81,13 +81,13 @@ class Desk:
         return await _awaited(future)
 
     def close(self) -> None:
-        """Take nothing more on."""
+        """End the threads once they have worked off what is waiting."""
         self._search.close()
         self._study.close()
 
 
 async def _awaited(future: "Future[Answer]") -> Answer:
-    """The result; whoever stops waiting does not stop the others."""
+    """The result of a future. Who gives up waiting does not cancel it for the others."""
     return await asyncio.shield(asyncio.wrap_future(future))
 
 

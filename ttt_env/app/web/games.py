@@ -48,7 +48,7 @@ def parse_game(text: str) -> Game:
 
 
 def _is_number(text: str) -> bool:
-    """Whether it is one to `int`, as `+500` is."""
+    """Whether Python's `int` takes the text, as it takes `+500`."""
     try:
         int(text)
     except ValueError:

@@ -50,14 +50,14 @@ class Insight:
 
 
 class Sage:
-    """Answers what can be known about a table."""
+    """Computes what is known about the moves on a table, and keeps the sweeps that this takes."""
 
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
         self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
 
     def insight(self, table: PlayTable, edition: int = 0) -> Insight:
-        """What is known about each move of the position on the table; see `Roster.edition`."""
+        """What is known about each move of the position on the table. `edition` is as in `strength`."""
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])
         adviser = opponent if table.mover == PERSON else table.mover
@@ -121,20 +121,20 @@ def judged_moves(table: PlayTable) -> list[MoveVerdict]:
     ]
 
 
-def strength(roster: Roster, seat: str, game: Game, edition: int = 0) -> str:
-    """In words what the best opponent gets out of the agent of a seat, exactly, or why that is not known.
+def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
+    """What the best opponent gets out of an agent, computed exactly, in words; or why that is not known.
 
-    See `Roster.edition`, which makes the same question another one.
+    `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
     """
     if not is_solved(game):
         return "strength unknown: too many positions to look at each"
     try:
-        found = exploitability(roster.fixed(seat, game), game)
+        worst = exploitability(roster.fixed(player, game), game)
     except PolicyError:
         return "strength unknown: no policy says how it plays; a seed makes one of it"
     except (TttEnvError, ImportError) as error:
         return str(error)
-    if found.nash_conv < _NOTHING:
+    if worst.nash_conv < _NOTHING:
         return "gives nothing away"
     value = solve(game).value
-    return f"gives away {found.as_x + value:.3f} as X, {found.as_o - value:.3f} as O"
+    return f"gives away {worst.as_x + value:.3f} as X, {worst.as_o - value:.3f} as O"

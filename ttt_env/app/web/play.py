@@ -1,4 +1,4 @@
-"""The page on which is played, and what is known about the position on it."""
+"""The page for playing, and the parts of it that show what is known about the position."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,7 +32,7 @@ class PlayPages:
         self._house = house
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [
             Route("/play", self.show),
             Route("/play/move", self.move, methods=["POST"]),
@@ -48,7 +48,7 @@ class PlayPages:
         return self._shown(visit, complaints)
 
     async def move(self, request: Request) -> Response:
-        """Where a move leads: a person's, if the body names a cell, else the agent's."""
+        """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""
         visit, complaints = self._read(request)
         if complaints:
             return self._shown(visit, complaints)
@@ -78,7 +78,7 @@ class PlayPages:
         return await desk.move(quick, self._house.choose, table)
 
     async def settle(self, request: Request) -> Response:
-        """The address of the table as the form describes it: another game, other players."""
+        """A redirection to the table with the game and the players that the form describes."""
         form = fields_of(request)
         visit, _ = read_visit(dict(parse_qsl(form.get("was", ""))), self._house.roster)
         try:
@@ -99,7 +99,7 @@ class PlayPages:
         return self._house.page("see.html", visit=visit, board=board, insight=insight)
 
     async def judge(self, request: Request) -> Response:
-        """The moves of the game, the blunders marked, as a part of a page."""
+        """The moves of the game with the mistakes among them, as a part of a page."""
         visit, _ = self._read(request)
         quick = is_instant(visit.table.game)
         judged = await self._house.desk.study(quick, judged_moves, visit.table)
@@ -110,13 +110,13 @@ class PlayPages:
         fields = fields_of(request)
         try:
             game = parse_game(fields.get("game", ""))
-            seat = self._house.roster.parse(fields.get("seat", ""))
+            player = self._house.roster.parse(fields.get("player", ""))
         except TttEnvError as error:
             return HTMLResponse(escape(str(error)), 400)
-        quick = not is_solved(game) or await self._house.is_quick_to_study(game, seat)
-        roster, edition = self._house.roster, self._house.roster.edition(seat)
-        told = await self._house.desk.study(quick, strength, roster, seat, game, edition)
-        return HTMLResponse(escape(told))
+        quick = not is_solved(game) or await self._house.is_quick_to_study(game, player)
+        roster, edition = self._house.roster, self._house.roster.edition(player)
+        sentence = await self._house.desk.study(quick, strength, roster, player, game, edition)
+        return HTMLResponse(escape(sentence))
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
         fields = fields_of(request)
@@ -147,7 +147,7 @@ class PlayPages:
 
 
 async def body_of(request: Request) -> dict[str, str]:
-    """The fields that a form has sent. Raises `IllegalMoveError` if they are more than a move."""
+    """The fields of a form that was sent. Raises `IllegalMoveError` if it is longer than a move."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -157,7 +157,7 @@ async def body_of(request: Request) -> dict[str, str]:
 
 
 def cell_of(form: Mapping[str, str]) -> int:
-    """The cell that a form names. Raises `NotationError` or `IllegalMoveError` if that is not one."""
+    """The cell that a form names. Raises `NotationError` or `IllegalMoveError` unless it names one cell."""
     cells = parse_moves(form.get("cell", ""))
     if len(cells) != 1:
         raise IllegalMoveError("A move is one cell.")
@@ -165,19 +165,19 @@ def cell_of(form: Mapping[str, str]) -> int:
 
 
 def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTable:
-    """The table with the game and the players of a form. Of another game no moves are made yet.
+    """The table with the game and the players of a form; the board is empty if the game is another one.
 
     Raises what `parse_game` and `Roster.parse` do.
     """
     game = parse_game(game_of_form(form, table.game)) if "kind" in form else table.game
-    x, o = (_seat_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
+    x, o = (_player_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
     if game == table.game:
         return replace(table, x=x, o=o)
     return PlayTable(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
 
 
-def _seat_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
-    """Who a form puts on a seat, with the parameters of the controls that were shown for that agent."""
+def _player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
+    """The player whom a form names, with the parameters of the controls that were shown for that agent."""
     who = form.get(name, before)
     if who == PERSON or who in roster.models:
         return who

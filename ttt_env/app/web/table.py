@@ -47,7 +47,7 @@ class PlayTable:
         return self._at(self.at)
 
     def player(self, seat: Seat) -> str:
-        """Who sits there."""
+        """Who has this seat: `person`, `model:name` or a spec string."""
         return self.x if seat == "X" else self.o
 
     def _at(self, ply: int) -> str:
@@ -62,11 +62,11 @@ class PlayTable:
         return replace(self, cells=(*self.cells[: self.at], int(cell)), at=self.at + 1)
 
     def undone(self) -> "PlayTable | None":
-        """The table a move earlier: with a person at it, where that person was last to move."""
+        """The table a move earlier; with a person at it, the last position in which a person was to move."""
         return self._nearest(range(self.at - 1, -1, -1))
 
     def redone(self) -> "PlayTable | None":
-        """What `undone` took back, put back."""
+        """The table with the moves put back that `undone` took back."""
         return self._nearest(range(self.at + 1, len(self.cells) + 1))
 
     def _nearest(self, plies: range) -> "PlayTable | None":
@@ -81,7 +81,7 @@ class PlayTable:
         return replace(self, at=at)
 
     def seated(self, seat: Seat, who: str) -> "PlayTable":
-        """The table with somebody else on a seat."""
+        """The table with another player on this seat."""
         return replace(self, x=who) if seat == "X" else replace(self, o=who)
 
     def fresh(self) -> "PlayTable":
@@ -177,12 +177,12 @@ class Visit:
 
     @property
     def query(self) -> str:
-        """All of it as the query of an address."""
+        """The whole visit as the query of an address."""
         flags = {name: "1" if getattr(self, attribute) else "" for name, attribute in _FLAGS.items()}
         return self.table.query(**flags, key=self.ticket)
 
     def url(self, path: str = "/play", **changes: Any) -> str:
-        """The address of the same with these changes."""
+        """The address of this visit with these attributes changed."""
         return f"{path}?{replace(self, **changes).query}"
 
     @property
@@ -217,7 +217,7 @@ class Visit:
 
     @property
     def mover_name(self) -> str:
-        """Who is to move, in short."""
+        """The name of the player to move, without parameters."""
         return short_name(self.table.mover)
 
     def _end(self) -> str:
@@ -230,9 +230,9 @@ class Visit:
         return f"{short_name(name)} ({winner}) wins"
 
 
-def short_name(seat: str) -> str:
-    """Who sits there, without parameters."""
-    name, _, rest = seat.partition(":")
+def short_name(player: str) -> str:
+    """The name of a player, without the parameters."""
+    name, _, rest = player.partition(":")
     return rest if name == "model" else name
 
 

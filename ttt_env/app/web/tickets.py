@@ -1,4 +1,4 @@
-"""Which games were played here, move by move: those go to the game log, made-up links do not."""
+"""Tickets prove that a game was played on this server: only such games go to the game log."""
 
 import hmac
 import secrets
@@ -13,7 +13,7 @@ _MAX_REMEMBERED = 10_000
 
 
 class Tickets:
-    """Tickets say that this server saw every move of a game; they are worth nothing on another table.
+    """Makes and checks tickets: each proves that this server saw every move of one game of two players.
 
     A ticket is a random number of the game and a code (HMAC) over it, the two players and the moves.
     """
@@ -24,7 +24,7 @@ class Tickets:
         self._lock = Lock()
 
     def holds(self, table: PlayTable, ticket: str) -> bool:
-        """Whether the table was played here from the empty board on; an empty one need not be."""
+        """Whether the ticket proves that the table's moves were made here. An empty board needs none."""
         number, _, _ = ticket.partition("-")
         fits = hmac.compare_digest(self._signed(table, number).encode(), ticket.encode())
         return fits or (not table.cells and not ticket)
@@ -36,7 +36,7 @@ class Tickets:
         return self._signed(after, ticket.partition("-")[0] or secrets.token_urlsafe(6).replace("-", "_"))
 
     def spend(self, ticket: str) -> bool:
-        """Whether the game of this ticket was not recorded yet: a move taken back makes no second game."""
+        """Whether the game of this ticket is to be recorded: True once, even if its end is taken back."""
         number = ticket.partition("-")[0]
         with self._lock:
             if number in self._recorded:

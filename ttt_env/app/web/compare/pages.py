@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -13,8 +13,8 @@ from starlette.routing import Route
 from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare.certificate import picture, prove
-from ttt_env.app.web.compare.ladder import GAMES, compared_game, compared_seat, drawn_game, ladder, met
-from ttt_env.app.web.compare.runs import MOST_SHOWN, OVER, chosen_runs, curve, drawn, runs_in
+from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
+from ttt_env.app.web.compare.runs import MOST_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
 from ttt_env.app.web.compare.softmax import SLIDERS, curves, temperatures
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.house import House, fields_of
@@ -23,7 +23,7 @@ from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.errors import ParameterError, TttEnvError, unknown
 from ttt_env.rules.checks import as_seat
-from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import TABLE_CELLS, is_instant
 
@@ -31,32 +31,47 @@ _MOST_GAMES = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
 _LONGEST_NUMBER = 4  # digits
 
-Reader = tuple[str, Callable[[str], Any]]
-"""What a field is if nothing is said, and what makes a value of its text or raises a `TttEnvError`."""
+Value = TypeVar("Value")
+Answer = TypeVar("Answer")
 
 
-def read(fields: Mapping[str, str], **readers: Reader) -> tuple[dict[str, Any], list[str]]:
-    """The values of the fields by name, and what is wrong; where one is, the default stands."""
-    found, complaints = {}, []
-    for name, (default, parse) in readers.items():
+@dataclass(frozen=True)
+class Field(Generic[Value]):
+    """A field of an address: its text if nothing is said, and what makes the value of a text.
+
+    `parse` raises a `TttEnvError` for text that is out of bounds.
+    """
+
+    default: str
+    parse: Callable[[str], Value]
+
+
+class AddressReader:
+    """Reads the fields of an address; `complaints` is what was wrong with those that were read."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        self.fields = fields
+        self.complaints: list[str] = []
+
+    def read(self, name: str, field: Field[Value]) -> Value:
+        """The value of a field; the default, with a complaint, where the address says something wrong."""
         try:
-            found[name] = parse(fields.get(name, default))
+            return field.parse(self.fields.get(name, field.default))
         except TttEnvError as error:
-            complaints.append(str(error))
-            found[name] = parse(default)
-    return found, complaints
+            self.complaints.append(str(error))
+            return field.parse(field.default)
 
 
-A_GAME: Reader = GAME, compared_game
-A_SEAT: Reader = "X", as_seat
+A_GAME = Field(GAME, compared_game)
+A_SEAT = Field("X", as_seat)
 
 
-def an_agent(roster: Roster) -> Reader:
+def an_agent(roster: Roster) -> Field[str]:
     """An agent of the roster."""
-    return AGENT, partial(compared_seat, roster=roster)
+    return Field(AGENT, partial(compared_agent, roster=roster))
 
 
-def one_of(kind: str, allowed: Iterable[str]) -> Reader:
+def a_choice(kind: str, allowed: Iterable[str]) -> Field[str]:
     """One of these texts, the first if nothing is said."""
     texts = list(allowed)
 
@@ -65,10 +80,10 @@ def one_of(kind: str, allowed: Iterable[str]) -> Reader:
             raise ParameterError(unknown(kind, text[:40], texts))
         return text
 
-    return texts[0], parse
+    return Field(texts[0], parse)
 
 
-def a_number(name: str, most: int, default: int = 0) -> Reader:
+def a_number(name: str, most: int, default: int = 0) -> Field[int]:
     """An integer from 0 to `most`."""
 
     def parse(text: str) -> int:
@@ -77,7 +92,7 @@ def a_number(name: str, most: int, default: int = 0) -> Reader:
             raise ParameterError(f"{name}={text[:20]!r}: integers from 0 to {most} are allowed")
         return int(text)
 
-    return str(default), parse
+    return Field(str(default), parse)
 
 
 def address(path: str, **fields: object) -> str:
@@ -118,8 +133,8 @@ class Replay:
         seat = SEATS[(at - 1) % 2]
         mover = self.table.player(seat)
         name = "its opponent" if mover == PERSON else short_name(mover)
-        told = f"Move {at} of {n_moves}: {seat} ({name}) on {self.table.cells[at - 1]}"
-        return told + (f". {self._end}" if self.table.position.is_over else "")
+        sentence = f"Move {at} of {n_moves}: {seat} ({name}) on {self.table.cells[at - 1]}"
+        return sentence + (f". {self._end}" if self.table.position.is_over else "")
 
     @property
     def mistake(self) -> str:
@@ -152,7 +167,9 @@ class ComparePart:
         status = 400 if complaints else 200
         return self._house.page(name, status, complaints=complaints, **shared, **context)
 
-    async def _study(self, make: Callable[..., Any], game: Game, agents: tuple[str, ...], *more: int) -> Any:
+    async def _study(
+        self, make: Callable[..., Answer], game: Game, agents: tuple[str, ...], *more: int
+    ) -> Answer:
         """What the function returns for these agents, computed once, unless they learn meanwhile."""
         desk, roster = self._house.desk, self._house.roster
         quick = await self._house.is_quick_to_study(game, *agents)
@@ -160,62 +177,49 @@ class ComparePart:
         return await (desk.move if learns else desk.study)(quick, make, roster, game, *agents, *more)
 
     async def _replay(
-        self, whole: PlayTable, path: str, shown: dict[str, object], fields: Mapping[str, str]
-    ) -> tuple[Replay, list[str]]:
-        """The game after as many moves as the field `at` says, by default all; and what is wrong with it."""
+        self, whole: PlayTable, path: str, shown: dict[str, object], reader: AddressReader
+    ) -> Replay:
+        """The game after as many moves as the field `at` says, by default all."""
         n_moves = len(whole.cells)
-        found, complaints = read(fields, at=a_number("at", n_moves, n_moves))
-        judged = await self._house.desk.study(is_instant(whole.game), judged_moves, whole)
-        return Replay(whole.at_move(found["at"]), tuple(judged), path, shown), complaints
+        at = reader.read("at", a_number("at", n_moves, n_moves))
+        verdicts = await self._house.desk.study(is_instant(whole.game), judged_moves, whole)
+        return Replay(whole.at_move(at), tuple(verdicts), path, shown)
 
 
 class Matches(ComparePart):
     """The ladder and its matches."""
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [Route("/compare", self.show), Route("/compare/ladder", self.ladder)]
 
     async def show(self, request: Request) -> Response:
         """The ladder, and the match of the row and the column that the address names."""
-        fields = fields_of(request)
-        found, complaints = read(
-            fields,
-            game=A_GAME,
-            row=self._agent,
-            column=self._agent,
-            seat=A_SEAT,
-            number=a_number("number", _MOST_GAMES),
-        )
-        context: dict[str, Any] = {"match": None, "replay": None}
-        if {"row", "column"} <= fields.keys() and not complaints:
+        reader = AddressReader(fields_of(request))
+        game, seat = reader.read("game", A_GAME), reader.read("seat", A_SEAT)
+        row, column = reader.read("row", self._agent), reader.read("column", self._agent)
+        number = reader.read("number", a_number("number", _MOST_GAMES))
+        shown = {"row": row, "column": column, "seat": seat, "number": number}
+        played = replay = None
+        if {"row", "column"} <= reader.fields.keys() and not reader.complaints:
             try:
-                context, complaints = await self._match(fields=fields, **found)
+                played = await self._study(met, game, (row, column))
+                x, o = (row, column) if seat == "X" else (column, row)
+                cells = (await self._study(drawn_game, game, (x, o), number)).cells
+                table = PlayTable(game, x, o, cells, len(cells))
+                replay = await self._replay(table, "/compare", {"game": game.name, **shown}, reader)
             except (TttEnvError, ImportError) as error:
-                complaints = [str(error)]
-        return self._page("compare.html", complaints, **found, **context)
-
-    async def _match(
-        self, fields: Mapping[str, str], game: Game, row: str, column: str, seat: str, number: int
-    ) -> tuple[dict[str, Any], list[str]]:
-        """The results of a match and one of its games, and what is wrong with the number of its moves."""
-        match = await self._study(met, game, (row, column))
-        x, o = (row, column) if seat == "X" else (column, row)
-        cells = (await self._study(drawn_game, game, (x, o), number)).cells
-        shown = {"game": game.name, "row": row, "column": column, "seat": seat, "number": number}
-        replay, complaints = await self._replay(
-            PlayTable(game, x, o, cells, len(cells)), "/compare", shown, fields
-        )
-        return {"match": match, "replay": replay}, complaints
+                reader.complaints.append(str(error))
+        return self._page("compare.html", reader.complaints, game=game, **shown, match=played, replay=replay)
 
     async def ladder(self, request: Request) -> Response:
         """The heat map, as a part of a page."""
-        fields = fields_of(request)
-        game: Game = read(fields, game=A_GAME)[0]["game"]
-        found = await self._house.desk.study(False, ladder, self._house.roster, game)
-        chosen = fields.get("row"), fields.get("column")
+        reader = AddressReader(fields_of(request))
+        game = reader.read("game", A_GAME)
+        table = await self._house.desk.study(False, ladder, self._house.roster, game)
+        current = reader.fields.get("row"), reader.fields.get("column")
         return self._house.page(
-            "compare_ladder.html", game=game, ladder=found, chosen=chosen, address=address
+            "compare_ladder.html", game=game, ladder=table, current=current, address=address
         )
 
 
@@ -223,7 +227,7 @@ class Certificates(ComparePart):
     """Certificates, and their refuting games."""
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [
             Route("/compare/agent", self.show),
             Route("/compare/proof", self.proof),
@@ -237,15 +241,17 @@ class Certificates(ComparePart):
         if "was" not in fields:
             return self._shown(fields, [])
         try:
-            chosen = self._agent_of_form(fields, fields["was"])
+            agent = self._agent_of_form(fields, fields["was"])
         except TttEnvError as error:
             return self._shown(fields | {"agent": fields["was"]}, [str(error)])
-        return RedirectResponse(address("/compare/agent", game=fields.get("game"), agent=chosen), 303)
+        return RedirectResponse(address("/compare/agent", game=fields.get("game"), agent=agent), 303)
 
     def _shown(self, fields: Mapping[str, str], complaints: list[str]) -> Response:
-        found, more = read(fields, game=A_GAME, agent=self._agent)
+        reader = AddressReader(fields)
+        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
         shown = {key: fields[key] for key in ("seat", "at") if key in fields}
-        return self._page("compare_agent.html", complaints + more, **found, shown=shown)
+        complaints = complaints + reader.complaints
+        return self._page("compare_agent.html", complaints, game=game, agent=agent, shown=shown)
 
     def _agent_of_form(self, fields: Mapping[str, str], was: str) -> str:
         """The agent of a form, with the parameters of the controls that were shown for the one that it was.
@@ -262,51 +268,54 @@ class Certificates(ComparePart):
 
     async def proof(self, request: Request) -> Response:
         """The certificate of an agent, as a part of a page; or in words why there is none."""
-        fields = fields_of(request)
-        found, complaints = read(fields, game=A_GAME, agent=self._agent, seat=A_SEAT)
-        replay = proved = None
+        reader = AddressReader(fields_of(request))
+        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
+        seat, complaints = reader.read("seat", A_SEAT), reader.complaints
+        replay = certificate = None
         try:
-            proved = await self._study(prove, found["game"], (found["agent"],))
-            if proved.refutations:
-                replay, more = await self._refutation(proved.refutations, fields, **found)
-                complaints += more
+            certificate = await self._study(prove, game, (agent,))
+            if certificate.refutations:
+                replay = await self._refutation(certificate.refutations, game, agent, seat, reader)
         except (TttEnvError, ImportError) as error:
             complaints = [str(error)]
         return self._house.page(
             "compare_proof.html",
-            proved=proved,
+            proved=certificate,
             replay=replay,
             complaints=complaints,
             address=address,
-            **found,
+            game=game,
+            agent=agent,
+            seat=seat,
         )
 
     async def _refutation(
-        self, records: Mapping[str, GameRecord], fields: Mapping[str, str], game: Game, agent: str, seat: str
-    ) -> tuple[Replay, list[str]]:
+        self, records: Mapping[Seat, GameRecord], game: Game, agent: str, seat: Seat, reader: AddressReader
+    ) -> Replay:
         """The refuting game on this seat, or on the other if there is none."""
         seat = seat if seat in records else next(iter(records))
         x, o = (agent, PERSON) if seat == "X" else (PERSON, agent)
         cells = records[seat].cells
         shown: dict[str, object] = {"game": game.name, "agent": agent, "seat": seat}
-        return await self._replay(PlayTable(game, x, o, cells, len(cells)), "/compare/agent", shown, fields)
+        return await self._replay(PlayTable(game, x, o, cells, len(cells)), "/compare/agent", shown, reader)
 
     async def save_json(self, request: Request) -> Response:
         """The certificate as a file."""
-        return await self._saved(request, "json", prove, lambda found: JSONResponse(found.facts))
+        return await self._saved(request, "json", prove, lambda certificate: JSONResponse(certificate.facts))
 
     async def save_svg(self, request: Request) -> Response:
         """The certificate as a picture."""
         return await self._saved(request, "svg", picture, partial(Response, media_type="image/svg+xml"))
 
     async def _saved(
-        self, request: Request, kind: str, make: Callable[..., Any], respond: Callable[[Any], Response]
+        self, request: Request, kind: str, make: Callable[..., Answer], respond: Callable[[Answer], Response]
     ) -> Response:
-        found, complaints = read(fields_of(request), game=A_GAME, agent=self._agent)
-        if complaints:
-            return PlainTextResponse("\n".join(complaints), 400)
+        reader = AddressReader(fields_of(request))
+        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
+        if reader.complaints:
+            return PlainTextResponse("\n".join(reader.complaints), 400)
         try:
-            response = respond(await self._study(make, found["game"], (found["agent"],)))
+            response = respond(await self._study(make, game, (agent,)))
         except (TttEnvError, ImportError) as error:
             return PlainTextResponse(str(error), 400)
         response.headers["content-disposition"] = f'attachment; filename="certificate.{kind}"'
@@ -317,7 +326,7 @@ class Curves(ComparePart):
     """Temperatures and trainings."""
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [Route("/compare/softmax", self.softmax), Route("/compare/runs", self.runs)]
 
     async def softmax(self, request: Request) -> Response:
@@ -341,26 +350,29 @@ class Curves(ComparePart):
     async def runs(self, request: Request) -> Response:
         """The curves of the runs that the address names among those in the folder."""
         desk, folder = self._house.desk, self._house.runs
-        found, complaints = read(fields_of(request), over=one_of("axis", OVER))
+        reader = AddressReader(fields_of(request))
+        over = reader.read("over", a_choice("axis", OVER))
         listed = [] if folder is None else await desk.move(True, runs_in, folder)
-        names = request.query_params.getlist("run") if fields_of(request) else []
+        names = request.query_params.getlist("run") if reader.fields else []
+        drawn_curves: list[Curve] = []
         try:
-            chosen = chosen_runs(listed, names)
+            runs = chosen_runs(listed, names)
         except ParameterError as error:
-            complaints, chosen = [*complaints, str(error)], chosen_runs(listed, [])
+            reader.complaints.append(str(error))
+            runs = chosen_runs(listed, [])
         try:
-            shown = [await desk.study(False, curve, run) for run in chosen]
+            drawn_curves = [await desk.study(False, curve, run) for run in runs]
         except ImportError as error:
-            complaints, shown = [*complaints, str(error)], []
+            reader.complaints.append(str(error))
         return self._page(
             "compare_runs.html",
-            complaints,
+            reader.complaints,
             listed=listed,
-            curves=shown,
-            chart=drawn(shown, found["over"]),
+            curves=drawn_curves,
+            chart=drawn(drawn_curves, over),
             most=MOST_SHOWN,
             overs=OVER,
-            **found,
+            over=over,
         )
 
 
@@ -371,5 +383,5 @@ class ComparePages:
         self._parts = Matches(house), Certificates(house), Curves(house)
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [route for part in self._parts for route in part.routes()]

@@ -51,15 +51,15 @@ class Curve:
 
 def runs_in(folder: Path) -> list[Run]:
     """The runs in a folder and the folders below it. Links are not followed: they lead elsewhere."""
-    found = []
+    runs = []
     for path, folders, names in islice(os.walk(folder), _MOST_VISITED):
         folders.sort()  # the order in which they are walked
         files = tuple(sorted(_files(Path(path), names), key=lambda file: file[2]))  # in the order of writing
         if files:
-            found.append(Run(Path(path).relative_to(folder).as_posix(), files))
-        if len(found) == _MOST_LISTED:
+            runs.append(Run(Path(path).relative_to(folder).as_posix(), files))
+        if len(runs) == _MOST_LISTED:
             break
-    return found
+    return runs
 
 
 def _files(folder: Path, names: list[str]) -> Iterator[tuple[Path, int, int]]:
@@ -139,10 +139,10 @@ def curve(run: Run) -> Curve:
         if size > left:
             break
         left -= size
-        found = list(scalars(_content(path)))
-        begun = min((scalar.time for scalar in found), default=0.0)
-        points += [(s.step, before + s.time - begun, s.value) for s in found if _is_ours(s)]
-        before += max((scalar.time for scalar in found), default=0.0) - begun
+        logged = list(scalars(_content(path)))
+        begun = min((scalar.time for scalar in logged), default=0.0)
+        points += [(s.step, before + s.time - begun, s.value) for s in logged if _is_ours(s)]
+        before += max((scalar.time for scalar in logged), default=0.0) - begun
     steps, seconds, values = zip(*points, strict=True) if points else ((), (), ())
     return Curve(run.name, steps, seconds, values)
 

@@ -1,4 +1,4 @@
-"""What an address says about looking inside: the table, which of the views, and how these are set."""
+"""What the address of the page `Look inside` says: the table, the view and its settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ SETTINGS = {
     "mcts.playout": _SEARCH["playout"],
     "mcts.seed": replace(_SEARCH["seed"], default="0"),
 }
-"""All that can be set, by its name in the address."""
+"""The control of each setting, by the setting's name in the address."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ EXAMPLE = Look(PlayTable(get_game("tictactoe-v0"), cells=(0, 3, 1, 4, 6, 7), at=
 
 
 def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[Look, list[str]]:
-    """What an address asks to look at, and what is wrong with it; that is left out."""
+    """What an address asks to look at, and what is wrong with the address; the wrong parts are left out."""
     table, complaints = read_table(fields, roster)
     settings: dict[str, str] = {}
     for name, control in SETTINGS.items():

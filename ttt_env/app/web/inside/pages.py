@@ -40,7 +40,7 @@ class InsidePages:
         self._foreseer = Foreseer()
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [
             Route("/inside", self.show),
             Route("/inside/tree", self.tree),
@@ -92,7 +92,7 @@ class InsidePages:
         )
 
     def _around(self, look: Look) -> dict[str, Any]:
-        """What all templates of the page draw with."""
+        """The variables that all templates of the page use."""
         return {
             "look": look,
             "board": board_of(look.table.position, look.table.last),
@@ -107,7 +107,7 @@ class InsidePages:
         }
 
     async def _seen(self, look: Look) -> dict[str, Any]:
-        """What the templates draw with, and what the view shows or why there is nothing: `lack`."""
+        """The variables of the templates for the chosen view; `lack` says why there is nothing to show."""
         views = {"tree": self._foreseen, "mcts": self._searched, "weights": self._weighed}
         try:
             return self._around(look) | await views[look["view"]](look)
@@ -121,22 +121,22 @@ class InsidePages:
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
-        found = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
-        return {"foresight": found, "plan": plan_of(found.tree)}
+        foresight = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
+        return {"foresight": foresight, "plan": plan_of(foresight.tree)}
 
     async def _searched(self, look: Look) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)
-        found = await self._house.desk.study(True, searched, *question)
-        return {"found": found, "plan": plan_of(found.tree)}
+        result = await self._house.desk.study(True, searched, *question)
+        return {"result": result, "plan": plan_of(result.tree)}
 
     async def _weighed(self, look: Look) -> dict[str, Any]:
         return {"weighing": await self._house.desk.study(True, weighed, look.table.position)}
 
 
 def _moved(table: PlayTable, kind: str) -> PlayTable:
-    """The same two at the start of another kind of game."""
+    """A table of the same two players at the start of another kind of game."""
     game = parse_game(kind)
-    x, o = (moved_over(seat, table.game, game) for seat in (table.x, table.o))
+    x, o = (moved_over(player, table.game, game) for player in (table.x, table.o))
     return PlayTable(game, x, o)
 
 
