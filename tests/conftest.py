@@ -12,8 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # some of these are tested on what they do then.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Derandomized: every run of the fuzzers tries the same inputs, and no time limit, so that no result depends on
-# the machine.
+# Derandomized: every run of the fuzzers tries the same inputs. No time limit: no result depends on the
+# machine.
 FUZZING = {
     "derandomize": True,
     "deadline": None,
