@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import ttt_env
-from ttt_env.agents.learned.q_learning import Goal, Progress, QLearning, train
+from ttt_env.agents.learned.q_learning import Goal, QLearning, TableSnapshot, train
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.render.charts import new_figure, save
@@ -67,7 +67,7 @@ def draw(found: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
 
 def needed(game: str, goal: Goal, seed: int) -> tuple[int, float]:
     """The games and seconds until the agent is certified to have the goal."""
-    last: list[Progress] = []
+    last: list[TableSnapshot] = []
     begin = perf_counter()
     train(game, seed=seed, goal=goal, report=last.append)
     return last[-1].games, perf_counter() - begin

@@ -8,7 +8,7 @@ import argparse
 from statistics import median
 
 import ttt_env
-from ttt_env.agents.training.progress import Progress
+from ttt_env.agents.training.evaluation import Evaluation
 from ttt_env.agents.training.recipe import recipe_names
 from ttt_env.agents.training.run import train
 
@@ -16,15 +16,15 @@ HEAD = ("algorithm", "seed", "seconds", "steps", "exploitability", "as X", "as O
 WORST = {1: "wins", 0: "draws", -1: "loses"}
 
 
-def best_of(game: ttt_env.Game, algo: str, seed: int, options: argparse.Namespace) -> Progress:
+def best_of(game: ttt_env.Game, algo: str, seed: int, options: argparse.Namespace) -> Evaluation:
     """The evaluation of the least exploitable model of a training."""
-    found: list[Progress] = []
+    found: list[Evaluation] = []
     budget = {"seconds": options.seconds, "steps": options.steps, "until": options.until}
     train(game, algo, seed=seed, report=found.append, **budget)
-    return min(found, key=lambda progress: progress.mistakes)
+    return min(found, key=lambda evaluation: evaluation.mistakes)
 
 
-def row(algo: str, seed: int, best: Progress) -> list[str]:
+def row(algo: str, seed: int, best: Evaluation) -> list[str]:
     """The cells of the table; "certified" where no game ends below the value of the game."""
     proof = best.certificate
     seats = [
@@ -36,7 +36,7 @@ def row(algo: str, seed: int, best: Progress) -> list[str]:
     return [algo, str(seed), *figures, *seats, str(len(proof.blunders)), everywhere]
 
 
-def summary(algo: str, results: list[Progress], until: str) -> str:
+def summary(algo: str, results: list[Evaluation], until: str) -> str:
     """How many of the trainings reached what they were for, and the seconds that these took."""
     goal = {"optimal": "optimal everywhere"}.get(until, "certified unbeatable")
     reached = [

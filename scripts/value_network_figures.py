@@ -1,17 +1,20 @@
 """Repeat the experiments of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning".
 
-The same training (`ttt_env.agents.learned.value_network.train`) with other learning rates, opponents, empty
-cells and views, several seeds each. To his measure, good games per hundred (a draw with itself, a win over
-random), come two that are exact: the score against random play and the exploitability. Lines are means over
-the seeds, bands reach from the least to the largest. Writes a figure for each experiment and prints the
-numbers at the end of training and what came out of his claims.
+The same training (`ttt_env.agents.learned.value_network.train`) with other learning rates, opponents, starts,
+empty cells and views, several seeds each. His measure is the good games of a hundred: draws of the network
+with itself, its wins over the random player. Three come to it: the good ones of a hundred games against the
+random player alone, and exactly computed the score against random play and the exploitability. Writes a
+figure for each experiment and prints the numbers at the end of training and what came out of his claims.
+`--keep FOLDER` keeps every training that has ended, and a later run goes on from these.
 """
 
 import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -21,26 +24,31 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import ttt_env
-from ttt_env.agents.learned.value_network import Progress, train
+from ttt_env.agents.learned.value_network import NetworkSnapshot, train
 from ttt_env.render.charts import new_figure, save
 
-Found = dict[str, NDArray[np.float64]]
-FIRST = 100  # games, at which a training is measured first
-REPORTS = 25  # measurements after it
-LAST = 5  # of these, the numbers at the end are the mean of so many
-MEASURES = ("games", "good games per hundred", "score against random", "exploitability")
-USUAL = "rate 0.025"
+LOOKS = 25  # exact ones in a training
+WINDOWS = 50  # of hundreds of games, in a figure: its line is their mean, its band their least and largest
+MEASURES = (
+    "good games per hundred",
+    "good per hundred against random",
+    "score against random",
+    "exploitability",
+)
+USUAL = "usual"
 CHANGES: dict[str, dict[str, object]] = {
     USUAL: {},
-    "rate 0.0125": {"learning_rate": 0.0125},
-    "rate 0.05": {"learning_rate": 0.05},
-    "rate 0.075": {"learning_rate": 0.075},
-    "rate 0.1": {"learning_rate": 0.1},
-    "random only": {"opponents": "random"},
     "self-play only": {"opponents": "self"},
-    "self-play, small start": {"opponents": "self", "spread": 0.1},
+    "tenth input": {"view": "xo+turn"},
+    "no indicator": {"view": "xo"},
+    "random only": {"opponents": "random"},
     "empty 0": {"empty": 0.0},
-    "tenth input": {"view": "board"},
+    "rate 0.1": {"learning_rate": 0.1},
+    "rate 0.075": {"learning_rate": 0.075},
+    "rate 0.05": {"learning_rate": 0.05},
+    "rate 0.0125": {"learning_rate": 0.0125},
+    "symmetric start": {"start": "symmetric"},
+    "self-play, symmetric start": {"opponents": "self", "start": "symmetric"},
 }
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 
@@ -58,119 +66,211 @@ EXPERIMENTS = [
     Experiment(
         "value-network-rates",
         "Learning rates",
-        {name.removeprefix("rate "): name for name in sorted(CHANGES) if name.startswith("rate")},
+        {
+            "0.0125": "rate 0.0125",
+            "0.025": USUAL,
+            "0.05": "rate 0.05",
+            "0.075": "rate 0.075",
+            "0.1": "rate 0.1",
+        },
     ),
     Experiment(
         "value-network-opponents",
         "Whom it learns from",
+        {"mixed cycle": USUAL, "random only": "random only", "self-play only": "self-play only"},
+    ),
+    Experiment(
+        "value-network-start",
+        "With which weights it starts",
         {
-            "mixed cycle": USUAL,
-            "random only": "random only",
-            "self-play only": "self-play only",
-            "self-play only, weights of a tenth to begin with": "self-play, small start",
+            "in [0, 1]": USUAL,
+            "symmetric": "symmetric start",
+            "in [0, 1], self-play only": "self-play only",
+            "symmetric, self-play only": "self-play, symmetric start",
         },
     ),
     Experiment("value-network-empty", "What an empty cell is", {"0.01": USUAL, "0": "empty 0"}),
     Experiment(
         "value-network-view",
-        "Whose view it sees",
-        {"the mover's": USUAL, "X's, and a tenth input": "tenth input"},
+        "What it sees",
+        {
+            "the mover's stones": USUAL,
+            "X and O, and whose turn": "tenth input",
+            "X and O alone": "no indicator",
+        },
     ),
 ]
 
 
-def curve(name: str, seed: int, games: int) -> NDArray[np.float64]:
-    """What `MEASURES` say in the course of one training, `[reports, measures]`."""
-    rows: list[tuple[float, ...]] = []
-    good: list[float] = []
+@dataclass(frozen=True)
+class Curve:
+    """A training: good games of each hundred, and of each hundred against random; the exact looks.
 
-    def report(progress: Progress) -> None:
-        good.append(progress.good)
-        if progress.games >= games * len(rows) / REPORTS:
-            score = ttt_env.match(progress.agent, "random").score
-            worst = ttt_env.exploitability(progress.agent).exploitability
-            rows.append((progress.games, float(np.mean(good)), score, worst))
-            good.clear()
+    `looks` `[looks, 3]` are games played, score against random, exploitability.
+    """
 
-    for n in FIRST, games:  # the same games, for the same seed
-        train(seed=seed, games=n, report=report, **CHANGES[name])  # type: ignore[arg-type]
-    return np.array(rows)
+    good: NDArray[np.int64]
+    good_against_random: NDArray[np.int64]
+    looks: NDArray[np.float64]
+
+    def means(self, share: float) -> list[float]:
+        """What `MEASURES` say about the last `share` of the training; not a number without random games."""
+        series = (self.good, self.good_against_random, *self.looks.T[1:])
+        return [float(np.mean(one[-ceil(share * len(one)) :])) if len(one) else np.nan for one in series]
 
 
-def all_curves(games: int, seeds: int, processes: int) -> Found:
-    """The curves of every line, `[seeds, reports, measures]`."""
-    tasks = list(product(CHANGES, range(seeds)))
+Curves = dict[str, list[Curve]]  # a line's, by seed
+
+
+def hundreds(is_good: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """The good games of each hundred."""
+    games = np.concatenate(is_good)
+    return np.asarray(games[: len(games) // 100 * 100].reshape(-1, 100).sum(axis=1))
+
+
+def trained_curve(name: str, seed: int, games: int) -> Curve:
+    """What is measured in the course of one training."""
+    looks: list[tuple[float, ...]] = []
+    good: list[NDArray[np.bool_]] = []
+    good_against_random: list[NDArray[np.bool_]] = []
+
+    def report(now: NetworkSnapshot) -> None:
+        good.append(now.is_good)
+        good_against_random.append(now.is_good[now.is_against_random])
+        if now.games >= games * (len(looks) + 1) / LOOKS:
+            score = ttt_env.match(now.agent, "random").score
+            looks.append((now.games, score, ttt_env.exploitability(now.agent).exploitability))
+
+    train(seed=seed, games=games, report=report, **CHANGES[name])  # type: ignore[arg-type]
+    return Curve(hundreds(good), hundreds(good_against_random), np.array(looks))
+
+
+def curve(name: str, seed: int, games: int, keep: Path | None) -> Curve:
+    """The same, from the file where a run before this one has kept it."""
+    if keep is None:
+        return trained_curve(name, seed, games)
+    path = keep / f"{name.replace(' ', '-').replace(',', '')}-{games}-{seed}.npz"
+    if not path.is_file():
+        made = trained_curve(name, seed, games)
+        part = path.with_suffix(".part.npz")
+        np.savez_compressed(part, **vars(made))
+        part.replace(path)
+    with np.load(path) as kept:
+        return Curve(**kept)
+
+
+def all_curves(games: int, seeds: int, processes: int, keep: Path | None) -> Curves:
+    """The curves of every line, line by line."""
+    names, numbers = zip(*product(CHANGES, range(seeds)), strict=True)
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        curves = list(pool.map(curve, *zip(*tasks, strict=True), [games] * len(tasks)))
-    return {name: np.array(curves[i * seeds : (i + 1) * seeds]) for i, name in enumerate(CHANGES)}
+        curves = list(pool.map(partial(curve, games=games, keep=keep), names, numbers))
+    return {name: curves[i * seeds : (i + 1) * seeds] for i, name in enumerate(CHANGES)}
 
 
-def draw(experiment: Experiment, found: Found) -> Figure:
+def draw(experiment: Experiment, found: Curves) -> Figure:
     """A panel for each measure, a line for each thing compared."""
-    figure = new_figure(12.5, 4.2)
-    panels: list[Axes] = list(figure.subplots(1, len(MEASURES) - 1))
-    for place, (panel, title) in enumerate(zip(panels, MEASURES[1:], strict=True), 1):
+    figure = new_figure(15, 4.2)
+    panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
+    for panel, title in zip(panels, MEASURES, strict=True):
         panel.set(title=title, xlabel="games, in thousands")
         panel.grid(color="#e6e6e6")
         panel.spines[["top", "right"]].set_visible(False)
-        for colour, (label, name) in zip(COLOURS, experiment.lines.items(), strict=False):
-            games, numbers = found[name][0, :, 0] / 1000, found[name][:, :, place]
-            if title != "exploitability":  # which is 0.5 or 1: the band would be the whole panel
-                panel.fill_between(games, numbers.min(0), numbers.max(0), color=colour, alpha=0.12, lw=0)
-            panel.plot(games, numbers.mean(0), color=colour, label=label)
-    panels[0].set_ylim(-3, 103)
-    n_seeds = len(found[USUAL])
+    for colour, (label, name) in zip(COLOURS, experiment.lines.items(), strict=False):
+        curves = found[name]
+        games = float(curves[0].looks[-1, 0])
+        draw_hundreds(panels[0], games, np.array([one.good for one in curves]), colour, label)
+        draw_hundreds(panels[1], games, np.array([one.good_against_random for one in curves]), colour, label)
+        looks = np.array([one.looks for one in curves])
+        at, score, worst = looks[0, :, 0] / 1000, looks[:, :, 1], looks[:, :, 2]
+        panels[2].fill_between(at, score.min(0), score.max(0), color=colour, alpha=0.12, lw=0)
+        panels[2].plot(at, score.mean(0), color=colour)
+        panels[3].plot(at, worst.mean(0), color=colour)  # each is 0.5 or 1: a band would be the whole panel
+    for panel in panels[:2]:
+        panel.set_ylim(-3, 103)
     figure.suptitle(
-        f"Value network on 3×3. {experiment.title}: mean and range of {n_seeds} seeds", fontsize=12
+        f"Value network on 3×3. {experiment.title}: means of {len(found[USUAL])} seeds; "
+        "bands from the least to the largest hundred, or seed",
+        fontsize=12,
     )
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 
-def at_end(found: Found, name: str) -> NDArray[np.float64]:
-    """The measures at the end of training, `[seeds, measures]`: the mean of the last reports."""
-    return found[name][:, -LAST:, :].mean(axis=1)
+def draw_hundreds(panel: Axes, games: float, good: NDArray[np.int64], colour: str, label: str) -> None:
+    """A line of the mean of windows of hundreds `[seeds, hundreds]`, and a band of their extremes."""
+    n_hundreds = good.shape[1]
+    if n_hundreds == 0:  # self-play meets no random player
+        return
+    windows = np.array_split(good, min(WINDOWS, n_hundreds), axis=1)
+    at = games / 1000 * (np.arange(len(windows)) + 0.5) / len(windows)
+    lowest, highest = [window.min() for window in windows], [window.max() for window in windows]
+    panel.fill_between(at, lowest, highest, color=colour, alpha=0.12, lw=0)
+    panel.plot(at, [window.mean() for window in windows], color=colour, label=label)
 
 
-def table(found: Found) -> str:
-    """The numbers at the end, in Markdown: the mean over the seeds, and the least and the largest."""
-    lines = [f"| training | {' | '.join(MEASURES[1:])} |", "|:--|--:|--:|--:|"]
+def table(found: Curves) -> str:
+    """The measures at the end of training, as a Markdown table: mean over the seeds, least and largest."""
+    lines = [f"| training | {' | '.join(MEASURES)} |", f"|:--|{'--:|' * len(MEASURES)}"]
     for name in CHANGES:
-        ends = at_end(found, name)[:, 1:].T
-        cells = [f"{seeds.mean():.3g} ({seeds.min():.3g} to {seeds.max():.3g})" for seeds in ends]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"| {name} | {' | '.join(spread(column) for column in at_end(found, name).T)} |")
     return "\n".join(lines)
 
 
-def verdicts(found: Found) -> str:
+def at_end(found: Curves, name: str) -> NDArray[np.float64]:
+    """The measures at the end of training, `[seeds, measures]`."""
+    return np.array([one.means(0.2) for one in found[name]])
+
+
+def verdicts(found: Curves) -> str:
     """What came out of his claims, with the numbers at the end: mean over the seeds, least and largest."""
-    rates = [name for name in CHANGES if name.startswith("rate")]
-    first, last = found[USUAL][:, 0, 1], at_end(found, USUAL)[:, 1]
+    first = np.array([one.good[0] for one in found[USUAL]])
+    last = np.array([one.good[-ceil(0.2 * len(one.good)) :] for one in found[USUAL]])
+    worst = np.concatenate([one.looks[:, 2] for curves in found.values() for one in curves])
+    claims = {name: (1, 2, 3) for name in CHANGES if name.startswith("rate")} | {
+        "random only": (1, 2, 3),
+        "self-play only": (0, 2, 3),
+        "self-play, symmetric start": (0, 2, 3),
+        "symmetric start": (0, 2, 3),
+        "empty 0": (1, 2, 3),
+        "tenth input": (1, 2, 3),
+        "no indicator": (1, 2, 3),
+    }
     lines = [
-        f"Progress starts at {spread(first)} good games in the first hundred and ends at {spread(last)}.",
-        *(f"{name}: {compared(found, name, 1)}; {compared(found, name, 3)}." for name in rates[1:]),
-        f"Random only: {compared(found, 'random only', 2)}; {compared(found, 'random only', 3)}.",
+        f"The first hundred has {spread(first)} good games, one of the last fifth {spread(last)}.",
         *(
-            f"{name.capitalize()}: {compared(found, name, 1)}; {compared(found, name, 2)}; random has 0."
-            for name in ("self-play only", "self-play, small start")
+            f"{name.capitalize()}: {'; '.join(compared(found, name, USUAL, place) for place in places)}."
+            for name, places in claims.items()
         ),
-        f"Empty 0: {compared(found, 'empty 0', 1)}; {compared(found, 'empty 0', 2)}.",
-        f"Tenth input: {compared(found, 'tenth input', 1)}; {compared(found, 'tenth input', 2)}.",
+        f"No indicator: {compared(found, 'no indicator', 'tenth input', 1)}.",
+        *(
+            f"Over the whole training, {name}: {compared(found, name, other, 1, share=1.0)}; "
+            f"{compared(found, name, other, 2, share=1.0)}."
+            for name, other in (("random only", USUAL), ("empty 0", USUAL), ("no indicator", "tenth input"))
+        ),
+        *(
+            f"{name.capitalize()}, hundreds of 99 or 100 good games from game 100,000 on: "
+            f"{spread(np.array([100 * (one.good[1000:] >= 99).mean() for one in found[name]]))} %."
+            for name in ("self-play only", "self-play, symmetric start")
+            if len(found[name][0].good) > 1000
+        ),
+        f"Of {len(worst)} looks at networks {(worst < 1e-9).sum()} found one that nobody beats.",
     ]
     return "\n".join(lines)
 
 
-def spread(numbers: NDArray[np.float64]) -> str:
+def spread(numbers: NDArray[np.number]) -> str:
     """A mean with the least and the largest."""
+    if np.isnan(numbers).any():
+        return ""
     return f"{numbers.mean():.3g} ({numbers.min():.3g} to {numbers.max():.3g})"
 
 
-def compared(found: Found, name: str, measure: int) -> str:
-    """A measure at the end beside the usual training's, and whether the seeds tell the two apart."""
-    here, usual = at_end(found, name)[:, measure], at_end(found, USUAL)[:, measure]
-    better = (here > usual.max()).all() or (here < usual.min()).all()
-    apart = "every seed apart" if better else "seeds overlap"
-    return f"{MEASURES[measure]} {spread(here)} where the usual has {spread(usual)}, {apart}"
+def compared(found: Curves, name: str, other: str, place: int, share: float = 0.2) -> str:
+    """A measure in the last `share` of training beside another's, and whether the seeds tell them apart."""
+    here, there = (np.array([one.means(share)[place] for one in found[line]]) for line in (name, other))
+    is_apart = (here > there.max()).all() or (here < there.min()).all()
+    apart = "every seed apart" if is_apart else "seeds overlap"
+    return f"{MEASURES[place]} {spread(here)} where {other} has {spread(there)}, {apart}"
 
 
 def main() -> None:
@@ -180,10 +280,12 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=500_000, help="of a training")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="folder of the trainings that have ended, to go on from")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    for folder in (arguments.out, arguments.keep or arguments.out):
+        folder.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
-    found = all_curves(arguments.games, arguments.seeds, arguments.processes)
+    found = all_curves(arguments.games, arguments.seeds, arguments.processes, arguments.keep)
     for experiment in EXPERIMENTS:
         paths = (arguments.out / f"{experiment.file}.{kind}" for kind in ("svg", "png"))
         save(draw(experiment, found), *paths)

@@ -50,3 +50,19 @@ def test_no_heavy_package_is_loaded(statement: str) -> None:
 def test_agents_are_loaded_when_named_and_not_before() -> None:
     assert "ttt_env.agents" not in imported_by("import ttt_env")
     assert "ttt_env.agents" in imported_by("import ttt_env\nttt_env.make_agent('random')")
+
+
+def test_names_of_training_are_short_and_load_torch_only_when_asked_for() -> None:
+    pytest.importorskip("sb3_contrib")
+    assert not imported_by("import ttt_env.agents.training") & set(HEAVY)
+    assert not imported_by("from ttt_env.agents.learned import q_learning") & set(HEAVY)
+    loaded = imported_by("from ttt_env.agents.training import OpponentPool, RandomStarts, SelfPlay, train")
+    assert "torch" in loaded
+
+
+def test_a_name_that_training_has_not() -> None:
+    from ttt_env.agents import training
+
+    assert set(training.__all__) <= set(dir(training))
+    with pytest.raises(AttributeError, match="SelfPlai"):
+        training.SelfPlai  # noqa: B018

@@ -22,7 +22,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
     "showdown.py": (["--out", "."], "nobody"),
     "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
-    "value_network_figures.py": (["--out", ".", "--games", "600", "--seeds", "2"], "Tenth input"),
+    "value_network_figures.py": (
+        ["--out", ".", "--games", "600", "--seeds", "1", "--keep", "."],
+        "Tenth input",
+    ),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
 

@@ -172,7 +172,7 @@ class TestSelfPlay:
         model, found = fresh(name), []
         callback = SelfPlay(OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append)
         model.learn(256, callback)
-        steps = [progress.steps for progress in found]
+        steps = [evaluation.steps for evaluation in found]
         assert steps[0] == 0 and steps[-1] == model.num_timesteps >= 256
         assert all(64 <= after - before <= 128 for before, after in pairwise(steps[:-1]))
         opponents = model.get_env().get_attr("opponents")[0]
@@ -200,7 +200,7 @@ class TestSelfPlay:
         log.Reload()
         for name in ("exact/exploitability", "exact/random as X", "exact/minimax as O"):
             logged = [(event.step, event.value) for event in log.Scalars(name)]
-            expected = [(progress.steps, progress.scalars()[name]) for progress in found]
+            expected = [(evaluation.steps, evaluation.scalars()[name]) for evaluation in found]
             assert logged == [(step, pytest.approx(value, abs=1e-6)) for step, value in expected]
 
     def test_keeps_the_best(self, tmp_path):
@@ -208,9 +208,12 @@ class TestSelfPlay:
         model = fresh()
         callback = SelfPlay(every=64, best=tmp_path / "best.zip", report=found.append)
         model.learn(512, callback)
-        least = min(progress.exploitability.exploitability for progress in found)
+        least = min(evaluation.exploitability.exploitability for evaluation in found)
         kept = ttt_env.make_agent(f"sb3:{tmp_path}/best.zip")
         assert ttt_env.exploitability(kept).exploitability == least
+        for weights in model.policy.parameters():
+            weights.data.zero_()
+        assert not same_policy(SB3.from_model(TICTACTOE, model), kept)
         callback.restore_best(model)
         assert same_policy(SB3.from_model(TICTACTOE, model), kept)
 
@@ -224,6 +227,27 @@ class TestSelfPlay:
         assert callback.is_done and model.num_timesteps == 2
         model.learn(40, SelfPlay(OpponentPool(["random"]), until="budget"))
         assert model.num_timesteps == 40
+
+    @pytest.mark.parametrize("seconds_before", [0.0, 4.0])
+    def test_compiling_does_not_use_up_the_budget(self, seconds_before, monkeypatch):
+        """By a clock on which the first step of the environments takes 1,000 seconds, another 1."""
+        from stable_baselines3.common.vec_env import VecEnvWrapper
+
+        clock = [0.0]
+
+        class Slow(VecEnvWrapper):
+            def reset(self):
+                return self.venv.reset()
+
+            def step_wait(self):
+                clock[0] += 1.0 if clock[0] else 1000.0
+                return self.venv.step_wait()
+
+        monkeypatch.setattr("ttt_env.agents.training.selfplay.time.monotonic", lambda: clock[0])
+        envs, callback = Slow(make_vec_env(TICTACTOE, n_envs=8, seed=0)), SelfPlay(seconds=10.0)
+        callback._used = seconds_before
+        model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(8000, callback)
+        assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
 
     def test_samples_what_cannot_be_computed(self):
         game = ttt_env.get_game(FIVE)

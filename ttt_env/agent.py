@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, shown, unknown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position, as_cell, random_position
 from ttt_env.rules.specs import (
     Spec,
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 ENTRY_POINT_GROUP = "ttt_env.agents"
+MODEL_GROUP = "ttt_env.models"
+"""Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
 _PROBES = 200
 _ROUNDING = 1e-6
 
@@ -59,6 +60,15 @@ class Agent(ABC):
         """Whether `policy` depends on the position alone, so that results can be computed."""
         return True
 
+    @property
+    def seconds_per_move(self) -> float:
+        """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
+
+        An agent that searches says so here. Who keeps people waiting, or is about to ask in every position of
+        a game, looks at it first.
+        """
+        return 0.0
+
     @abstractmethod
     def policy(self, position: Position) -> Floats:
         """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
@@ -79,7 +89,14 @@ class Agent(ABC):
         return sample(self.policy(position), rng.random())
 
 
-AgentLike: TypeAlias = Agent | str | Callable[[Position], int]
+class Model(Protocol):
+    """A trained model of another library, such as an algorithm of Stable-Baselines3."""
+
+    def predict(self, *arguments: Any, **options: Any) -> Any:
+        """What the model does where it sees this."""
+
+
+AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model
 
 
 class BatchAgent(Agent):
@@ -176,9 +193,9 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
     return policies
 
 
-@lru_cache(maxsize=1)
-def _registry() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+@lru_cache(maxsize=2)
+def _registry(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def agent_names() -> list[str]:
@@ -195,11 +212,14 @@ def agent_class(name: str) -> type[Agent]:
 
 
 def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
-    """The agent that `spec` names: a spec string, an `Agent`, or a function `Position -> cell`.
+    """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
 
     A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
     be named alone. An agent that has parameters stands in round brackets inside of another where its commas
     could be the other's. A spec has at most 10,000 letters, and 32 colons and brackets inside of each other.
+
+    A model of Stable-Baselines3 plays greedily, and only on free cells. It is asked as it is at the time: an
+    agent made of a model that is trained further plays better later.
 
     Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
     that the agent does not have or a value that it cannot take.
@@ -211,9 +231,24 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
         if spec.game != game:
             raise UnknownAgentError(f"{spec!r} plays {spec.game.name}, not {game.name}")
         return spec
+    if (of_model := _reader_of_model(spec)) is not None:
+        return of_model(spec, game)
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
-    raise UnknownAgentError(f"an agent is a spec string, an Agent or a function, not {shown(spec)}")
+    raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
+
+
+def _reader_of_model(thing: object) -> Callable[[object, Game], Agent] | None:
+    """The function that makes agents of the models of the library whose class `thing` is, if there is one.
+
+    The library itself is not imported, as whoever made the thing has done that.
+    """
+    for kind in type(thing).__mro__:
+        point = _registry(MODEL_GROUP).get(kind.__module__.partition(".")[0])
+        if point is not None:
+            loaded: Callable[[object, Game], Agent] = point.load()
+            return loaded
+    return None
 
 
 def _from_spec(spec: Spec, game: Game) -> Agent:
@@ -226,8 +261,6 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
         if first is None or first in texts:
             raise ParameterError(unknown(f"parameter of {spec.name}", value, allowed))
         texts[first] = value
-    if "path" in texts:
-        as_path("path", texts["path"], spec.name)
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")

@@ -1,32 +1,48 @@
 """Training from the command line: a progress bar, the model's file, the scorecard, what to do next."""
 
-from dataclasses import dataclass
+import json
+import re
+import shlex
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from types import FrameType
+from typing import Any, get_args
+from zipfile import ZipFile
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent import make_agent
 from ttt_env.agents.learned import q_learning, value_network
-from ttt_env.agents.training.checkpoint import write_atomically
-from ttt_env.agents.training.progress import Progress, Report, evaluate
+from ttt_env.agents.training.checkpoint import checkpoint_of
+from ttt_env.agents.training.evaluation import Evaluation, Report, Until, evaluate
 from ttt_env.agents.training.recipe import recipe, recipe_names
+from ttt_env.app.models import spec_of
 from ttt_env.app.scorecard import scorecard
-from ttt_env.errors import ParameterError, unknown
+from ttt_env.errors import ParameterError, PolicyFileError, unknown
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import is_enumerable
 
 _WORST = {1: "wins", 0: "safe", -1: "can lose"}
-_OWN = ("q-learning", "value-network")  # learners without torch
+_HOW = {
+    "q-learning": "It plays against itself, half of the moves at random.",
+    "value-network": "Of six games it plays two against itself and four against a random player.",
+}  # the learners without torch
 
 
 @dataclass(frozen=True)
 class Order:
     """What to train, how long, and where to write it; None leaves it to the recipe.
+
+    `network` are the parameters of `value_network.train` that only a value network has.
 
     Raises `ParameterError` for an unknown algorithm, or an option that the algorithm does not have.
     """
@@ -37,46 +53,122 @@ class Order:
     opponents: list[str] | None = None
     seconds: float | None = None
     steps: int | None = None
-    until: Literal["unbeatable", "optimal", "budget"] = "unbeatable"
+    until: Until = "unbeatable"
     out: Path | None = None
     tensorboard: Path | None = None
     resume: bool = False
+    network: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = [*recipe_names(), *_OWN]
+        names = [*recipe_names(), *_HOW]
         if self.algo not in names:
             raise ParameterError(unknown("algorithm", self.algo, names))
+        one_of("until", self.until, get_args(Until))
         options = {"opponent": self.opponents, "tensorboard": self.tensorboard, "resume": self.resume}
-        given = [f"--{name}" for name, value in options.items() if value]
-        if self.is_own and given:
+        given = [f"--{name}" for name, value in options.items() if value and self.is_own]
+        if self.algo != "value-network":
+            given += [f"--{name.replace('_', '-')}" for name in self.network]
+        if given:
             raise ParameterError(f"{self.algo} has no {', '.join(given)}")
 
     @property
     def is_own(self) -> bool:
         """Whether this is no algorithm of Stable-Baselines3."""
-        return self.algo in _OWN
+        return self.algo in _HOW
 
     @property
     def path(self) -> Path:
-        """Where the model is written to."""
-        return self.out or Path("models/model").with_suffix(".npz" if self.is_own else ".zip")
+        """Where the model is written to: by default a file in `models/` that names algorithm and game."""
+        game = re.sub(r"[^\w.]+", "-", self.game.name)  # `:`, `,` and `=` mean something in spec strings
+        return self.out or Path(f"models/{self.algo}-{game}.{'npz' if self.is_own else 'zip'}")
 
     @property
     def spec(self) -> str:
         """The spec string of the trained agent."""
         return f"{self.algo if self.is_own else 'sb3'}:{self.path}"
 
+    @property
+    def command(self) -> str:
+        """The command line of this training, without what a training that goes on has in its checkpoint."""
+        given = {
+            "game": None if self.game.name == "tictactoe-v0" else self.game.name,
+            "seconds": self.seconds,
+            "steps": self.steps,
+            "until": None if self.until == "unbeatable" else self.until,
+            "out": self.out,
+        }
+        options = [part for name, value in given.items() if value for part in (f"--{name}", str(value))]
+        return shlex.join(["ttt", "train", self.algo, *options])
 
-def train_and_judge(order: Order, console: Console) -> None:
-    """Train a model, save the least exploitable one there was, print its scorecard; Ctrl-C ends it sooner."""
+
+def train_and_judge(order: Order, console: Console) -> int:
+    """Train a model, save the least exploitable one there was, print its scorecard.
+
+    Returns the exit code of the program: 0, or if Ctrl-C or SIGTERM ended the training 128 and the number of
+    the signal. What the training had come to is kept then.
+
+    Raises `PolicyFileError` if there is nothing to resume, or the file to write to holds something else.
+    """
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    check_files(order)
     say(f"Training {order.algo} on {order.game.name} {_plan(order)}\n")
     order.path.parent.mkdir(parents=True, exist_ok=True)
-    _with_bar(order, console)
+    stopped, has_model = _with_bar(order, console)
+    if not has_model:
+        say("Interrupted before there was a model.")
+        return 128 + stopped
+    if stopped:
+        say(f"Interrupted: the best model so far is kept.\n{_how_to_go_on(order)}")
     say(f"\nSaved as {order.path}\n")
+    if stopped == signal.SIGTERM:  # whoever sends it does not wait for long
+        return 128 + stopped
     if is_enumerable(order.game):
         say(scorecard(make_agent(order.spec, order.game), order.game, str(order.path)))
     say(_next_steps(order))
+    return 128 + stopped if stopped else 0
+
+
+def check_files(order: Order) -> None:
+    """Check that there is a training to resume, and that no file of something else would be overwritten.
+
+    Raises `PolicyFileError` otherwise.
+    """
+    checkpoint = checkpoint_of(order.path)
+    if order.resume and not checkpoint.is_file():
+        raise PolicyFileError(
+            f"there is no checkpoint {checkpoint} to go on from: leave out --resume to begin a training, "
+            "or name the model of the one to go on with by --out"
+        )
+    trained, wanted = trained_as(order.path), f"{order.algo} on {order.game.name}"
+    if order.path.exists() and trained != wanted:
+        holds = f"holds {trained}" if trained else "is no model of `ttt train`"
+        raise PolicyFileError(
+            f"{order.path} {holds}, and {wanted} does not overwrite it: name another file by --out "
+            "(--resume only goes on with a training of the same algorithm and game)"
+        )
+
+
+def trained_as(path: Path) -> str | None:
+    """What the file of a model was trained as, "ALGORITHM on GAME"; None if `ttt train` did not write it.
+
+    Runs no code of the file.
+    """
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                agent, _, _ = spec_of(str(path)).partition(":")
+                return f"{agent} on {arrays['game']}"
+        with ZipFile(path) as file:
+            trained: object = json.loads(file.read("data"))["trained_as"]
+            return str(trained)
+    except Exception:  # whatever is wrong with a file, it is none of ours
+        return None
+
+
+def _how_to_go_on(order: Order) -> str:
+    if order.is_own:
+        return f"{order.algo} keeps no checkpoint, so that another training of it begins anew."
+    return f"To go on: {order.command} --resume"
 
 
 def _plan(order: Order) -> str:
@@ -84,32 +176,55 @@ def _plan(order: Order) -> str:
         return f"goes on from where {order.path} was left."
     text = f"(seed {order.seed}). "
     if order.is_own:
-        return text + "It learns in self-play."
+        return text + _HOW[order.algo]
     scripted = order.opponents or recipe(order.algo).scripted(order.game)
     text += f"Opponents: {', '.join(scripted)}, past selves"
     return text + (", best responses." if is_enumerable(order.game) else ".")
 
 
-def _with_bar(order: Order, console: Console) -> None:
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a training as Ctrl-C does."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _with_bar(order: Order, console: Console) -> tuple[int, bool]:
+    """Train. Returns the number of the signal that ended it, 0 for none, and whether there is a model."""
     columns = (BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"))
     looks: list[float] = []  # at the exploitability
+    stopped = 0
     with Bar(*columns, console=console) as bar:
         task = bar.add_task("starting", total=order.steps or _seconds(order))
 
-        def report(progress: Progress) -> None:
-            done = progress.steps if order.steps else progress.seconds
-            bar.update(task, completed=done, description=_described(progress))
-            exploitability = progress.mistakes[0]
+        def report(evaluation: Evaluation) -> None:
+            done = evaluation.steps if order.steps else evaluation.seconds
+            bar.update(task, completed=done, description=_described(evaluation))
+            exploitability = evaluation.mistakes[0]
             if exploitability < min(looks, default=inf):
-                bar.print(f"{progress.seconds:7.1f} s  exploitability {exploitability:.4f}", highlight=False)
+                bar.print(
+                    f"{evaluation.seconds:7.1f} s  exploitability {exploitability:.4f}", highlight=False
+                )
             looks.append(exploitability)
 
         try:
-            (_train_own if order.is_own else _train_sb3)(order, report)
+            with _terminable():
+                (_train_own if order.is_own else _train_sb3)(order, report)
+        except _Terminated:
+            stopped = signal.SIGTERM
         except KeyboardInterrupt:
-            if not looks:
-                raise
-            bar.print("Interrupted: the best model so far is kept.")
+            stopped = signal.SIGINT
+    return stopped, bool(looks) or order.resume
 
 
 def _seconds(order: Order) -> float | None:
@@ -135,34 +250,37 @@ def _train_sb3(order: Order, report: Report) -> None:
 
 
 def _train_own(order: Order, report: Report) -> None:
-    least = inf
+    least = inf, inf
 
-    def look(found: Any) -> None:
+    def look(found: Any) -> bool:
         nonlocal least
-        progress = evaluate(found.agent, {}, found.games, found.seconds, everywhere=False)
-        if progress.mistakes[0] <= least:
-            least = progress.mistakes[0]
-            write_atomically(order.path, lambda file: found.agent.save(file.name))
-        report(progress)
+        # Q-learning looks itself whether it is optimal.
+        everywhere = order.until == "optimal" and order.algo == "value-network"
+        evaluation = evaluate(found.agent, {}, found.games, found.seconds, everywhere)
+        if evaluation.mistakes <= least:
+            least = evaluation.mistakes
+            found.agent.save(order.path)
+        report(evaluation)
+        return evaluation.reaches(order.until)
 
     budget: dict[str, Any] = {"seed": order.seed, "seconds": order.seconds, "report": look}
-    if order.steps is not None:
+    if order.steps is not None or order.seconds is not None:
         budget["games"] = order.steps
     if order.algo == "q-learning":
         goal = None if order.until == "budget" else order.until
         q_learning.train(order.game, goal=goal, **budget)
     else:
-        value_network.train(order.game, **budget)
+        value_network.train(order.game, **budget, **order.network)
 
 
-def _described(progress: Progress) -> str:
-    text = f"{progress.steps:,} steps"
-    if progress.certificate is not None:
-        worst = progress.certificate.worst_case
-        text += f", exploitability {progress.mistakes[0]:.4f}"
+def _described(evaluation: Evaluation) -> str:
+    text = f"{evaluation.steps:,} steps"
+    if evaluation.certificate is not None:
+        worst = evaluation.certificate.worst_case
+        text += f", exploitability {evaluation.mistakes[0]:.4f}"
         text += "".join(f", {_WORST[worst[seat]]} as {seat}" for seat in SEATS)
-        text += f", {len(progress.certificate.blunders)} mistakes"
-    sampled = {name: played for name, played in progress.results.items() if not played.exact}
+        text += f", {len(evaluation.certificate.blunders)} mistakes"
+    sampled = {name: played for name, played in evaluation.results.items() if not played.exact}
     return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
 
 

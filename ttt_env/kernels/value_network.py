@@ -26,9 +26,10 @@ class Network(NamedTuple):
 class Board(NamedTuple):
     """What a network sees of a game.
 
-    An empty cell is `empty`, stones are seen from the side of the player who has just moved (`of_mover`) or
-    of X. `sums` are those of the first layer for a position; `masks` `[cells, 2]` are the stones after each
-    ply of the last game, of who moved and of the other.
+    An empty cell is `empty`. Stones and the output are seen from the side of the player who has just moved
+    (`of_mover`) or of X; an input more than there are cells says who has just moved. `sums` are those of the
+    first layer for a position; `masks` `[cells, 2]` are the stones after each ply of the last game, of who
+    moved and of the other.
     """
 
     of_mover: bool
@@ -97,7 +98,7 @@ def best_cell(
     for cell in range(len(board.masks)):
         if (mine | theirs) & stone(cell):
             continue
-        value = value_with(net, board.sums, cell, own - board.empty)
+        value = own * value_with(net, board.sums, cell, own - board.empty)
         if value > best:
             best, n_best = value, 0
         if value == best:
@@ -115,7 +116,7 @@ def see(net: Network, board: Board, mine: np.uint64, theirs: np.uint64, ply: int
     for cell in range(n_cells):
         is_own, is_other = mine & stone(cell), theirs & stone(cell)
         inputs[cell] = own if is_own else -own if is_other else board.empty
-    if not board.of_mover:
+    if net.sizes[0] > n_cells:
         inputs[n_cells] = own
     return own
 
@@ -163,9 +164,9 @@ def forward(net: Network, first: int) -> float:
 def learn_game(net: Network, board: Board, rate: float, n_plies: int, value: int) -> None:
     """Learn the positions of the last game, in order; `value` is the result for who moved last."""
     for ply in range(n_plies):
-        see(net, board, board.masks[ply, 0], board.masks[ply, 1], ply)
+        own = see(net, board, board.masks[ply, 0], board.masks[ply, 1], ply)
         output = forward(net, 0)
-        descend(net, rate, output - (value if (n_plies - ply) % 2 else -value))
+        descend(net, rate, output - own * (value if (n_plies - ply) % 2 else -value))
 
 
 @compiled

@@ -184,7 +184,7 @@ def _rule(name: str) -> Rule:
 class Block(Rules):
     """Fills a set in which the opponent lacks one cell, else moves at random.
 
-    The first of the rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
+    The second of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
     boards of more than 64 cells: as `Rules`.
     """
 
@@ -195,7 +195,7 @@ class Block(Rules):
 class WinBlock(Rules):
     """Completes a set of its own, else fills one in which the opponent lacks one cell, else at random.
 
-    The second of the rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
+    The third of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
     boards of more than 64 cells: as `Rules`.
     """
 

@@ -88,8 +88,12 @@ class _Habits(NamedTuple):
 
 
 def _logged(path: Path, game: Game) -> list[LoggedGame]:
-    if not path.exists():
+    try:
+        path.stat()
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError) as error:
+        raise GameLogError(f"game log {path}: {error}") from error
     with GameLog(path) as log:
         return log.games(game)
 

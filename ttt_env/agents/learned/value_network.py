@@ -1,28 +1,29 @@
 """The value network of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Floats
-from ttt_env.agents.learned.board_network import BoardNetwork, View, layer_sizes, load_network
+from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import pretrained_file
-from ttt_env.errors import ParameterError, unknown
+from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_number
+from ttt_env.rules.checks import as_number, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_size
+from ttt_env.storage.policy_file import save_arrays
 
-Opponents = Literal["mixed", "random", "self"]
+Opponents: TypeAlias = Literal["mixed", "random", "self"]
 NET, RANDOM = True, False
-CYCLES: dict[str, list[tuple[bool, bool]]] = {
+CYCLES: dict[Opponents, list[tuple[bool, bool]]] = {
     "mixed": [(NET, NET), (NET, RANDOM), (RANDOM, NET), (NET, NET), (RANDOM, NET), (NET, RANDOM)],
     "random": [(NET, RANDOM), (RANDOM, NET)],
     "self": [(NET, NET)],
@@ -37,8 +38,8 @@ class ValueNetwork(BatchAgent):
     The network, 9–18–9–3–1 tanh units on 3×3, says how good a position is for the player who has just moved
     (Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). Of a larger board it has
     one input, two units of the first layer and one of the second for every cell, and one of the third for
-    three cells. `train` trains it, `save` writes it, `value-network:PATH` loads it; without a path it is the
-    one that comes with this package.
+    three cells; it may be trained with other layers. `train` trains it, `save` writes it,
+    `value-network:PATH` loads it; without a path it is the one that comes with this package.
 
     Raises `PolicyFileError` for a file that is no such network of this game, or if none comes for this game,
     `GameTooLargeError` for a game of more than 64 cells.
@@ -68,22 +69,22 @@ class ValueNetwork(BatchAgent):
         return chosen
 
     def save(self, path: str | Path) -> None:
-        """Write the network as an `.npz` file."""
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, **self.network.arrays())  # type: ignore[arg-type]
+        """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""
+        save_arrays(path, self.game, self.network.arrays())
 
 
 @dataclass(frozen=True)
-class Progress:
+class NetworkSnapshot:
     """Where a training stands: games played, seconds used, the agent as it plays now.
 
-    `good` are the good games per hundred since the last report: the network drew with itself, or beat the
-    random player.
+    `is_good` and `is_against_random` are about the games since the last report, one after the other: whether
+    the network drew with itself or beat the random player, and which of the two it played.
     """
 
     games: int
     seconds: float
-    good: float
+    is_good: NDArray[np.bool_]
+    is_against_random: NDArray[np.bool_]
     agent: ValueNetwork
 
 
@@ -94,40 +95,44 @@ def train(
     games: int | None = 500_000,
     seconds: float | None = None,
     learning_rate: float = 0.025,
-    empty: float = 0.01,
+    hidden: Sequence[int] | None = None,
+    start: Start = "uniform01",
     view: View = "mover",
-    spread: float = 1.0,
+    empty: float = 0.01,
     opponents: Opponents = "mixed",
-    report: Callable[[Progress], None] | None = None,
+    report: Callable[[NetworkSnapshot], bool | None] | None = None,
 ) -> ValueNetwork:
     """The agent that has learned from so many games, or for so long.
 
     One game is played at a time: the network against itself or a random player, on both seats, in a cycle of
     six games ("mixed"), or only one of the two ("random", "self"). After each, its positions are learned in
-    order, each with the target 1, 0 or −1 by how the game ended for the player who had just moved: a step of
-    gradient descent on half the squared error. The source does not say how a network begins; here all
-    numbers of a layer are uniform in ±spread/√(its inputs). `view` and `empty` are what it sees:
-    `BoardNetwork`. `report` is called every 6,000 games.
+    order, each with the target 1, 0 or −1 by how the game ended: a step of gradient descent on half the
+    squared error. `hidden` are the sizes of the hidden layers; with the `start` "uniform01" all weights and
+    biases begin uniform in [0, 1], as in the library of the source (AForge 2.2), with "symmetric" in
+    ±1/√(the inputs of their layer); `view` and `empty` are what the network sees, and whose good it tells:
+    see `BoardNetwork`. `report` is called every 6,000 games; if it returns True, the training ends.
 
     Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a game of more than 64
     cells.
     """
     made = get_game(game)
     check_size(made)
-    if opponents not in CYCLES:
-        raise ParameterError(unknown("opponents of value-network", opponents, CYCLES))
+    one_of("opponents of value-network", opponents, list(CYCLES))
     if games is None and seconds is None:
         raise ParameterError("value-network without games= or seconds= would never end")
     most_games = inf if games is None else as_number("games", games, "value-network")
     most_seconds = inf if seconds is None else as_number("seconds", seconds, "value-network")
     rng = np.random.default_rng(seed)
-    learner = _Learner(BoardNetwork.random(made, rng, view, empty, spread), rng, opponents, learning_rate)
+    network = BoardNetwork.random(made, rng, hidden=hidden, start=start, view=view, empty=empty)
+    learner = _Learner(network, rng, opponents, learning_rate)
     begin, done, used = perf_counter(), 0, 0.0
     while done < most_games and used < most_seconds:
-        good = learner.play(ceil(min(_CHUNK, most_games - done)))
-        done, used = done + len(good), perf_counter() - begin
+        is_good = learner.play(ceil(min(_CHUNK, most_games - done)))
+        done, used = done + len(is_good), perf_counter() - begin
         if report is not None:
-            report(Progress(done, used, 100 * float(good.mean()), learner.agent()))
+            is_against_random = np.resize([not all(pair) for pair in CYCLES[opponents]], len(is_good))
+            if report(NetworkSnapshot(done, used, is_good, is_against_random, learner.agent())):
+                break
     return learner.agent()
 
 
@@ -135,13 +140,13 @@ class _Learner:
     """The network while it learns, and what the kernel needs to train it."""
 
     def __init__(
-        self, network: BoardNetwork, rng: np.random.Generator, opponents: str, learning_rate: float
+        self, network: BoardNetwork, rng: np.random.Generator, opponents: Opponents, learning_rate: float
     ) -> None:
         from ttt_env.agents.mcts.tree import rules_of
         from ttt_env.kernels import value_network as kernel
 
         game, self._network = network.game, network
-        sizes = np.array(layer_sizes(game, network.view))
+        sizes = np.array(network.sizes)
         numbers = np.concatenate(network.layers, axis=None)
         self._net = kernel.Network(sizes, numbers, *np.zeros((2, sizes.sum())))
         masks = np.zeros((game.n_cells, 2), np.uint64)

@@ -1,1 +1,33 @@
-"""Training with Stable-Baselines3: self-play, opponents, evaluation, recipes, checkpoints."""
+"""Training with Stable-Baselines3: self-play, opponents, evaluation, recipes, checkpoints.
+
+Importing this package does not import torch; a name that needs it does, with an `ImportError` that names the
+extra `train`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ttt_env.agents.training.evaluation import Evaluation
+    from ttt_env.agents.training.pool import OpponentPool
+    from ttt_env.agents.training.run import train
+    from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
+
+__all__ = ["Evaluation", "OpponentPool", "RandomStarts", "SelfPlay", "train"]
+_ROOM_OF = {
+    "Evaluation": "evaluation",
+    "OpponentPool": "pool",
+    "RandomStarts": "selfplay",
+    "SelfPlay": "selfplay",
+    "train": "run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

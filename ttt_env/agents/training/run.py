@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttt_env.agent import AgentLike
-from ttt_env.agents.training.checkpoint import load_checkpoint
+from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint
+from ttt_env.agents.training.evaluation import Report, Until
 from ttt_env.agents.training.pool import OpponentPool
-from ttt_env.agents.training.progress import Report
 from ttt_env.agents.training.recipe import Recipe, recipe
-from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay, Until
+from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.catalogue import get_game
@@ -74,11 +74,6 @@ def train(
     return model
 
 
-def checkpoint_of(out: str | Path) -> Path:
-    """Where the training of the model `out` keeps what it goes on from."""
-    return Path(f"{out}.checkpoint")
-
-
 def _seconds(chosen: Recipe, seconds: float | None, steps: int | None) -> float:
     if seconds is not None:
         return seconds
@@ -100,6 +95,7 @@ def _begun(
     log = None if tensorboard is None else str(tensorboard)
     model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **chosen.hyperparameters)
     model.game = game  # saved with it, as its spaces are the same for all games of one shape
+    model.trained_as = f"{chosen.name} on {game.name}"  # a text of the file, read without running its code
     return model, SelfPlay(pool)
 
 

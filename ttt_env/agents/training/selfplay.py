@@ -10,22 +10,23 @@ import math
 import time
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.sb3 import SB3
-from ttt_env.agents.training.checkpoint import save_checkpoint, write_atomically
+from ttt_env.agents.training.checkpoint import save_checkpoint
+from ttt_env.agents.training.evaluation import Evaluation, Report, Until, evaluate
 from ttt_env.agents.training.frozen import Frozen
 from ttt_env.agents.training.pool import OpponentPool
-from ttt_env.agents.training.progress import Progress, Report, evaluate
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
+from ttt_env.storage.files import write_atomically
 
 try:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -33,7 +34,6 @@ try:
 except ImportError as error:
     raise ImportError('self-play needs the extra "train": pip install "ttt-env[train]"') from error
 
-Until: TypeAlias = Literal["unbeatable", "optimal", "budget"]
 _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 128  # larger games are evaluated after as many steps as they have positions / 128
 _EVERY_SAMPLED = 65_536
@@ -60,7 +60,7 @@ class SelfPlay(BaseCallback):
     positions), and when the training ends, it
 
     - evaluates the model's greedy policy, with masks whether or not it was trained with them, and logs
-      `Progress.scalars`;
+      `Evaluation.scalars`;
     - adds the model to the pool, and the best response to it, and hands the pool to the environments;
     - writes the model to the file `best` if it is less exploitable than ever (always, if the game cannot be
       enumerated);
@@ -68,7 +68,8 @@ class SelfPlay(BaseCallback):
     - writes all that is needed to go on to the file `checkpoint`; both files are replaced atomically.
 
     It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
-    position of the game at all; "budget": never), and after `seconds`.
+    position of the game at all; "budget": never), and after `seconds`. The first step of the environments, in
+    which they are compiled, does not count in these.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class SelfPlay(BaseCallback):
         super().__init__()
         self.pool = pool or OpponentPool()
         self.every = every
-        self.progress: Progress | None = None
-        self.best_progress: Progress | None = None
+        self.evaluation: Evaluation | None = None
+        self.best_evaluation: Evaluation | None = None
         self._best_weights: Any = None
         self._used = 0.0
         self.configure(until=until, seconds=seconds, best=best, checkpoint=checkpoint, report=report)
@@ -108,7 +109,7 @@ class SelfPlay(BaseCallback):
 
     def __getstate__(self) -> dict[str, Any]:
         """What a checkpoint keeps: all but the model, and what belongs to one run of the program."""
-        dropped = {"model", "locals", "globals", "report", "agent", "_begin"}
+        dropped = {"model", "locals", "globals", "report", "agent", "_begin", "_first_step_begin"}
         return {name: value for name, value in vars(self).items() if name not in dropped}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -117,11 +118,7 @@ class SelfPlay(BaseCallback):
     @property
     def is_done(self) -> bool:
         """Whether the model is what `until` asks for."""
-        if self.progress is None or self.progress.certificate is None:
-            return False
-        if self.until == "optimal":
-            return self.progress.blunders_everywhere == 0
-        return self.until == "unbeatable" and self.progress.certificate.unbeatable
+        return self.evaluation is not None and self.evaluation.reaches(self.until)
 
     def restore_best(self, model: BaseAlgorithm) -> None:
         """Give the model the weights with which it was least exploitable."""
@@ -141,18 +138,25 @@ class SelfPlay(BaseCallback):
 
     def _on_training_start(self) -> None:
         self._begin = time.monotonic() - self._used
+        self._first_step_begin: float | None = None
+        self._calls_before = self.n_calls
 
     def _on_rollout_start(self) -> None:
         assert self.every is not None
-        if self.progress is None or self.model.num_timesteps >= self.progress.steps + self.every:
+        if self.evaluation is None or self.model.num_timesteps >= self.evaluation.steps + self.every:
             self._look()
+        if self.n_calls == self._calls_before:
+            self._first_step_begin = time.monotonic()
 
     def _on_step(self) -> bool:
+        if self._first_step_begin is not None:
+            self._begin += time.monotonic() - self._first_step_begin
+            self._first_step_begin = None
         self._used = time.monotonic() - self._begin
         return not self.is_done and self._used < self.seconds
 
     def _on_training_end(self) -> None:
-        steps = self.progress.steps if self.progress else -1
+        steps = self.evaluation.steps if self.evaluation else -1
         if self.model.num_timesteps > steps and not self.is_done:
             self._look()
 
@@ -160,28 +164,28 @@ class SelfPlay(BaseCallback):
         """Evaluate the model, renew the opponents, write the files."""
         game = self.agent.game
         learner = Frozen(self.agent) if is_tabulated(game) else self.agent.copy()
-        self.progress = self._evaluated(learner)
-        self._keep_if_best(self.progress)
+        self.evaluation = self._evaluated(learner)
+        self._keep_if_best(self.evaluation)
         self.pool.add(learner, is_enumerable(game))
         self.training_env.env_method("set_opponent", self.pool.agents, self.pool.weights(learner))
         if self.report is not None:
-            self.report(self.progress)
+            self.report(self.evaluation)
         if self.checkpoint is not None:
             save_checkpoint(self.checkpoint, self.model, self)
 
-    def _evaluated(self, learner: Agent) -> Progress:
+    def _evaluated(self, learner: Agent) -> Evaluation:
         self._used = time.monotonic() - self._begin
         steps, everywhere = self.model.num_timesteps, self.until == "optimal"
-        progress = evaluate(learner, self.pool.scripted, steps, self._used, everywhere)
-        for name, value in progress.scalars().items():
+        evaluation = evaluate(learner, self.pool.scripted, steps, self._used, everywhere)
+        for name, value in evaluation.scalars().items():
             self.logger.record(name, value)
         self.logger.dump(steps)
-        return progress
+        return evaluation
 
-    def _keep_if_best(self, progress: Progress) -> None:
-        is_sampled = progress.exploitability is None
-        if is_sampled or self.best_progress is None or progress.mistakes < self.best_progress.mistakes:
-            self.best_progress = progress
+    def _keep_if_best(self, evaluation: Evaluation) -> None:
+        is_sampled = evaluation.exploitability is None
+        if is_sampled or self.best_evaluation is None or evaluation.mistakes < self.best_evaluation.mistakes:
+            self.best_evaluation = evaluation
             self._best_weights = deepcopy(self.model.policy.state_dict())
             if self.best is not None:
                 write_atomically(self.best, self.model.save)

@@ -3,18 +3,19 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from ttt_env.agent import Agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
 from ttt_env.rules.sizes import is_enumerable
 
+Until: TypeAlias = Literal["unbeatable", "optimal", "budget"]
 _SAMPLED_GAMES = 200
 
 
 @dataclass(frozen=True)
-class Progress:
+class Evaluation:
     """How strong a learner is after so many agent steps and seconds.
 
     `results` are those against some opponents. Certificate and exploitability are None on a game that cannot
@@ -35,6 +36,12 @@ class Progress:
         exploitable = math.inf if self.exploitability is None else self.exploitability.exploitability
         return exploitable, math.inf if self.blunders_everywhere is None else self.blunders_everywhere
 
+    def reaches(self, until: Until) -> bool:
+        """Whether a training until then may end: "budget" is never reached by strength."""
+        if until == "optimal":
+            return self.blunders_everywhere == 0
+        return until == "unbeatable" and self.certificate is not None and self.certificate.unbeatable
+
     def scalars(self) -> dict[str, float]:
         """The figures by the names they are logged under: `exact/…` are computed, `sampled/…` not."""
         found: dict[str, float] = {}
@@ -54,21 +61,21 @@ class Progress:
         return found
 
 
-Report: TypeAlias = Callable[[Progress], None]
+Report: TypeAlias = Callable[[Evaluation], None]
 
 
 def evaluate(
     learner: Agent, opponents: Mapping[str, Agent], steps: int, seconds: float, everywhere: bool
-) -> Progress:
-    """The progress of a learner that is a fixed policy; `everywhere` also counts blunders everywhere."""
+) -> Evaluation:
+    """The evaluation of a learner that is a fixed policy; `everywhere` also counts blunders everywhere."""
     game = learner.game
     results = {
         name: match(learner, agent, game, games=_SAMPLED_GAMES, rng=steps)
         for name, agent in opponents.items()
     }
     if not is_enumerable(game):
-        return Progress(steps, seconds, results)
-    return Progress(
+        return Evaluation(steps, seconds, results)
+    return Evaluation(
         steps,
         seconds,
         results,
