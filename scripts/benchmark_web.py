@@ -179,7 +179,7 @@ def report_memory(port: int, pid: int, games: int) -> None:
 
 def resident(pid: int) -> float:
     """The memory that a process holds, in megabytes (Linux)."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096 / 1e6
 
 

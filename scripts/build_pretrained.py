@@ -5,12 +5,9 @@ files go to `agents/pretrained`, or to `--out`.
 """
 
 import argparse
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 import ttt_env
 from ttt_env.agent import Agent
@@ -23,6 +20,7 @@ from ttt_env.agents.pretrained import FOLDER
 from ttt_env.agents.training import run as training
 from ttt_env.analysis.dossier import dossier, save_dossier
 from ttt_env.rules.game import Game
+from ttt_env.storage.policy_file import save_arrays
 
 
 def trained_q_learning(game: Game, share: float) -> QLearning:
@@ -74,15 +72,12 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
 
 def write(agent: Agent, path: Path) -> None:
     """Write the policy table of an agent, and to the same file what the agent itself saves."""
-    arrays: dict[str, np.ndarray] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        part = Path(folder) / "part.npz"
-        for saved in (Lookup.of(agent, agent.game), agent):
-            if isinstance(saved, Lookup | QLearning | ValueNetwork):
-                saved.save(part)
-                with np.load(part, allow_pickle=False) as file:
-                    arrays |= dict(file)
-    np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
+    arrays = Lookup.of(agent, agent.game).arrays()
+    if isinstance(agent, QLearning):
+        arrays |= agent.arrays()
+    elif isinstance(agent, ValueNetwork):
+        arrays |= agent.network.arrays()
+    save_arrays(path, agent.game, arrays)
 
 
 def main() -> None:

@@ -118,7 +118,7 @@ def main() -> None:
     text = markdown(played, list(arguments.agents), not arguments.no_times)
     print(f"{played}\n\n{text}")
     stem = f"ladder-{played.game.name.replace(':', '-').replace(',', '-').replace('=', '')}"
-    (arguments.out / f"{stem}.md").write_text(text)
+    (arguments.out / f"{stem}.md").write_text(text, encoding="utf-8")
     save(played.plot(), *(arguments.out / f"{stem}.{suffix}" for suffix in ("svg", "png")))
 
 

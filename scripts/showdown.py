@@ -36,7 +36,7 @@ def main() -> None:
     print(played)
     text = f"{played.to_markdown()}\n\n{beaten(arguments.game)}\n"
     print(f"\n{text}")
-    (arguments.out / "showdown.md").write_text(text)
+    (arguments.out / "showdown.md").write_text(text, encoding="utf-8")
     save(played.plot(), *(arguments.out / f"showdown.{suffix}" for suffix in ("svg", "png")))
 
 

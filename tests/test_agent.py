@@ -26,6 +26,10 @@ from ttt_env import (
 )
 from ttt_env import agent as agent_module
 from ttt_env.agent import FunctionAgent, agent_class, sample, sample_each
+from ttt_env.agents.combining import Epsilon
+from ttt_env.agents.mcts.agent import MCTS
+from ttt_env.agents.planning.minimax import Minimax, Softmax
+from ttt_env.rules.specs import split_spec
 
 TICTACTOE = get_game("tictactoe-v0")
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
@@ -235,6 +239,11 @@ class Patient(Agent):
     def policy(self, position):
         return np.eye(self.game.n_cells)[position.legal_cells[-1]]
 
+class Stored(Patient):
+    def __init__(self, game, path: str | None = None, sure: bool = False, layers: int = 1):
+        Agent.__init__(self, game)
+        self.parameters = path, sure, layers
+
 class Mixed(Patient):
     takes_agent = True
 
@@ -252,6 +261,7 @@ def somebodys_bot(tmp_path, monkeypatch):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys-bot\nVersion: 1.0\n")
     points = "[ttt_env.agents]\npatient = somebodys_bot:Patient\nmixed = somebodys_bot:Mixed\n"
+    points += "stored = somebodys_bot:Stored\n"
     (info / "entry_points.txt").write_text(points)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     importlib.invalidate_caches()
@@ -277,6 +287,11 @@ class TestAgentsOfOtherPackages:
             ("patient:heat=1e-3,depth=-2", (-2, 0.001, False, None)),
             ("patient:3,sure=true,title=a=b c", (3, 1.0, True, "a=b c")),
             ("patient:3,sure=False,title=none", (3, 1.0, False, None)),
+            ("patient:3,sure", (3, 1.0, True, None)),
+            ("patient:sure,depth=3", (3, 1.0, True, None)),
+            (" patient : 3 , heat = 0.5 , sure ", (3, 0.5, True, None)),
+            ("patient :depth=3", (3, 1.0, False, None)),
+            ("patient:3,title=(a,b=1)+(c:d)", (3, 1.0, False, "(a,b=1)+(c:d)")),
         ],
     )
     def test_parameters_come_in_their_types(self, spec, parameters):
@@ -300,6 +315,10 @@ class TestAgentsOfOtherPackages:
             ("patient:depth=3,depth=4", "depth twice"),
             ("patient:3,haet=2", "'haet': did you mean heat.* Allowed: depth, heat, sure, title"),
             ("patient:3,game=2", "'game'"),
+            ("patient:3,sure,sure=true", "sure twice"),
+            ("patient:3,heat", "depth='3,heat' .* type int: integers are allowed"),
+            ("patient:٣", "integers are allowed"),
+            ("patient:3,sure=\ud800", "true and false are allowed"),
         ],
     )
     def test_parameters_that_do_not_fit(self, spec, said):
@@ -315,10 +334,106 @@ class TestAgentsOfOtherPackages:
             ("mixed:patient:depth=3,heat=2,epsilon=0.1", ("patient:depth=3,heat=2", 0.1)),
             ("mixed:patient,heat=2,epsilon=0.1", ("patient:heat=2", 0.1)),
             ("mixed:patient,depth=3,epsilon=0.1,heat=2", ("patient:depth=3,heat=2", 0.1)),
+            ("mixed:(patient:depth=3),heat=2", ("patient:depth=3,heat=2", 0.5)),
+            ("mixed:(a:b)+(c:d),epsilon=0.1", ("(a:b)+(c:d)", 0.1)),
+            ("mixed : patient:3 , sure , epsilon = 0.1", ("patient:3 , sure", 0.1)),
+            ("mixed:epsilon=0.1,agent=patient:3", ("patient:3", 0.1)),
         ],
     )
     def test_an_agent_of_an_agent_shares_its_parameters(self, spec, parameters):
         assert make_agent(spec).parameters == parameters
+
+    @pytest.mark.parametrize(
+        "spec, parameters",
+        [
+            ("stored:lr=0.1.npz", ("lr=0.1.npz", False, 1)),
+            ("stored:ckpt/a=1,b=2.npz", ("ckpt/a=1,b=2.npz", False, 1)),
+            ("stored:a=1,b=2.npz,sure,layers=3", ("a=1,b=2.npz", True, 3)),
+            ("stored: my models, new/x = 1.npz ", ("my models, new/x = 1.npz", False, 1)),
+            ("stored:C:/models/a=1.npz", ("C:/models/a=1.npz", False, 1)),
+            ("stored:path=sure=1.npz", ("sure=1.npz", False, 1)),
+            ("stored:layers=3", (None, False, 3)),
+            ("stored", (None, False, 1)),
+        ],
+    )
+    def test_a_path_may_look_like_parameters(self, spec, parameters):
+        assert make_agent(spec).parameters == parameters
+        assert make_agent(f"mixed:({spec})").parameters == (spec.strip(), 0.5)
+
+    @pytest.mark.parametrize(
+        "spec, said",
+        [
+            ("stored:layer=3", "did you mean layers"),
+            ("stored:a.npz,path=b.npz", "unknown parameter of stored"),
+        ],
+    )
+    def test_a_misspelt_parameter_is_no_path(self, spec, said):
+        with pytest.raises(ParameterError, match=said):
+            make_agent(spec)
+
+
+class TestSpecs:
+    @pytest.mark.parametrize(
+        "text", ["minimax", "minimax:depth=3", "a:b,c = 1", "mixture:(a:b,c)+(c:d)", "lookup: x, y=1.npz"]
+    )
+    def test_text_and_back(self, text):
+        assert str(split_spec(text)) == text
+        assert split_spec(str(split_spec(text))) == split_spec(text)
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            "epsilon:" * 3000 + "random",
+            "epsilon:(" * 3000 + "random" + ")" * 3000,
+            "epsilon:agent=" * 700 + "random",
+        ],
+        ids=["colons", "brackets", "keywords"],
+    )
+    def test_agents_too_deep_in_each_other(self, spec):
+        with pytest.raises(ParameterError, match=r"at most 10000 letters|more than 32 colons and brackets"):
+            make_agent(spec)
+        with pytest.raises(ParameterError, match="more than 32 colons and brackets"):
+            make_agent(spec[:3000] + "random")
+
+    def test_agents_in_each_other_up_to_there(self):
+        assert make_agent("epsilon:" * 32 + "random").is_fixed
+        assert make_agent("epsilon:(" * 16 + "random" + ")" * 16).is_fixed
+
+    def test_many_agents_beside_each_other(self):
+        assert len(make_agent("mixture:" + "+".join(["(epsilon:random)"] * 200)).agents) == 200
+
+    @pytest.mark.parametrize("spec", [b"random", 10**5000, float("nan")], ids=["bytes", "huge int", "nan"])
+    def test_what_is_no_spec(self, spec):
+        with pytest.raises(
+            UnknownAgentError, match="an agent is a spec string, an Agent, a function or a model, not"
+        ):
+            make_agent(spec)
+
+    @pytest.mark.parametrize("number", [np.int64, np.uint8, np.int16])
+    def test_integers_of_numpy(self, number):
+        asked = Position.parse("X../.O./...")
+        for build, plain in [
+            (lambda: Minimax(TICTACTOE, depth=number(3)), "minimax:depth=3"),
+            (lambda: MCTS(TICTACTOE, simulations=number(20), seed=number(3)), "mcts:simulations=20,seed=3"),
+            (lambda: Epsilon(TICTACTOE, "minimax", number(1)), "epsilon:minimax,epsilon=1"),
+            (lambda: Softmax(TICTACTOE, number(1)), "softmax:temperature=1"),
+        ]:
+            np.testing.assert_array_equal(build().policy(asked), make_agent(plain).policy(asked))
+
+    @pytest.mark.parametrize("number", [np.float32, np.float64, np.float16])
+    def test_floats_of_numpy(self, number):
+        asked = Position.parse("X../.O./...")
+        for build, plain in [
+            (lambda: Softmax(TICTACTOE, number(0.5)), "softmax:temperature=0.5"),
+            (lambda: Softmax(TICTACTOE, 1.0, number(0.5)), "softmax:temperature=1,opponent_temperature=0.5"),
+            (lambda: Epsilon(TICTACTOE, "minimax", number(0.25)), "epsilon:minimax,epsilon=0.25"),
+            (
+                lambda: MCTS(TICTACTOE, 20, c=number(0.5), draw=number(0.25), seed=1),
+                "mcts:20,c=0.5,draw=0.25,seed=1",
+            ),
+        ]:
+            np.testing.assert_array_equal(build().policy(asked), make_agent(plain).policy(asked))
+        assert not Minimax(TICTACTOE, seconds=number(0.5)).is_fixed
 
 
 class TestPlayGame:

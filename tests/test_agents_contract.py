@@ -9,7 +9,7 @@ import pytest
 import ttt_env
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, PolicyFileError
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
 GAMES = {

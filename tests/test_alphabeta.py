@@ -15,7 +15,7 @@ from ttt_env.agents.planning.lookahead import utility
 from ttt_env.agents.planning.minimax import Minimax
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import symmetries, transform
 
 FIVES = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")

@@ -121,6 +121,30 @@ class TestMixture:
         with pytest.raises(ttt_env.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"):
             ttt_env.make_agent(f"mixture:minimax+random,weights={weights}")
 
+    @pytest.mark.parametrize("weights", [[10**400, 1], 7, [None, 1]], ids=["huge", "int", "None"])
+    def test_weights_of_another_type_are_refused(self, weights):
+        with pytest.raises(ttt_env.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"):
+            Mixture(TICTACTOE, ["minimax", "random"], weights)
+
+    @pytest.mark.parametrize("agents", [None, 3, {"random"}], ids=["None", "int", "set"])
+    def test_agents_of_another_type_are_refused(self, agents):
+        with pytest.raises(ttt_env.ParameterError, match="a sequence, or specs joined by"):
+            Mixture(TICTACTOE, agents)
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            "mixture:(epsilon:minimax,epsilon=0.2)+(softmax:temperature=1)",
+            " mixture : ( epsilon : minimax , epsilon = 0.2 ) + (softmax: temperature=1)",
+            "mixture:agents=(epsilon:minimax,epsilon=0.2)+(softmax:temperature=1)",
+            "(mixture:(epsilon:minimax,epsilon=0.2)+softmax:temperature=1)",
+        ],
+    )
+    def test_brackets_keep_agents_together(self, spec):
+        expected = (policies("epsilon:minimax,epsilon=0.2") + policies("softmax:temperature=1")) / 2
+        np.testing.assert_allclose(policies(spec), expected, atol=1e-15)
+        np.testing.assert_allclose(policies(f"epsilon:{spec},epsilon=0"), expected, atol=1e-15)
+
     def test_no_agents_are_refused(self):
         with pytest.raises(ttt_env.ParameterError, match="mixture needs agents"):
             ttt_env.make_agent("mixture")

@@ -1,5 +1,6 @@
 """The log of played games: what is in it after crashes, crowds and bad files."""
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -8,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ttt_env import Game, GameRecord, TttEnvError
+from ttt_env import Game, GameRecord, TttEnvError, make_agent
 from ttt_env.errors import GameLogError, NotationError
 from ttt_env.storage.game_log import GameLog, default_path
 
@@ -151,6 +152,31 @@ def test_where_games_are_kept(monkeypatch, tmp_path):
         assert log.path.is_file()
 
 
+def test_there_is_no_folder_for_games(monkeypatch):
+    for name in ("TTT_ENV_GAMES", "XDG_DATA_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # a user whom the system does not know
+    with pytest.raises(GameLogError, match="TTT_ENV_GAMES"):
+        default_path()
+
+
+def test_a_folder_that_cannot_be_made_is_named(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "file" / "games.sqlite"))
+    with pytest.raises(GameLogError, match=r"file/games\.sqlite: .*file'"):
+        GameLog()
+    with pytest.raises(GameLogError, match=r"file/games\.sqlite"):
+        make_agent("imitation")
+
+
+def test_an_export_that_cannot_be_written_is_named(log, tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "games.txt"):
+        with pytest.raises(GameLogError, match=f"{path} cannot be written"):
+            log.export_text(path)
+
+
 def test_many_threads_share_a_log(log):
     record = GameRecord.parse(GAMES[0])
     with ThreadPoolExecutor(8) as pool:
@@ -184,7 +210,7 @@ def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
     endless = [writer(name, path, 10**9) for name in ("a", "b")]
     finite = [writer(name, path, 50) for name in ("c", "d")]
     acknowledged = {
-        name: process.communicate(timeout=60)[0] for name, process in zip("cd", finite, strict=True)
+        name: process.communicate(timeout=300)[0] for name, process in zip("cd", finite, strict=True)
     }
     for name, process in zip("ab", endless, strict=True):
         process.stdout.readline()

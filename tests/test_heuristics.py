@@ -11,7 +11,7 @@ from tests import naive, reference
 from ttt_env.agents.heuristics.rules import RULES, NewellSimon, Rules
 from ttt_env.agents.heuristics.threats import Sight
 from ttt_env.agents.heuristics.weights import cell_weights
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import random_position
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 SQUARE = ttt_env.get_game("square-v0")

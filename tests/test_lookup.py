@@ -8,6 +8,7 @@ from tests import reference
 from ttt_env.agents.learned.lookup import Lookup, code, codes
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
+from ttt_env.storage.policy_file import MOST_BYTES, save_arrays
 
 
 def all_open(game):
@@ -152,3 +153,20 @@ def test_a_position_that_is_missing(saved):
     agent = ttt_env.make_agent(f"lookup:{saved}")
     with pytest.raises(PolicyError, match=r"no entry for \.\.\./\.\.\./\.\.\."):
         agent.policy(agent.game.start)
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    table = ttt_env.make_agent("lookup")
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "table.npz"):
+        with pytest.raises(PolicyFileError, match=f"{path} cannot be written"):
+            table.save(path)
+    table.save(tmp_path / "new" / "table.npz")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["table.npz"]
+
+
+def test_no_file_is_written_that_is_too_large_to_be_read(tmp_path):
+    huge = np.broadcast_to(np.uint8(0), (MOST_BYTES + 1,))
+    with pytest.raises(PolicyFileError, match="policy files hold up to 2,147,483,648"):
+        save_arrays(tmp_path / "huge.npz", ttt_env.get_game("tictactoe-v0"), {"huge": huge})
+    assert not [*tmp_path.iterdir()]

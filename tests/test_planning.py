@@ -13,7 +13,7 @@ from ttt_env.agents.planning.lookahead import utility
 from ttt_env.agents.planning.minimax import BruteForce, Minimax, Softmax, every_move
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import random_position
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 MISERE = ttt_env.get_game("tictactoe-v0:misere=true")

@@ -12,8 +12,8 @@ from ttt_env.analysis import proof as proof_module
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.proof import prove
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
-from ttt_env.rules.sampling import random_position
-from ttt_env.rules.symmetry import symmetries, transform
+from ttt_env.rules.game import random_position
+from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
@@ -137,7 +137,7 @@ def test_square_5x5_is_won_against_every_defence():
         for cell in urgent_replies(after):
             reply = after.play(cell)
             assert not reply.is_over
-            least = min(transform(reply, motion)[1:] for motion in symmetries(game))
+            least = canonical(reply)
             if least not in seen:
                 seen.add(least)
                 pending.append(reply)

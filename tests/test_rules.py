@@ -1,6 +1,7 @@
 """Games as data, the rules on plain ints, and the catalogue."""
 
 import copy
+import itertools
 import pickle
 import random
 from collections import Counter
@@ -11,8 +12,10 @@ import pytest
 
 from tests import naive, reference
 from ttt_env import (
+    CellError,
     Game,
     GameError,
+    GameTooLargeError,
     IllegalMoveError,
     ImpossiblePositionError,
     ParameterError,
@@ -128,6 +131,11 @@ class TestGame:
             ("", (3,), [(0,)], "''"),
             ("a\nb", (3,), [(0,)], "one line"),
             (None, (3,), [(0,)], "None"),
+            (" a", (3,), [(0,)], "without space around it, not ' a'"),
+            ("a\u2028b", (3,), [(0,)], "one line"),
+            ("\ud800", (3,), [(0,)], "printable"),
+            (b"a", (3,), [(0,)], "b'a'"),
+            ("a" * 501, (3,), [(0,)], "at most 500 letters"),
         ],
     )
     def test_what_makes_no_game(self, name, shape, sets, said):
@@ -187,15 +195,105 @@ class TestCatalogue:
             ("mnk-v0", {"m": 0}, "m=0.*from 1 on"),
             ("mnk-v0", {"k": -3}, "k=-3"),
             ("square-v0", {"n": 1}, "n=1.*from 2 on"),
+            ("tictactoe-v0:misere=maybe", {}, "true and false are allowed"),
+            ("mnk-v0:m=4.5", {}, "integers are allowed"),
+            ("mnk-v0:m=٤", {}, "integers are allowed"),
+            ("tictactoe-v0:misere,misere=false", {}, "misere twice"),
+            ("mnk-v0:m", {}, "mnk-v0 needs a value of m: m=…"),
+            ("mnk-v0:5", {}, "'5'.*Allowed: k, m"),
+            ("mnk-v0:m=" + "4" * 5000, {}, "integers are allowed"),
+            ("tictactoe-v0:" + "x" * 20_000, {}, "at most 10000 letters, not 20013"),
+            ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 colons and brackets"),
         ],
     )
     def test_parameters_that_do_not_fit(self, game, parameters, said):
         with pytest.raises(ParameterError, match=said):
             get_game(game, **parameters)
 
-    def test_runs_too_long_for_the_board(self):
-        with pytest.raises(GameError, match="k=6 does not fit, at most 5"):
-            get_game("mnk-v0", m=5, n=4, k=6)
+    @pytest.mark.parametrize("m, n, k", [(5, 4, 6), (4, 5, 6), (5, 5, 6), (1, 1, 2), (5, 4, 10**30)], ids=str)
+    def test_runs_too_long_for_the_board(self, m, n, k):
+        with pytest.raises(GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
+            get_game("mnk-v0", m=m, n=n, k=k)
+
+    @pytest.mark.parametrize("m, n, k, count", [(5, 3, 5, 3), (3, 5, 4, 6), (2, 6, 6, 2)])
+    def test_runs_as_long_as_the_longer_side(self, m, n, k, count):
+        assert len(get_game("mnk-v0", m=m, n=n, k=k).winning_sets) == count
+
+    @pytest.mark.parametrize(
+        "text, same",
+        [
+            ("tictactoe-v0:misere", "tictactoe-v0:misere=true"),
+            ("square-v0:n=5,misere", "square-v0:n=5,misere=true"),
+            ("square-v0:misere,n=5", "square-v0:n=5,misere=true"),
+            (" mnk-v0 : m = 4, n=3 ,k=3 ", "mnk-v0:m=4,n=3,k=3"),
+            ("mnk-v0: m=4 , n=3,k=3 , misere", "mnk-v0:m=4,n=3,k=3,misere=true"),
+            ("( tictactoe-v0 : misere )", "tictactoe-v0:misere=true"),
+        ],
+    )
+    def test_flags_and_spaces_in_an_id(self, text, same):
+        assert get_game(text) == get_game(same)
+        assert get_game(text).name == get_game(same).name == same
+
+
+LARGEST = [("mnk-v0", {"m": 20, "n": 20, "k": 5}), ("square-v0", {"n": 20}), ("mnk-v0", {"m": 400, "n": 1})]
+
+
+class TestBounds:
+    @pytest.mark.parametrize("id, parameters", LARGEST, ids=str)
+    def test_games_of_400_cells_are_played(self, id, parameters):
+        game = get_game(id, **parameters)
+        assert game.start.play(399).play(0)[399] == 1
+        assert len(game.winning_masks_through) == 400
+
+    @pytest.mark.parametrize(
+        "game, parameters, said",
+        [
+            ("mnk-v0:m=1000000,n=1000000,k=3", {}, "1000000000000 cells; games of up to 400"),
+            ("mnk-v0:m=401,n=1,k=1", {}, "401 cells; games of up to 400"),
+            ("square-v0:n=21", {}, "441 cells; games of up to 400"),
+            ("square-v0", {"n": 10**3000}, "cells; games of up to 400"),
+        ],
+        ids=str,
+    )
+    def test_larger_ids(self, game, parameters, said):
+        with pytest.raises(GameTooLargeError, match=said):
+            get_game(game, **parameters)
+
+    @pytest.mark.parametrize(
+        "build", [lambda: runs((21, 20), 3), lambda: runs((10**9,) * 3, 3), lambda: squares(21)]
+    )
+    def test_larger_winning_sets(self, build):
+        with pytest.raises(GameTooLargeError, match="games of up to 400 are allowed"):
+            build()
+
+    @pytest.mark.parametrize("shape", [(1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1)], ids=str)
+    def test_runs_on_no_board(self, shape):
+        with pytest.raises(GameError, match="one to three axes"):
+            runs(shape, 2)
+
+    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True])
+    def test_runs_and_squares_of_no_length(self, k):
+        with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
+            runs((3, 3), k)
+        with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
+            squares(k)
+
+    @pytest.mark.parametrize("shape", [(401,), (20, 21), (10**9, 10**9, 10**9)], ids=str)
+    def test_larger_boards(self, shape):
+        with pytest.raises(GameTooLargeError, match="games of up to 400 are allowed"):
+            Game("large", shape, [(0,)])
+
+    def test_more_winning_sets(self):
+        pairs = [(0, cell) for cell in range(1, 201)] * 100
+        assert len(Game("pairs", (400,), pairs).winning_sets) == 200
+        with pytest.raises(GameTooLargeError, match="at most 20000 winning sets"):
+            Game("pairs", (400,), [*pairs, (1, 2)])
+
+    def test_what_never_ends(self):
+        with pytest.raises(GameTooLargeError, match="at most 20000 winning sets"):
+            Game("endless", (3,), itertools.repeat((0, 1)))
+        with pytest.raises(GameTooLargeError, match="at most 400 cells"):
+            Game("endless", (3,), [itertools.repeat(0)])
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, get_game("tictactoe-v0", misere=True), LOPSIDED], ids=repr)
@@ -331,8 +429,10 @@ class TestMoves:
             [4],
             np.array([4]),
             4j,
+            b"4",
+            "\ud800",
         ],
-        ids=repr,
+        ids=ascii,
     )
     def test_what_is_no_cell(self, action):
         with pytest.raises(
@@ -340,6 +440,10 @@ class TestMoves:
         ) as refused:
             TICTACTOE.start.play(action)
         assert repr(action) in str(refused.value)
+
+    def test_an_int_that_python_does_not_write(self):
+        with pytest.raises(IllegalMoveError, match="<an int without text> is not a cell"):
+            TICTACTOE.start.play(10**5000)
 
     def test_a_taken_cell(self):
         with pytest.raises(
@@ -357,6 +461,85 @@ class TestMoves:
         assert str(position) == "X../.O./..."
         with pytest.raises(AttributeError):
             position.mine = 0
+        with pytest.raises(AttributeError):
+            position.other = 0
+        with pytest.raises(AttributeError):
+            del position.mine
+        assert str(position) == "X../.O./..."
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, get_game("tictactoe-v0", misere=True), LOPSIDED], ids=repr)
+class TestTheBoardOfAPosition:
+    def test_is_an_array_of_the_stones_of_x_and_o(self, game):
+        values = {"X": 1, "O": -1, ".": 0}
+        for board in twin(game).boards():
+            array = of(board, game).board
+            assert array.dtype == np.int8 and array.shape == game.shape
+            assert array.ravel().tolist() == [values[glyph] for glyph in board]
+
+    def test_is_what_indexing_gives(self, game):
+        for position in all_positions(game):
+            stones = [position[cell] for cell in range(game.n_cells)]
+            assert stones == position.board.ravel().tolist()
+            assert all(type(stone) is int for stone in stones)
+
+
+class TestAPositionIsNoTuple:
+    position = Position.parse("X../.O./...")
+
+    def test_cells_are_numpy_s_integers_too(self):
+        assert self.position[np.int64(4)] == -1
+
+    def test_the_board_is_a_new_array_each_time(self):
+        self.position.board[:] = 1
+        assert self.position.board.sum() == 0
+
+    def test_a_board_of_more_than_64_cells(self):
+        assert np.flatnonzero(LONG.start.play(69).play(2).board).tolist() == [2, 69]
+
+    @pytest.mark.parametrize("cell", [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)], ids=repr)
+    @pytest.mark.parametrize("error", [IllegalMoveError, IndexError, CellError])
+    def test_what_is_no_cell(self, cell, error):
+        with pytest.raises(error, match="is not a cell of tictactoe-v0: integers 0 to 8"):
+            self.position[cell]
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            list,
+            len,
+            lambda p: p < p,
+            lambda p: p >= p,
+            lambda p: p + p,
+            lambda p: p * 2,
+            lambda p: 1 in p,
+            lambda p: [*p],
+            sorted,
+            lambda p: sorted([p, p.play(8)]),
+        ],
+        ids=["list", "len", "<", ">=", "+", "*", "in", "unpacking", "sorted", "sorted positions"],
+    )
+    def test_what_a_tuple_can_and_a_position_cannot(self, use):
+        with pytest.raises(TypeError):
+            use(self.position)
+
+    def test_is_equal_to_positions_alone(self):
+        assert self.position == Position.parse("X../.O./...")
+        assert self.position != Position.parse("X../.O./...", "tictactoe-v0:misere=true")
+        assert self.position != self.position.play(8)
+        assert self.position != (TICTACTOE, self.position.mine, self.position.theirs)
+        assert hash(self.position) == hash(Position.parse("X../.O./..."))
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+    def test_copies_are_equal_and_immutable(self, copied):
+        again = copied(self.position)
+        assert again == self.position and type(again) is Position
+        with pytest.raises(AttributeError):
+            again.theirs = 0
+
+    def test_numpy_sees_one_object(self):
+        assert np.array([self.position], dtype=object).shape == (1,)
+        assert np.array(self.position, dtype=object).shape == ()
 
 
 class TestImpossiblePositions:
@@ -371,6 +554,9 @@ class TestImpossiblePositions:
             (0b0, 0b111, "3 X and 0 O"),
             (0b111, 0b111000, "both players own a winning set"),
             (0b111, 0b11011000, "then the other player moved"),
+            (None, 0, "masks are ints, not None and 0"),
+            (0, np.uint64(1), "masks are ints"),
+            (1.0, True, "masks are ints"),
         ],
     )
     def test_masks(self, mine, theirs, said):
@@ -397,6 +583,16 @@ class TestRandomPosition:
             [random_position(game, rng) for _ in range(20)] for rng in map(np.random.default_rng, (3, 3))
         )
         assert once == again
+
+
+@pytest.mark.parametrize("rng", [-1, "x", 1.5], ids=repr)
+def test_what_random_positions_cannot_be_drawn_by(rng):
+    with pytest.raises(ParameterError, match="a seed from 0 on is needed"):
+        random_position(TICTACTOE, rng)
+
+
+def test_a_seed_draws_a_random_position():
+    assert random_position(TICTACTOE, 3) == random_position(TICTACTOE, np.random.default_rng(3))
 
 
 def test_random_positions_cover_all_to_be_played():

@@ -1,11 +1,14 @@
 """Models of Stable-Baselines3 as agents."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import ttt_env
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import PolicyFileError, UnknownAgentError
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -149,3 +152,72 @@ def test_a_copy_stays_as_it_is():
     model.learn(64)
     assert not np.array_equal(agent.policies(boards), before)
     assert np.array_equal(copy.policies(boards), before)
+
+
+class TestLiveModels:
+    def test_is_an_agent_everywhere(self):
+        model = fresh("MaskablePPO")
+        agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+        boards = ttt_env.Boards.of(some_boards())
+        assert np.array_equal(ttt_env.make_agent(model).policies(boards), agent.policies(boards))
+        assert ttt_env.match(model, "random") == ttt_env.match(agent, "random")
+        assert ttt_env.certify(model).unbeatable == ttt_env.certify(agent).unbeatable
+        for opponent in (model, ["random", model]):
+            env = ttt_env.make("tictactoe-v0", opponent=opponent, play_as="O")
+            assert env.reset(seed=0)[1]["action_mask"].sum() == 8
+
+    @pytest.mark.parametrize("algorithm", ALGORITHMS)
+    def test_of_any_algorithm(self, algorithm):
+        assert ttt_env.match(fresh(algorithm), "random").exact
+
+    def test_of_a_class_of_ones_own(self):
+        class Mine(sb3.PPO):
+            pass
+
+        env = ttt_env.make("tictactoe-v0", opponent="random")
+        assert isinstance(ttt_env.make_agent(Mine("MlpPolicy", env, n_steps=16, batch_size=16)), SB3)
+
+    def test_is_asked_as_it_is_at_the_time(self):
+        model = fresh("MaskablePPO")
+        agent, boards = ttt_env.make_agent(model), ttt_env.Boards.of(some_boards())
+        before = agent.policies(boards)
+        model.learn(64)
+        assert not np.array_equal(agent.policies(boards), before)
+
+    def test_of_another_game(self):
+        with pytest.raises(PolicyFileError, match="this A2C is no model for tictactoe-v0"):
+            ttt_env.make_agent(fresh("A2C", game="square-v0"))
+
+    def test_what_is_no_model(self):
+        for thing in (fresh("A2C").policy, fresh("A2C").get_env()):
+            with pytest.raises(UnknownAgentError, match="model of Stable-Baselines3 itself"):
+                ttt_env.make_agent(thing)
+
+
+def test_things_that_are_no_model_import_nothing():
+    script = """
+import sys, ttt_env
+for thing in (42, object(), ttt_env, print):
+    try:
+        ttt_env.make_agent(thing)
+    except ttt_env.TttEnvError:
+        pass
+assert not {"torch", "stable_baselines3"} & {*sys.modules}
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+def test_the_suffix_may_be_left_out(tmp_path):
+    fresh("A2C").save(tmp_path / "model")  # which writes model.zip
+    assert ttt_env.make_agent(f"sb3:{tmp_path}/model")
+
+
+def test_spaces_are_looked_at_before_a_network_is_made(tmp_path):
+    """One that is made for so many moves would not fit into memory."""
+    from gymnasium.spaces import Discrete
+
+    model = fresh("A2C")
+    model.action_space = Discrete(10**12)
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(PolicyFileError, match=r"no model for tictactoe-v0.*1000000000000"):
+        ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")

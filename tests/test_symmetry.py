@@ -8,7 +8,17 @@ import pytest
 
 from tests import naive, reference
 from ttt_env import Boards, Game, Position, get_game
-from ttt_env.rules.symmetry import canonical, canonical_boards, symmetries, transform, transform_boards
+from ttt_env.rules.symmetry import (
+    canonical,
+    canonical_boards,
+    canonical_rows,
+    keys_of_rows,
+    motions,
+    symmetries,
+    transform,
+    transform_boards,
+    transform_rows,
+)
 
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")
@@ -115,6 +125,51 @@ class TestBatchesAreTheSame:
         before = boards.mine.copy(), boards.theirs.copy()
         canonical_boards(boards)
         assert (boards.mine == before[0]).all() and (boards.theirs == before[1]).all()
+
+
+def rows_of(positions):
+    """The boards with one column a cell: 1 free, 2 X, 3 O."""
+    return np.array([1 + (p.board != 0) + (p.board < 0) for p in positions], np.uint8).reshape(
+        len(positions), -1
+    )
+
+
+FIFTEEN = get_game("mnk-v0:m=15,n=15,k=5")
+
+
+def played(game, cells):
+    position = game.start
+    for cell in cells:
+        position = position.play(cell)
+    return position
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, OBLONG, get_game("qubic-v0"), FIFTEEN], ids=repr)
+class TestRowsOfAnySize:
+    def positions(self, game):
+        rng = random.Random(5)
+        return [played(game, rng.sample(range(game.n_cells), k)) for k in (0, 1, 2, 3, 4) for _ in range(5)]
+
+    def test_transform(self, game):
+        positions = self.positions(game)
+        for permutation in symmetries(game)[::3]:
+            moved = [transform(position, permutation) for position in positions]
+            assert (transform_rows(rows_of(positions), permutation) == rows_of(moved)).all()
+
+    def test_canonical(self, game):
+        positions = self.positions(game)
+        keys, chosen = canonical_rows(game, rows_of(positions))
+        for position, key, number in zip(positions, keys, chosen, strict=True):
+            orbit = rows_of([transform(position, permutation) for permutation in symmetries(game)])
+            assert key == min(row.tobytes() for row in orbit) == orbit[number].tobytes()
+            assert set(canonical_rows(game, orbit)[0]) == {key}
+
+    def test_keys_sort_as_the_boards_do(self, game):
+        rows = rows_of(self.positions(game))
+        assert sorted(map(bytes, rows)) == np.sort(keys_of_rows(rows)).tolist()
+
+    def test_motions_are_the_symmetries(self, game):
+        assert tuple(map(tuple, motions(game).tolist())) == symmetries(game)
 
 
 def test_canonical_of_a_batch_in_all_positions():

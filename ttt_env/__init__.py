@@ -12,8 +12,10 @@ from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tournament.tournament import Tournament, tournament
 from ttt_env.envs import sb3 as _sb3  # noqa: F401 - so that ttt_env.envs.sb3 is there
-from ttt_env.envs.episode import Transition, collect_episode
+from ttt_env.envs.observation import planes_of
+from ttt_env.envs.two_player import Transition, collect_episode
 from ttt_env.errors import (
+    CellError,
     EpisodeOrderError,
     GameError,
     GameLogError,
@@ -31,9 +33,8 @@ from ttt_env.errors import (
 from ttt_env.registration import make, make_vec, pettingzoo_module, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game, runs, squares
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sampling import random_position
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ __all__ = [
     "Agent",
     "BatchAgent",
     "Boards",
+    "CellError",
     "Certificate",
     "EpisodeOrderError",
     "Exploitability",
@@ -83,6 +85,7 @@ __all__ = [
     "make_vec",
     "match",
     "mnk_v0",
+    "planes_of",
     "play_game",
     "prove",
     "qubic_v0",

@@ -1,26 +1,40 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, unknown
+from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, shown, unknown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position, as_cell
-from ttt_env.rules.sampling import random_position
-from ttt_env.rules.specs import Spec, check_names, convert, parameters_of, split_spec
+from ttt_env.rules.game import Game, Position, as_cell, random_position
+from ttt_env.rules.specs import (
+    Spec,
+    as_value,
+    check_names,
+    convert,
+    joined_path,
+    key_of,
+    parameters_of,
+    read_items,
+    split_items,
+    split_spec,
+    unwrapped,
+)
 
 if TYPE_CHECKING:
     from ttt_env.render.picture import Picture
 
 Floats = NDArray[np.float64]
 ENTRY_POINT_GROUP = "ttt_env.agents"
+MODEL_GROUP = "ttt_env.models"
+"""Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
 _PROBES = 200
 _ROUNDING = 1e-6
 
@@ -46,6 +60,15 @@ class Agent(ABC):
         """Whether `policy` depends on the position alone, so that results can be computed."""
         return True
 
+    @property
+    def seconds_per_move(self) -> float:
+        """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
+
+        An agent that searches says so here. Who keeps people waiting, or is about to ask in every position of
+        a game, looks at it first.
+        """
+        return 0.0
+
     @abstractmethod
     def policy(self, position: Position) -> Floats:
         """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
@@ -66,7 +89,14 @@ class Agent(ABC):
         return sample(self.policy(position), rng.random())
 
 
-AgentLike: TypeAlias = Agent | str | Callable[[Position], int]
+class Model(Protocol):
+    """A trained model of another library, such as an algorithm of Stable-Baselines3."""
+
+    def predict(self, *arguments: Any, **options: Any) -> Any:
+        """What the model does where it sees this."""
+
+
+AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model
 
 
 class BatchAgent(Agent):
@@ -163,9 +193,9 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
     return policies
 
 
-@lru_cache(maxsize=1)
-def _registry() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+@lru_cache(maxsize=2)
+def _registry(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def agent_names() -> list[str]:
@@ -182,9 +212,14 @@ def agent_class(name: str) -> type[Agent]:
 
 
 def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
-    """The agent that `spec` names: a spec string, an `Agent`, or a function `Position -> cell`.
+    """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
 
-    A spec string is `name`, `name:value` or `name:key=value,key=value`.
+    A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
+    be named alone. An agent that has parameters stands in round brackets inside of another where its commas
+    could be the other's. A spec has at most 10,000 letters, and 32 colons and brackets inside of each other.
+
+    A model of Stable-Baselines3 plays greedily, and only on free cells. It is asked as it is at the time: an
+    agent made of a model that is trained further plays better later.
 
     Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
     that the agent does not have or a value that it cannot take.
@@ -196,16 +231,31 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
         if spec.game != game:
             raise UnknownAgentError(f"{spec!r} plays {spec.game.name}, not {game.name}")
         return spec
+    if (of_model := _reader_of_model(spec)) is not None:
+        return of_model(spec, game)
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
-    raise UnknownAgentError(f"an agent is a spec string, an Agent or a function, not {spec!r}")
+    raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
+
+
+def _reader_of_model(thing: object) -> Callable[[object, Game], Agent] | None:
+    """The function that makes agents of the models of the library whose class `thing` is, if there is one.
+
+    The library itself is not imported, as whoever made the thing has done that.
+    """
+    for kind in type(thing).__mro__:
+        point = _registry(MODEL_GROUP).get(kind.__module__.partition(".")[0])
+        if point is not None:
+            loaded: Callable[[object, Game], Agent] = point.load()
+            return loaded
+    return None
 
 
 def _from_spec(spec: Spec, game: Game) -> Agent:
     build = agent_class(spec.name)
     allowed = parameters_of(build, skip=1)
-    value, texts = _shared_out(spec, allowed) if build.takes_agent else (spec.value, dict(spec.keywords))
-    check_names(spec.name, texts, allowed)
+    texts, others = read_items(spec, build.__init__, skip=2)
+    value = _plain_value(build, spec.name, others, allowed)
     if value is not None:
         first = next(iter(allowed), None)
         if first is None or first in texts:
@@ -217,10 +267,17 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
     return build(game, **convert(spec.name, build.__init__, texts))
 
 
-def _shared_out(spec: Spec, allowed: dict[str, Any]) -> tuple[str | None, dict[str, str]]:
-    """The inner agent's spec string with the keywords that are its own, and the outer agent's keywords."""
-    outer = {key: text for key, text in spec.keywords.items() if key in allowed}
-    inner = ",".join(f"{key}={text}" for key, text in spec.keywords.items() if key not in allowed)
-    if spec.value is None or not inner:
-        return spec.value, outer | ({} if spec.value else spec.keywords)
-    return f"{spec.value}{',' if ':' in spec.value else ':'}{inner}", outer
+def _plain_value(
+    build: type[Agent], owner: str, items: list[str], allowed: Mapping[str, Parameter]
+) -> str | None:
+    """What the items that are no parameters say of the first parameter, which may be a path or an agent."""
+    if next(iter(allowed), None) == "path":
+        return joined_path(owner, items, allowed)
+    plain = [item for item in items if key_of(item) is None]
+    own = [item.strip() for item in items if key_of(item) is not None]
+    if not build.takes_agent or not plain:
+        check_names(owner, map(key_of, own), allowed)
+        return as_value(plain)
+    inner = unwrapped(",".join(plain).strip())
+    colon = "," if len(split_items(inner, ":")) > 1 else ":"
+    return f"{inner}{colon}{','.join(own)}" if own else inner

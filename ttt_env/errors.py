@@ -39,6 +39,13 @@ class IllegalMoveError(TttEnvError):
     """A move that the rules do not allow in this position."""
 
 
+class CellError(IllegalMoveError, IndexError):
+    """A cell that the board does not have.
+
+    Also an `IndexError`, which is what Python raises for an index that is out of range.
+    """
+
+
 class NotationError(TttEnvError):
     """Text that is no position or game record."""
 
@@ -59,6 +66,19 @@ class GameLogError(TttEnvError):
     """A file that is no log of games, or cannot be read or written."""
 
 
+def shown(value: object) -> str:
+    """What a message shows of a value: its `repr`, long ones cut in the middle, or its type if it has none.
+
+    >>> shown("tictactoe"), shown(10**5000)
+    ("'tictactoe'", '<an int without text>')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a repr is somebody's code; that of an int of more than 4300 digits is a ValueError
+        return f"<an {type(value).__name__} without text>"
+    return text if len(text) <= 1000 else f"{text[:800]} … {text[-100:]}"
+
+
 def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
     """The message for a name that is not in `allowed`, with the nearest one that is.
 
@@ -66,6 +86,6 @@ def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
     "unknown agent 'minmax': did you mean minimax? Allowed: minimax, random"
     """
     names = sorted(allowed)
-    near = get_close_matches(str(name), names, n=1)
+    near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f": did you mean {near[0]}?" if near else "."
-    return f"unknown {kind} {name!r}{hint} Allowed: {', '.join(names) or 'none'}"
+    return f"unknown {kind} {shown(name)}{hint} Allowed: {', '.join(names) or 'none'}"

@@ -8,7 +8,7 @@ from ttt_env.agent import Agent, AgentLike, Floats, make_agent
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.minimax import Planner
 from ttt_env.analysis.evaluation import best_response
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
@@ -49,13 +49,21 @@ class Mixture(Agent):
         weights: str | Sequence[float] | None = None,
     ) -> None:
         super().__init__(game)
-        specs = split_items(agents, "+") if isinstance(agents, str) else list(agents)
+        if not isinstance(agents, str | Sequence):
+            raise ParameterError(
+                f"agents={shown(agents)} of mixture: a sequence, or specs joined by +, is allowed"
+            )
+        specs = split_items(agents, "+") if isinstance(agents, str) else agents
         self.agents = [make_agent(spec, game) for spec in specs]
         self.weights = _shares(weights, len(self.agents))
 
     @property
     def is_fixed(self) -> bool:  # noqa: D102
         return all(agent.is_fixed for agent in self.agents)
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return sum(agent.seconds_per_move for agent in self.agents)
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
         return self._average([agent.policy(position) for agent in self.agents])
@@ -81,11 +89,11 @@ def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
     try:
         given = weights.split("+") if isinstance(weights, str) else weights
         numbers = np.array([float(number) for number in given])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.zeros(0)
     if len(numbers) != count or not (numbers >= 0).all() or not 0 < numbers.sum() < np.inf:
         raise ParameterError(
-            f"weights={weights!r} of mixture of {count} agents: as many numbers from 0 on, not all 0"
+            f"weights={shown(weights)} of mixture of {count} agents: as many numbers from 0 on, not all 0"
         )
     shares: Floats = numbers / numbers.sum()
     return shares

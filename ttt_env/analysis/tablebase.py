@@ -6,12 +6,9 @@ looked up where a symmetry moves it. A value is a digit of base three, loss 0, d
 a byte, ply after ply. So a file holds no keys; it says of which game it is, and its parts carry checksums.
 """
 
-import zlib
 from functools import lru_cache
 from math import comb
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +20,9 @@ from ttt_env.errors import GameTooLargeError, PolicyFileError
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
-from ttt_env.rules.symmetry import symmetries, transform_boards
+from ttt_env.rules.symmetry import canonical_boards, symmetries, transform_boards
+from ttt_env.storage.policy_file import Form, array_names, read_arrays, save_arrays
 
-Arrays = dict[str, NDArray[Any]]
 _VALUES = "tablebase"
 _DIGITS = 3 ** np.arange(5)
 
@@ -70,18 +67,14 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
     themselves, their number among those of as many stones.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
-    least, moved_by = masks.copy(), np.zeros(len(masks), np.int8)
-    everything = Boards(game, masks, np.zeros_like(masks))
-    for symmetry, permutation in enumerate(symmetries(game)):
-        moved = transform_boards(everything, permutation).mine
-        smaller = moved < least
-        least[smaller], moved_by[smaller] = moved[smaller], symmetry
+    found, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
+    least = found.mine
     number = np.zeros(len(masks), np.int64)
     stones = np.bitwise_count(masks)
     for ply in range(game.n_cells + 1):
         kept = (stones == ply) & (least == masks)
         number[kept] = np.arange(kept.sum())
-    return least, moved_by, number
+    return least, moved_by.astype(np.int8), number
 
 
 def _sizes(game: Game) -> list[int]:
@@ -100,7 +93,10 @@ def _kept_slots(game: Game, ply: int) -> Slots:
 
 
 def save_values(values: Values, path: str | Path) -> None:
-    """Write the values of a solved game, all plies, as an `.npz` file."""
+    """Write the values of a solved game, all plies, as an `.npz` file.
+
+    Raises `PolicyFileError` if it cannot be written.
+    """
     game = values.game
     if isinstance(values, MergedValues):
         layers = list(values.layers)
@@ -110,8 +106,7 @@ def save_values(values: Values, path: str | Path) -> None:
     digits = np.concatenate(layers).astype(np.int64) + 1
     padded = np.pad(digits, (0, -len(digits) % 5), constant_values=1)
     packed = (padded.reshape(-1, 5) @ _DIGITS).astype(np.uint8)
-    with Path(path).open("wb") as file:
-        np.savez_compressed(file, **identity(game), **{_VALUES: packed})  # type: ignore[arg-type]
+    save_arrays(path, game, {_VALUES: packed})
 
 
 def load_values(path: str | Path, game: Game) -> MergedValues:
@@ -122,10 +117,10 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     """
     if not is_enumerable(game):
         raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a tablebase")
-    packed = read_arrays(Path(path), game, "tablebase", {_VALUES})[_VALUES]
     sizes = _sizes(game)
-    is_whole = packed.dtype == np.uint8 and packed.shape == (-(-sum(sizes) // 5),)
-    if not is_whole or packed.max() >= 3**5:
+    form = Form(np.uint8, (-(-sum(sizes) // 5),))
+    packed = read_arrays(path, game, "tablebase", {_VALUES: form})[_VALUES]
+    if packed.max() >= 3**5:
         raise PolicyFileError(f"{path} is no tablebase: its values have another form")
     digits = (packed[:, None] // _DIGITS % 3).ravel()[: sum(sizes)]
     layers = np.split(digits.astype(np.int8) - np.int8(1), np.cumsum(sizes)[:-1])
@@ -134,41 +129,4 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
 
 def is_tablebase(path: str | Path) -> bool:
     """Whether a file says that it is a tablebase: its list of contents is all that is read."""
-    try:
-        with ZipFile(path) as file:
-            return f"{_VALUES}.npy" in file.namelist()
-    except (OSError, BadZipFile):
-        return False
-
-
-def identity(game: Game) -> Arrays:
-    """What a file must have in common with the game it is used for."""
-    return {
-        "game": np.array(game.name),
-        "shape": np.array(game.shape),
-        "winning_masks": np.array(game.winning_masks, dtype=np.uint64),
-        "misere": np.array(game.misere),
-    }
-
-
-def read_arrays(path: Path, game: Game, kind: str, names: set[str]) -> Arrays:
-    """The arrays of an `.npz` file that has these names and was written for this game.
-
-    Raises `PolicyFileError` otherwise; nothing in a file is ever run.
-    """
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            loaded = {name: file[name] for name in file.files}
-    except OSError as error:
-        raise PolicyFileError(f"{path} cannot be read: {error}") from error
-    except (ValueError, EOFError, BadZipFile, zlib.error) as error:
-        raise PolicyFileError(
-            f"{path} is no {kind}: damaged, or it holds pickled objects, which are never loaded"
-        ) from error
-    expected = identity(game)
-    if missing := {*expected, *names} - set(loaded):
-        raise PolicyFileError(f"{path} is no {kind}: it lacks {', '.join(sorted(missing))}")
-    for key, wanted in expected.items():
-        if key != "game" and not np.array_equal(loaded[key], wanted):
-            raise PolicyFileError(f"{path} is a table of {loaded['game']}, not of {game.name}: other {key}")
-    return loaded
+    return _VALUES in array_names(path)

@@ -21,7 +21,7 @@ from rich.progress import Progress as Bar
 
 from ttt_env.agent import make_agent
 from ttt_env.agents.learned import q_learning, value_network
-from ttt_env.agents.training.checkpoint import checkpoint_of, write_atomically
+from ttt_env.agents.training.checkpoint import checkpoint_of
 from ttt_env.agents.training.evaluation import Evaluation, Report, Until, evaluate
 from ttt_env.agents.training.recipe import recipe, recipe_names
 from ttt_env.app.models import spec_of
@@ -259,7 +259,7 @@ def _train_own(order: Order, report: Report) -> None:
         evaluation = evaluate(found.agent, {}, found.games, found.seconds, everywhere)
         if evaluation.mistakes <= least:
             least = evaluation.mistakes
-            write_atomically(order.path, lambda file: found.agent.save(file.name))
+            found.agent.save(order.path)
         report(evaluation)
         return evaluation.reaches(order.until)
 

@@ -11,20 +11,33 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from ttt_env.errors import GameError, ParameterError, UnknownGameError, unknown
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import check_names, convert, parameters_of, split_spec
+from ttt_env.errors import GameError, ParameterError, UnknownGameError, shown, unknown
+from ttt_env.rules.checks import as_integer
+from ttt_env.rules.game import Game, checked_shape
+from ttt_env.rules.sizes import check_board
+from ttt_env.rules.specs import (
+    check_names,
+    convert,
+    key_of,
+    not_of_type,
+    parameters_of,
+    read_items,
+    split_spec,
+)
 
 Cells = tuple[int, ...]
 
 
 def runs(shape: Iterable[int], k: int) -> list[Cells]:
-    """All straight runs of `k` cells, diagonals too, on a board of any number of axes.
+    """All straight runs of `k` cells, diagonals too, on a board of one to three axes.
+
+    Raises `GameError` for another shape, `GameTooLargeError` for more than 400 cells, `ParameterError` for a
+    `k` below 1.
 
     >>> len(runs((3, 3), 3)), len(runs((4, 4, 4), 4)), len(runs((15, 15), 5))
     (8, 76, 572)
     """
-    shape = tuple(shape)
+    shape, k = checked_shape(shape), as_integer("k", k, "runs", 1)
     directions = [d for d in product((-1, 0, 1), repeat=len(shape)) if d > (0,) * len(shape)]
     if k == 1:
         directions = directions[:1]
@@ -42,9 +55,13 @@ def _runs_along(shape: Cells, direction: Cells, k: int) -> Iterator[Cells]:
 def squares(n: int) -> list[Cells]:
     """The corners of every square on an n×n board, tilted squares too: n²(n²−1)/12 of them.
 
+    Raises `ParameterError` for an `n` below 1, `GameTooLargeError` for more than 400 cells.
+
     >>> len(squares(4))
     20
     """
+    n = as_integer("n", n, "squares", 1)
+    check_board(f"a board of {shown(n)} by {shown(n)}", n * n)
     # A square is its bounding box (corner r, c and side) and the offset of one corner along the top.
     return [
         tuple(
@@ -67,17 +84,19 @@ def tictactoe(misere: bool = False) -> Game:
 
 
 def square(n: int = 4, misere: bool = False) -> Game:
-    """Square tic-tac-toe (Sundeep Agarwal): n×n, the corners of any square, tilted ones too."""
-    _at_least("square-v0", n=(n, 2))
+    """Square tic-tac-toe (Sundeep Agarwal): n×n up to 20×20, the corners of any square, tilted ones too."""
+    as_integer("n", n, "square-v0", 2)
     name = "square-v0" if n == 4 else f"square-v0:n={n}"
     return Game(_name(name, misere), (n, n), squares(n), misere)
 
 
 def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:
-    """The m,n,k-game: k in a row on a board of m columns and n rows."""
-    _at_least("mnk-v0", m=(m, 1), n=(n, 1), k=(k, 1))
+    """The m,n,k-game: k in a row on a board of m columns and n rows, of at most 400 cells."""
+    for name, value in {"m": m, "n": n, "k": k}.items():
+        as_integer(name, value, "mnk-v0", 1)
+    check_board(f"mnk-v0 with m={shown(m)}, n={shown(n)}", m * n)
     if k > max(m, n):
-        raise GameError(f"mnk-v0 with m={m}, n={n}: k={k} does not fit, at most {max(m, n)} do")
+        raise GameError(f"mnk-v0 with m={m}, n={n}: k={shown(k)} does not fit, at most {max(m, n)} do")
     return Game(_name(f"mnk-v0:m={m},n={n},k={k}", misere), (n, m), runs((n, m), k), misere)
 
 
@@ -90,12 +109,6 @@ def _name(name: str, misere: bool) -> str:
     if not misere:
         return name
     return f"{name}{',' if ':' in name else ':'}misere=true"
-
-
-def _at_least(game: str, **parameters: tuple[int, int]) -> None:
-    for name, (value, least) in parameters.items():
-        if value < least:
-            raise ParameterError(f"{name}={value!r} of {game}: integers from {least} on are allowed")
 
 
 CATALOGUE: dict[str, Callable[..., Game]] = {
@@ -115,25 +128,27 @@ def parameters_of_game(game: Game | str) -> dict[str, Parameter]:
 def get_game(game: Game | str, **parameters: Any) -> Game:
     """The game of this id, or `game` itself if it is a `Game`.
 
-    An id may carry its parameters: `mnk-v0:m=4,n=3,k=3` is `mnk-v0` with `m=4, n=3, k=3`.
+    An id may carry its parameters: `mnk-v0:m=4,n=3,k=3` is `mnk-v0` with `m=4, n=3, k=3`, and
+    `tictactoe-v0:misere` is `tictactoe-v0` with `misere=True`. Spaces around names and signs do not count.
 
     Raises `UnknownGameError` for an unknown id, `ParameterError` for a parameter that the game does
-    not have or a value that it cannot take.
+    not have or a value that it cannot take, `GameTooLargeError` for a board of more than 400 cells.
     """
     if isinstance(game, Game):
         check_names(game.name, parameters, {})
         return game
     if not isinstance(game, str):
-        raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {game!r}")
+        raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {shown(game)}")
     spec = split_spec(game)
     if spec.name not in CATALOGUE:
         raise UnknownGameError(unknown("game", spec.name, CATALOGUE))
     build = CATALOGUE[spec.name]
     allowed = parameters_of(build)
-    if spec.value is not None:
-        raise ParameterError(unknown(f"parameter of {spec.name}", spec.value, allowed))
-    check_names(spec.name, spec.keywords | parameters, allowed)
-    parameters = convert(spec.name, build, spec.keywords) | parameters
+    texts, others = read_items(spec, build)
+    check_names(spec.name, [*(key_of(item) or item.strip() for item in others), *parameters], allowed)
+    if others:
+        raise ParameterError(f"{spec.name} needs a value of {others[0].strip()}: {others[0].strip()}=…")
+    parameters = convert(spec.name, build, texts) | parameters
     return _build(spec.name, tuple(sorted(_checked(spec.name, allowed, parameters).items())))
 
 
@@ -142,7 +157,7 @@ def _checked(name: str, allowed: dict[str, Parameter], parameters: dict[str, Any
         kind = type(allowed[key].default)
         is_integer = kind is int and hasattr(value, "__index__") and not isinstance(value, bool)
         if type(value) is not kind and not is_integer:
-            raise ParameterError(f"{key}={value!r} of {name} is not a value of type {kind.__name__}")
+            raise ParameterError(not_of_type(key, value, name, [kind]))
     return {key: type(allowed[key].default)(value) for key, value in parameters.items()}
 
 

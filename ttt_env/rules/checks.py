@@ -1,16 +1,21 @@
 """What callers give, checked once at the door: each function returns the value or raises the named error."""
 
+import os
 from collections.abc import Sequence
 from math import inf, nan
 from numbers import Real
 from operator import index
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.game import SEATS, Seat
+from ttt_env.errors import ParameterError, TttEnvError, shown, unknown
+from ttt_env.rules.sizes import TEXT_LETTERS
+
+if TYPE_CHECKING:
+    from ttt_env.rules.game import Seat
 
 Choice = TypeVar("Choice")
 
@@ -23,9 +28,19 @@ def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:
     raise ParameterError(unknown(name, value, map(str, allowed)))
 
 
-def as_seat(seat: object) -> Seat:
+def as_seat(seat: object) -> "Seat":
     """`seat` if it is one. Raises `ParameterError` otherwise."""
-    return one_of("seat", seat, SEATS)
+    seats: tuple[Seat, Seat] = ("X", "O")
+    return one_of("seat", seat, seats)
+
+
+def as_text(kind: str, text: object, error: type[TttEnvError]) -> str:
+    """`text` without the space around it. Raises `error` unless it is a str of at most `TEXT_LETTERS`."""
+    if not isinstance(text, str):
+        raise error(f"{kind} is a str, not {shown(text)}")
+    if len(text) > TEXT_LETTERS:
+        raise error(f"{kind} has at most {TEXT_LETTERS} letters, not {len(text)}: {shown(text)}")
+    return text.strip()
 
 
 def as_number(name: str, value: object, owner: str, most: float = inf) -> float:
@@ -33,7 +48,7 @@ def as_number(name: str, value: object, owner: str, most: float = inf) -> float:
     number = _as_float(value)
     if 0 <= number <= most:
         return number
-    raise ParameterError(f"{name}={value!r} of {owner}: numbers from 0 to {most:g} are allowed")
+    raise ParameterError(f"{name}={shown(value)} of {owner}: numbers from 0 to {most:g} are allowed")
 
 
 def as_seconds(name: str, value: object, owner: str) -> float:
@@ -41,7 +56,7 @@ def as_seconds(name: str, value: object, owner: str) -> float:
     number = _as_float(value)
     if 0 < number < inf:
         return number
-    raise ParameterError(f"{name}={value!r} of {owner}: positive finite numbers are allowed")
+    raise ParameterError(f"{name}={shown(value)} of {owner}: positive finite numbers are allowed")
 
 
 def _as_float(value: object) -> float:
@@ -57,7 +72,7 @@ def as_integer(name: str, value: object, owner: str, least: int, most: int | Non
     number = index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else least - 1
     if number < least or (most is not None and number > most):
         upwards = "on" if most is None else f"to {most}"
-        raise ParameterError(f"{name}={value!r} of {owner}: integers from {least} {upwards} are allowed")
+        raise ParameterError(f"{name}={shown(value)} of {owner}: integers from {least} {upwards} are allowed")
     return number
 
 
@@ -72,8 +87,18 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
         chances = np.empty(0)
     is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
     if not is_good or not chances.any():
-        raise ParameterError(f"{name}={weights!r}: {size} finite numbers ≥ 0, not all 0, are needed")
+        raise ParameterError(f"{name}={shown(weights)}: {size} finite numbers ≥ 0, not all 0, are needed")
     return np.asarray(chances / chances.max())
+
+
+def as_path(name: str, path: object, owner: str) -> Path:
+    """`path` as a `Path`. Raises `ParameterError` for what is none, and for names that no file can have."""
+    try:
+        if b"\0" not in os.fsencode(os.fspath(path)) and not isinstance(path, bytes):  # type: ignore[call-overload]
+            return Path(path)  # type: ignore[arg-type]
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise ParameterError(f"{name}={shown(path)} of {owner}: the path of a file is needed")
 
 
 def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator:
@@ -84,4 +109,6 @@ def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise ParameterError(f"rng={rng!r}: a numpy.random.Generator or a seed from 0 on is needed") from None
+        raise ParameterError(
+            f"rng={shown(rng)}: a numpy.random.Generator or a seed from 0 on is needed"
+        ) from None

@@ -3,18 +3,30 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from math import prod
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
-from ttt_env.errors import GameError, IllegalMoveError, ImpossiblePositionError
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.errors import (
+    CellError,
+    GameError,
+    GameTooLargeError,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    shown,
+)
+from ttt_env.rules.checks import as_generator
+from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_board
 
 if TYPE_CHECKING:
     from ttt_env.render.picture import Picture
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
-_NEW = tuple.__new__  # half the time of the generated constructor
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,9 +34,11 @@ class Game:
     """A positional game: who first owns all cells of a winning set wins (misère: loses).
 
     `shape` has one to three axes; cells are numbered row-major (C order) from 0. `winning_sets` are
-    collections of cells; order and repetitions in them do not count.
+    collections of cells; order and repetitions in them do not count. `name` is one line of printable text of
+    up to 500 letters, without space around it.
 
-    Raises `GameError` for a shape or winning sets that make no game.
+    Raises `GameError` for a name, a shape or winning sets that make no game, `GameTooLargeError` for more
+    than 400 cells (20×20) or 20,000 winning sets.
 
     >>> Game("corners", (2, 2), [(0, 3), (1, 2)])
     Game('corners', (2, 2), 2 winning sets)
@@ -38,11 +52,9 @@ class Game:
     def __init__(
         self, name: str, shape: Iterable[int], winning_sets: Iterable[Iterable[int]], misere: bool = False
     ) -> None:
-        axes = _checked_shape(shape)
+        line, axes = _checked_name(name), checked_shape(shape)
         sets = _checked_sets(winning_sets, prod(axes))
-        self.__dict__.update(
-            name=_checked_name(name), shape=axes, winning_sets=sets, misere=_checked_flag(misere)
-        )
+        self.__dict__.update(name=line, shape=axes, winning_sets=sets, misere=_checked_flag(misere))
 
     def __hash__(self) -> int:
         return hash((self.name, self.misere))
@@ -75,8 +87,11 @@ class Game:
     @cached_property
     def winning_masks_through(self) -> tuple[tuple[int, ...], ...]:
         """For each cell, the bit masks of the winning sets that hold it."""
-        masks = self.winning_masks
-        return tuple(tuple(m for m in masks if m >> cell & 1) for cell in range(self.n_cells))
+        through: list[list[int]] = [[] for _ in range(self.n_cells)]
+        for mask, cells in zip(self.winning_masks, self.winning_sets, strict=True):
+            for cell in cells:
+                through[cell].append(mask)
+        return tuple(map(tuple, through))
 
     @cached_property
     def start(self) -> "Position":
@@ -95,19 +110,68 @@ class Game:
         return any(stones & mask == mask for mask in self.winning_masks)
 
 
-class Position(NamedTuple):
-    """The stones of the player to move and of the other one, as bit masks; immutable.
+class _Stones:
+    """What a position holds, while it can still be set."""
 
-    A tuple, because positions are made millions of times. The constructor trusts its caller;
-    `checked` is the door for masks from outside, `parse` the one for text.
-    """
+    __slots__ = ("game", "mine", "theirs")
 
     game: Game
     mine: int
     theirs: int
 
-    @classmethod
-    def parse(cls, text: str, game: "Game | str" = "tictactoe-v0") -> Self:
+
+class Position(_Stones):
+    """The stones of the player to move and of the other one, as bit masks; immutable.
+
+    `position[cell]` is 1 for a stone of X, −1 for one of O, 0 for a free cell, as in `board`. The constructor
+    trusts its caller; `checked` is the door for masks from outside, `parse` the one for text.
+    """
+
+    __slots__ = ()
+    __iter__ = None  # else Python would iterate by `position[0]`, `position[1]`, …
+
+    def __new__(cls, game: Game, mine: int, theirs: int) -> Self:  # noqa: D102
+        # Filled in and then sealed by its class: half the time of setting fields past a `__setattr__`.
+        made = _Stones()
+        made.game, made.mine, made.theirs = game, mine, theirs
+        made.__class__ = cls
+        return made  # type: ignore[return-value]
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a position cannot be changed: {name}={value!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a position cannot be changed: {name} stays")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Position:
+            return NotImplemented
+        is_same = self.mine == other.mine and self.theirs == other.theirs
+        return is_same and (self.game is other.game or self.game == other.game)
+
+    def __hash__(self) -> int:
+        return hash((self.mine, self.theirs))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Game, int, int]]:
+        return type(self), (self.game, self.mine, self.theirs)
+
+    def __getitem__(self, cell: int) -> int:
+        number = as_cell(cell, self.game)
+        return (self.x_mask >> number & 1) - (self.o_mask >> number & 1)
+
+    @property
+    def board(self) -> NDArray[np.int8]:
+        """The stones as a new array of the board's shape, `int8`: 1 X, −1 O, 0 empty.
+
+        >>> Position.parse("XO./.X./...").board.tolist()
+        [[1, -1, 0], [0, 1, 0], [0, 0, 0]]
+        """
+        stones = np.zeros(self.game.n_cells, np.int8)
+        stones[cells_of(self.x_mask)], stones[cells_of(self.o_mask)] = 1, -1
+        return stones.reshape(self.game.shape)
+
+    @staticmethod
+    def parse(text: str, game: "Game | str" = "tictactoe-v0") -> "Position":
         """The position that `text` shows: rows of `X`, `O`, `.` joined by `/`, layers by `|`.
 
         Raises `NotationError` for text of another form, `ImpossiblePositionError` for stones that
@@ -115,7 +179,7 @@ class Position(NamedTuple):
         """
         from ttt_env.rules import notation
 
-        return cls(*notation.parse_position(text, game))
+        return notation.parse_position(text, game)
 
     def __str__(self) -> str:
         from ttt_env.rules import notation
@@ -206,8 +270,10 @@ class Position(NamedTuple):
 
     def child(self, cell: int) -> "Position":
         """`play` without its checks: for callers that know `cell` to be a legal Python int."""
-        game, mine, theirs = self
-        return _NEW(Position, (game, theirs, mine | 1 << cell))
+        made = _Stones()  # as in the constructor, without the time of calling it
+        made.game, made.mine, made.theirs = self.game, self.theirs, self.mine | 1 << cell
+        made.__class__ = Position
+        return made  # type: ignore[return-value]
 
     def checked(self) -> Self:
         """The position itself, if legal moves can lead to it.
@@ -218,6 +284,22 @@ class Position(NamedTuple):
         if fault:
             raise ImpossiblePositionError(f"impossible position of {self.game.name}: {fault}")
         return self
+
+
+def random_position(game: Game, rng: "np.random.Generator | int | None" = None) -> Position:
+    """A position to be played: random moves from the empty board, a uniformly drawn number of them.
+
+    Fewer where one of them would end the game. Raises `ParameterError` for what is neither a generator nor a
+    seed.
+    """
+    rng, position = as_generator(rng), game.start
+    for _ in range(int(rng.integers(game.n_cells))):
+        cells = position.legal_cells
+        after = position.child(cells[int(rng.random() * len(cells))])
+        if after.is_over:
+            break
+        position = after
+    return position
 
 
 def cells_of(mask: int) -> list[int]:
@@ -237,7 +319,7 @@ def cells_of(mask: int) -> list[int]:
 def as_cell(action: object, game: Game) -> int:
     """`action` as a cell of the board: any integer type, or a zero-dimensional integer array.
 
-    Raises `IllegalMoveError` for anything else, NaN and fractions among it.
+    Raises `CellError` for anything else, NaN, fractions and negative numbers among it.
     """
     try:
         cell = index(action)  # type: ignore[arg-type]
@@ -245,8 +327,8 @@ def as_cell(action: object, game: Game) -> int:
         cell = -1
     if 0 <= cell < game.n_cells and action is not True and action is not False:
         return cell
-    raise IllegalMoveError(
-        f"{action!r} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
+    raise CellError(
+        f"{shown(action)} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
     )
 
 
@@ -256,7 +338,9 @@ def _other(seat: Seat) -> Seat:
 
 def _fault(position: Position) -> str | None:
     """Why no game leads to `position`, or None."""
-    game, mine, theirs = position
+    game, mine, theirs = position.game, position.mine, position.theirs
+    if type(mine) is not int or type(theirs) is not int:
+        return f"masks are ints, not {shown(mine)} and {shown(theirs)}"
     if not 0 <= mine <= game.full_mask or not 0 <= theirs <= game.full_mask:
         return f"stones outside the {game.n_cells} cells"
     if mine & theirs:
@@ -274,35 +358,50 @@ def _fault(position: Position) -> str | None:
 
 
 def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name.strip() or "\n" in name:
-        raise GameError(f"the name of a game is one line of text, not {name!r}")
+    if not isinstance(name, str) or not name.isprintable() or not name or name != name.strip():
+        raise GameError(
+            f"the name of a game is one line of printable text without space around it, not {shown(name)}"
+        )
+    if len(name) > NAME_LETTERS:
+        raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {shown(name)}")
     return name
 
 
 def _checked_flag(misere: object) -> bool:
     if not isinstance(misere, bool):
-        raise GameError(f"misere={misere!r}: True and False are allowed")
+        raise GameError(f"misere={shown(misere)}: True and False are allowed")
     return misere
 
 
-def _checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
+def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
+    """The axes of a board. Raises `GameError` for no shape, `GameTooLargeError` for too many cells."""
     try:
-        axes = tuple(index(axis) for axis in shape)
+        axes = tuple(index(axis) for axis in islice(shape, 4))
     except TypeError:
         axes = ()
     if not 1 <= len(axes) <= 3 or min(axes) < 1:
-        raise GameError(f"shape {shape!r}: a board has one to three axes of at least one cell each")
+        raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
+    check_board(f"a board of shape {shown(axes)}", prod(axes))
     return axes
 
 
 def _checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[tuple[int, ...], ...]:
     try:
-        sets = {tuple(sorted({index(cell) for cell in cells})) for cells in winning_sets}
+        sets = [_checked_set(cells, n_cells) for cells in islice(winning_sets, BOARD_SETS + 1)]
     except TypeError:
-        raise GameError(f"winning_sets holds collections of cells, not {winning_sets!r}") from None
+        raise GameError(f"winning_sets holds collections of cells, not {shown(winning_sets)}") from None
+    if len(sets) > BOARD_SETS:
+        raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; there are more")
     if not sets or () in sets:
         raise GameError("a game needs at least one winning set, and none of them empty")
-    for cells in sets:
-        if cells[0] < 0 or cells[-1] >= n_cells:
-            raise GameError(f"winning set {cells} is out of the board: cells are 0 to {n_cells - 1}")
-    return tuple(sorted(sets))
+    return tuple(sorted(set(sets)))
+
+
+def _checked_set(cells: Iterable[int], n_cells: int) -> tuple[int, ...]:
+    given = [index(cell) for cell in islice(cells, BOARD_CELLS + 1)]
+    if len(given) > BOARD_CELLS:
+        raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
+    found = tuple(sorted(set(given)))
+    if found and (found[0] < 0 or found[-1] >= n_cells):
+        raise GameError(f"winning set {shown(found)} is out of the board: cells are 0 to {n_cells - 1}")
+    return found

@@ -1,18 +1,22 @@
 """Positions and game records as text, and back."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ttt_env.errors import IllegalMoveError, NotationError
+from ttt_env.errors import IllegalMoveError, NotationError, shown
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_text
 from ttt_env.rules.game import Game, Position, Seat, as_cell
 
 if TYPE_CHECKING:
     from ttt_env.render.picture import Picture
 
 _GLYPHS = ".XO"
+_MOVES = re.compile(r"\s*([0-9]{1,9}\s+)*([0-9]{1,9})?")
 
 
 def format_position(position: Position) -> str:
@@ -26,13 +30,11 @@ def format_position(position: Position) -> str:
 def parse_position(text: str, game: Game | str) -> Position:
     """The position that `text` shows; see `Position.parse`."""
     game = get_game(game)
-    if not isinstance(text, str):
-        raise NotationError(f"the text of a position is a str, not {text!r}")
-    text = text.strip()
+    text = as_text("the text of a position", text, NotationError)
     pattern = _joined(game, ["[XO.]" * game.shape[-1]] * (game.n_cells // game.shape[-1]))
     if not re.fullmatch(pattern.replace("|", r"\|"), text):
         empty = format_position(game.start)
-        raise NotationError(f"{text!r} is no position of {game.name}: X, O and . in the form {empty}")
+        raise NotationError(f"{shown(text)} is no position of {game.name}: X, O and . in the form {empty}")
     glyphs = re.sub(r"[/|]", "", text)
     x = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "X")
     o = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "O")
@@ -43,6 +45,14 @@ def parse_position(text: str, game: Game | str) -> Position:
 def _joined(game: Game, rows: list[str]) -> str:
     per_layer = game.shape[-2] if len(game.shape) == 3 else len(rows)
     return "|".join("/".join(rows[i : i + per_layer]) for i in range(0, len(rows), per_layer))
+
+
+def _checked_cells(cells: Iterable[int], game: Game) -> tuple[int, ...]:
+    try:
+        given = list(islice(cells, game.n_cells + 1))
+    except TypeError:
+        raise NotationError(f"the moves of a game are a list of cells, not {shown(cells)}") from None
+    return tuple(as_cell(cell, game) for cell in given)
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class GameRecord:
     def __post_init__(self) -> None:
         game = get_game(self.game)
         object.__setattr__(self, "game", game)
-        object.__setattr__(self, "cells", tuple(as_cell(cell, game) for cell in self.cells))
+        object.__setattr__(self, "cells", _checked_cells(self.cells, game))
         self.positions()
 
     @classmethod
@@ -71,16 +81,17 @@ class GameRecord:
 
         Raises `NotationError` for text of another form or moves that are not legal.
         """
-        name, colon, moves = str(text).strip().rpartition(":")
-        if not colon or not re.fullmatch(r"[\d\s]*", moves):
-            raise NotationError(f"{text!r} is no game record: 'tictactoe-v0: 4 0 8' is one")
+        name, colon, moves = as_text("a game record", text, NotationError).rpartition(":")
+        name = name.strip()
+        if not colon or not _MOVES.fullmatch(moves):
+            raise NotationError(f"{shown(text)} is no game record: 'tictactoe-v0: 4 0 8' is one")
         made = get_game(name if game is None else game)
         if made.name != name and game is not None:
-            raise NotationError(f"{text!r} is a game of {name!r}, not of {made.name!r}")
+            raise NotationError(f"{shown(text)} is a game of {shown(name)}, not of {made.name!r}")
         try:
             return cls(made, tuple(map(int, moves.split())))
         except IllegalMoveError as error:
-            raise NotationError(f"{text!r} is no game record: {error}") from error
+            raise NotationError(f"{shown(text)} is no game record: {error}") from error
 
     def __str__(self) -> str:
         return f"{self.game.name}: {' '.join(map(str, self.cells))}".rstrip()

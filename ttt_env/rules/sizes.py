@@ -1,13 +1,22 @@
-"""How large a game may be for what: every limit of "small enough", in cells.
+"""How large a game may be for what: every limit of "small enough", in cells; and how long a text may be.
 
 A game of `n` cells has at most `n_placements(n)` positions, so what enumerating it costs depends on the cells
 alone, whatever its winning sets are.
 """
 
 from math import comb
+from typing import TYPE_CHECKING
 
-from ttt_env.errors import GameTooLargeError
-from ttt_env.rules.game import Game
+from ttt_env.errors import GameTooLargeError, shown
+
+if TYPE_CHECKING:
+    from ttt_env.rules.game import Game
+
+BOARD_CELLS = 400  # 20×20; what a game may have at all
+BOARD_SETS = 20_000  # more than the 13,300 squares on 20×20
+NAME_LETTERS = 500  # of a game
+TEXT_LETTERS = 10_000  # of a spec, a position or a game record
+SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 
 MASK_CELLS = 64  # a player's stones are the bits of one uint64: batches and all compiled code
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
@@ -24,24 +33,32 @@ def n_placements(n_cells: int) -> int:
     return sum(comb(n_cells, ply) * comb(ply, ply // 2) for ply in range(n_cells + 1))
 
 
-def is_enumerable(game: Game) -> bool:
+def is_enumerable(game: "Game") -> bool:
     """Whether the positions of the game are few enough to look at each of them."""
     return game.n_cells <= ENUMERABLE_CELLS
 
 
-def is_tabulated(game: Game) -> bool:
+def is_tabulated(game: "Game") -> bool:
     """Whether the positions are few enough to keep a policy on all of them, and to make it anew often."""
     return game.n_cells <= TABLE_CELLS
 
 
-def is_instant(game: Game) -> bool:
+def is_instant(game: "Game") -> bool:
     """Whether all positions are looked at within milliseconds, as those of tic-tac-toe."""
     return game.n_cells <= INSTANT_CELLS
 
 
-def check_size(game: Game) -> None:
+def check_size(game: "Game") -> None:
     """Raise `GameTooLargeError` for a game whose positions do not fit into masks of 64 bits."""
     if game.n_cells > MASK_CELLS:
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells; batches hold games of up to {MASK_CELLS}"
+        )
+
+
+def check_board(name: str, n_cells: int) -> None:
+    """Raise `GameTooLargeError` for a board of more cells than a game may have."""
+    if n_cells > BOARD_CELLS:
+        raise GameTooLargeError(
+            f"{name} has {shown(n_cells)} cells; games of up to {BOARD_CELLS} are allowed"
         )

@@ -1,45 +1,63 @@
-"""Spec strings, `name`, `name:value` or `name:key=value,key=value`, for games and agents alike."""
+"""Spec strings, `name`, `name:value` or `name:key=value,key=value`, for games and agents alike.
+
+A parameter that is true or false may be named alone: `tictactoe-v0:misere`. Spaces around names, `:`, `,` and
+`=` do not count. What stands in round brackets is one: `mixture:(epsilon:minimax,epsilon=0.2)+rules`.
+"""
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
-from ttt_env.errors import ParameterError, unknown
+from ttt_env.errors import ParameterError, shown, unknown
+from ttt_env.rules.checks import as_text
+from ttt_env.rules.sizes import SPEC_DEPTH
 
-_KEYWORD = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_ALLOWED = {bool: "true and false", int: "integers", float: "numbers"}
 
 
 class Spec(NamedTuple):
-    """A parsed spec string. `value` is the text that stands without a key, if any."""
+    """A parsed spec string: the name, and what stands behind its colon, as it was written, item by item."""
 
     name: str
-    value: str | None
-    keywords: dict[str, str]
+    items: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}:{','.join(self.items)}" if self.items else self.name
+
+    @property
+    def keywords(self) -> dict[str, str]:
+        """The items of the form `key=value`."""
+        return {match[1]: match[2] for match in map(_KEYWORD.fullmatch, self.items) if match}
+
+    @property
+    def value(self) -> str | None:
+        """The text of the items that are of another form, if any."""
+        return as_value(item for item in self.items if not _KEYWORD.fullmatch(item))
 
 
 def split_spec(text: str) -> Spec:
     """Parse a spec string.
 
-    >>> split_spec("epsilon:minimax,epsilon=0.1")
-    Spec(name='epsilon', value='minimax', keywords={'epsilon': '0.1'})
+    Raises `ParameterError` for what is no str, is too long (`TEXT_LETTERS`) or nested too deeply
+    (`SPEC_DEPTH`).
+
+    >>> split_spec("epsilon: minimax, epsilon=0.1")
+    Spec(name='epsilon', items=(' minimax', ' epsilon=0.1'))
     """
-    text = text.strip()
-    while text.startswith("(") and text.endswith(")"):
-        text = text[1:-1].strip()
-    name, _, rest = text.partition(":")
-    keywords, plain = {}, []
-    for item in split_items(rest):
-        match = _KEYWORD.fullmatch(item.strip())
-        if match is None:
-            plain.append(item)
-        elif match[1] in keywords:
-            raise ParameterError(f"{text!r} gives {match[1]} twice")
-        else:
-            keywords[match[1]] = match[2]
-    return Spec(name, ",".join(plain) or None, keywords)
+    text = as_text("a spec", text, ParameterError)
+    if depth_of(text) > SPEC_DEPTH:
+        raise ParameterError(
+            f"{shown(text)} has more than {SPEC_DEPTH} colons and brackets inside of each other"
+        )
+    text = unwrapped(text)
+    name = split_items(text, ":")[0] if text else ""
+    rest = text[len(name) + 1 :]
+    return Spec(name.strip(), tuple(split_items(rest)))
 
 
 def split_items(text: str, separator: str = ",") -> list[str]:
@@ -48,14 +66,54 @@ def split_items(text: str, separator: str = ",") -> list[str]:
     >>> split_items("(softmax:temperature=1,opponent_temperature=2),epsilon=0.1")
     ['(softmax:temperature=1,opponent_temperature=2)', 'epsilon=0.1']
     """
-    items, depth = [""], 0
+    items, begin, depth = [], 0, 0
+    for at, letter in enumerate(text):
+        if letter == "(":
+            depth += 1
+        elif letter == ")":
+            depth = max(0, depth - 1)
+        elif letter == separator and depth == 0:
+            items.append(text[begin:at])
+            begin = at + 1
+    return [*items, text[begin:]] if text else []
+
+
+def unwrapped(text: str) -> str:
+    """The text without the round brackets that hold all of it.
+
+    >>> unwrapped("((a:b))"), unwrapped("(a:b)+(c:d)")
+    ('a:b', '(a:b)+(c:d)')
+    """
+    while text.startswith("(") and _closing(text) == len(text) - 1:
+        text = text[1:-1].strip()
+    return text
+
+
+def _closing(text: str) -> int:
+    """Where the bracket is closed that the text opens with, −1 if nowhere."""
+    depth = 0
+    for match in re.finditer(r"[()]", text):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return match.start()
+    return -1
+
+
+def depth_of(text: str) -> int:
+    """How many colons and brackets stand around one place of a spec at most; a comma or plus ends colons."""
+    most, depth, outer = 0, 0, [0]
     for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        if letter == separator and depth == 0:
-            items.append("")
-        else:
-            items[-1] += letter
-    return items if text else []
+        if letter == "(":
+            depth += 1
+            outer.append(depth)
+        elif letter == ")" and len(outer) > 1:
+            depth = outer.pop() - 1
+        elif letter == ":":
+            depth += 1
+        elif letter in ",+":
+            depth = outer[-1]
+        most = max(most, depth)
+    return most
 
 
 def parameters_of(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
@@ -65,7 +123,51 @@ def parameters_of(function: Callable[..., Any], skip: int = 0) -> dict[str, insp
     return {p.name: p for p in parameters if p.kind not in kinds}
 
 
-def check_names(owner: str, names: Mapping[str, object], allowed: Mapping[str, object]) -> None:
+def read_items(spec: Spec, function: Callable[..., Any], skip: int = 0) -> tuple[dict[str, str], list[str]]:
+    """The texts of the parameters of `function` that a spec gives, and the items that are none of these.
+
+    Raises `ParameterError` for a parameter that is given twice.
+    """
+    allowed, hints = parameters_of(function, skip), get_type_hints(function)
+    texts: dict[str, str] = {}
+    others = []
+    for item in spec.items:
+        match = _KEYWORD.fullmatch(item)
+        name = match[1] if match else item.strip()
+        is_flag = not match and bool in _kinds(hints.get(name, str))
+        if name not in allowed or not (match or is_flag):
+            others.append(item)
+        elif name in texts:
+            raise ParameterError(f"{shown(str(spec))} gives {name} twice")
+        else:
+            texts[name] = match[2] if match else "true"
+    return texts, others
+
+
+def key_of(item: str) -> str | None:
+    """The key of an item of the form `key=value`; None of another."""
+    match = _KEYWORD.fullmatch(item)
+    return match[1] if match else None
+
+
+def as_value(items: Iterable[str]) -> str | None:
+    """The plain value that these items are, if any."""
+    return ",".join(items).strip() or None
+
+
+def joined_path(owner: str, items: Iterable[str], allowed: Mapping[str, object]) -> str | None:
+    """The path that these items are, with all their `=` and commas.
+
+    Raises `ParameterError` where the text before a `=` is nearly the name of a parameter.
+    """
+    items = list(items)
+    check_names(
+        owner, [key for key in map(key_of, items) if key and get_close_matches(key, allowed)], allowed
+    )
+    return as_value(items)
+
+
+def check_names(owner: str, names: Iterable[str | None], allowed: Mapping[str, object]) -> None:
     """Raise `ParameterError` for the first of `names` that is not in `allowed`."""
     for name in names:
         if name not in allowed:
@@ -79,14 +181,26 @@ def convert(owner: str, function: Callable[..., Any], texts: Mapping[str, str]) 
 
 
 def _convert_one(owner: str, key: str, text: str, hint: Any) -> Any:
-    kinds = get_args(hint) or (hint,)
+    kinds = _kinds(hint)
     if text == "none" and NoneType in kinds:
         return None
     for kind in (bool, int, float, str):
-        if kind in kinds:
+        if kind in kinds and (kind is str or text.isascii()):
             try:
                 return _BOOLEANS[text.lower()] if kind is bool else kind(text)
             except (ValueError, KeyError):
                 continue
-    names = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not NoneType)
-    raise ParameterError(f"{key}={text!r} of {owner} is not a value of type {names}")
+    raise ParameterError(not_of_type(key, text, owner, [kind for kind in kinds if kind is not NoneType]))
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) or (hint,)
+
+
+def not_of_type(key: str, value: object, owner: str, kinds: Iterable[Any]) -> str:
+    """The message for a value that is of none of these types."""
+    kinds = list(kinds)
+    names = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
+    allowed = " or ".join(_ALLOWED[kind] for kind in kinds if kind in _ALLOWED)
+    are_allowed = f": {allowed} are allowed" if allowed else ""
+    return f"{key}={shown(value)} of {owner} is not a value of type {names}{are_allowed}"

@@ -1,7 +1,9 @@
 """The symmetries of a board that keep the winning sets, and one position for all symmetric ones."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,8 @@ from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game, Position, cells_of
 
 Permutation = tuple[int, ...]
+Rows = NDArray[np.uint8]
+Keys = NDArray[np.bytes_]
 
 
 @lru_cache(maxsize=64)
@@ -49,7 +53,8 @@ def transform(position: Position, permutation: Permutation) -> Position:
 
 def canonical(position: Position) -> Position:
     """The one of all symmetric positions with the smallest masks; equal for symmetric positions."""
-    return min(transform(position, permutation) for permutation in symmetries(position.game))
+    symmetric = (transform(position, permutation) for permutation in symmetries(position.game))
+    return min(symmetric, key=lambda found: (found.mine, found.theirs))
 
 
 def transform_boards(boards: Boards, permutation: Permutation) -> Boards:
@@ -68,12 +73,47 @@ def _transform_masks(masks: Masks, permutation: Permutation) -> Masks:
 
 def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """`canonical` for a batch, and for each board the index of the symmetry that leads there."""
-    mine, theirs = boards.mine.copy(), boards.theirs.copy()
-    chosen = np.zeros(len(boards), np.intp)
-    for number, permutation in enumerate(symmetries(boards.game)):
-        moved = transform_boards(boards, permutation)
-        smaller = (moved.mine < mine) | ((moved.mine == mine) & (moved.theirs < theirs))
-        np.copyto(mine, moved.mine, where=smaller)
-        np.copyto(theirs, moved.theirs, where=smaller)
-        chosen[smaller] = number
+    images = (transform_boards(boards, permutation) for permutation in symmetries(boards.game))
+    (mine, theirs), chosen = _least((image.mine, image.theirs) for image in images)
     return Boards(boards.game, mine, theirs), chosen
+
+
+def transform_rows(rows: Rows, permutation: Permutation | NDArray[np.intp]) -> Rows:
+    """Boards of any size, one column a cell, `[B, cells]`, with every column moved by the permutation."""
+    return np.take(rows, np.argsort(permutation), axis=1)
+
+
+def keys_of_rows(rows: Rows) -> Keys:
+    """Boards of any size as byte strings, `[B]`, to be compared and sorted; no byte of them may be 0."""
+    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}")[:, 0]
+
+
+def canonical_rows(game: Game, rows: Rows) -> tuple[Keys, NDArray[np.intp]]:
+    """The least `keys_of_rows` of all symmetric boards, and the index of the symmetry that leads there."""
+    images = (transform_rows(rows, permutation) for permutation in symmetries(game))
+    (keys,), chosen = _least((keys_of_rows(image),) for image in images)
+    return keys, chosen
+
+
+def _least(images: Iterable[tuple[NDArray[Any], ...]]) -> tuple[list[NDArray[Any]], NDArray[np.intp]]:
+    """Of the images of each board the least, by their first parts, then by the next; and its number."""
+    each = enumerate(images)
+    least = [part.copy() for part in next(each)[1]]
+    chosen = np.zeros(len(least[0]), np.intp)
+    for number, image in each:
+        is_smaller, is_equal = np.zeros(len(chosen), np.bool_), np.ones(len(chosen), np.bool_)
+        for part, best in zip(image, least, strict=True):
+            is_smaller |= is_equal & (part < best)
+            is_equal &= part == best
+        for part, best in zip(image, least, strict=True):
+            np.copyto(best, part, where=is_smaller)
+        chosen[is_smaller] = number
+    return least, chosen
+
+
+@lru_cache(maxsize=64)
+def motions(game: Game) -> NDArray[np.intp]:
+    """`symmetries` as an array, `[symmetries, cells]`, read-only, to be indexed by their numbers."""
+    table = np.array(symmetries(game), np.intp)
+    table.flags.writeable = False
+    return table

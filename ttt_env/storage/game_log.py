@@ -14,6 +14,7 @@ from ttt_env.errors import GameLogError, NotationError, TttEnvError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
+from ttt_env.storage.files import opened, reason, write_atomically
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
@@ -23,14 +24,18 @@ _VERSION = 1
 _EMPTY = (0, 0, 0)
 _IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
     FROM pragma_application_id, pragma_user_version"""  # at one moment, while another process makes the table
+_TABLE = """games (id INTEGER PRIMARY KEY,
+    game TEXT NOT NULL, record TEXT NOT NULL, x TEXT, o TEXT, source TEXT, time TEXT NOT NULL)"""
+_INDEX = "by_game ON games (game)"
+_CONTENT = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY type DESC"
 _SCHEMA = (
     "BEGIN IMMEDIATE",
-    """CREATE TABLE IF NOT EXISTS games (id INTEGER PRIMARY KEY,
-    game TEXT NOT NULL, record TEXT NOT NULL, x TEXT, o TEXT, source TEXT, time TEXT NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS by_game ON games (game)",
+    f"CREATE TABLE IF NOT EXISTS {_TABLE}",
+    f"CREATE INDEX IF NOT EXISTS {_INDEX}",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_TABLES = [(f"CREATE TABLE {_TABLE}",), (f"CREATE INDEX {_INDEX}",)]  # as SQLite keeps it
 _INSERT = "INSERT INTO games (game, record, x, o, source, time) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -49,9 +54,17 @@ class LoggedGame(NamedTuple):
 
 
 def default_path() -> Path:
-    """Where games are kept: `$TTT_ENV_GAMES`, else a file in the user's folder for data."""
+    """Where games are kept: `$TTT_ENV_GAMES`, else a file in the user's folder for data.
+
+    Raises `GameLogError` where the user has no folder.
+    """
     chosen = os.environ.get(_PATH_VARIABLE)
-    return Path(chosen) if chosen else _data_folder() / "ttt_env" / "games.sqlite"
+    try:
+        return Path(chosen) if chosen else _data_folder() / "ttt_env" / "games.sqlite"
+    except RuntimeError as error:
+        raise GameLogError(
+            f"there is no folder for the games, name a file in ${_PATH_VARIABLE}: {error}"
+        ) from error
 
 
 def _data_folder() -> Path:
@@ -76,6 +89,8 @@ class GameLog:
         self._lock = Lock()
         with self._naming_the_file():
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.exists():
+                opened(self.path).close()  # SQLite waits for a pipe
             self._connection = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False
             )
@@ -89,6 +104,9 @@ class GameLog:
         found = self._connection.execute(_IDENTITY).fetchone()
         if found != _EMPTY and found[:2] != (_APPLICATION_ID, _VERSION):
             raise GameLogError(f"{self.path} is no game log of this version, but another SQLite file")
+        if found != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
+            # A view may compute its rows without end, and a trigger change what is written.
+            raise GameLogError(f"{self.path} is no game log: it holds other tables than games")
         self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
         self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
         if found == _EMPTY:
@@ -100,7 +118,9 @@ class GameLog:
     def _naming_the_file(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ValueError) as error:
+            if isinstance(error, TttEnvError):
+                raise
             raise GameLogError(f"game log {self.path}: {error}") from error
 
     def __enter__(self) -> Self:
@@ -148,12 +168,20 @@ class GameLog:
     def games(self, game: Game | str) -> list[LoggedGame]:
         """All games of this game, in the order in which they were written.
 
-        Raises `NotationError` if one of them is none by the rules of this game: another one had its name.
+        Raises `NotationError`, with its number, if one of them is none by the rules of this game: another one
+        had its name.
         """
         made = get_game(game)
-        query = "SELECT record, x, o, source, time FROM games WHERE game = ? ORDER BY id"
-        rows = self._read(query, made.name)
-        return [LoggedGame(GameRecord.parse(text, made), *rest) for text, *rest in rows]
+        query = "SELECT id, record, x, o, source, time FROM games WHERE game = ? ORDER BY id"
+        return [self._logged(number, made, *row) for number, *row in self._read(query, made.name)]
+
+    def _logged(self, number: int, game: Game, record: str, *rest: str | None) -> LoggedGame:
+        if not all(text is None or isinstance(text, str) for text in (record, *rest)):
+            raise GameLogError(f"game log {self.path}, game {number}: it is not kept as text")
+        try:
+            return LoggedGame(GameRecord.parse(record, game), *rest)  # type: ignore[arg-type]
+        except NotationError as error:
+            raise NotationError(f"game log {self.path}, game {number}: {error}") from error
 
     def records(self, game: Game | str) -> list[GameRecord]:
         """The records of all games of this game, in the order in which they were written."""
@@ -174,9 +202,10 @@ class GameLog:
         if Path(path).resolve() == self.path.resolve():
             raise GameLogError(f"{path} is the game log itself: export to another file")
         try:
-            Path(path).write_text("".join(f"{text}\n" for (text,) in rows), encoding="utf-8")
+            text = "".join(f"{text}\n" for (text,) in rows).encode("utf-8")
+            write_atomically(path, lambda file: file.write(text))
         except OSError as error:
-            raise GameLogError(f"{path} cannot be written: {error}") from error
+            raise GameLogError(f"{path} cannot be written: {reason(error)}") from error
         return len(rows)
 
 
@@ -187,9 +216,10 @@ def read_records(path: str | Path) -> list[GameRecord]:
     cannot be read.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        with opened(path) as file:
+            lines = file.read().decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise GameLogError(f"{path} cannot be read: {error}") from error
+        raise GameLogError(f"{path} cannot be read: {reason(error)}") from error
     return [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 

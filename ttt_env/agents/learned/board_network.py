@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.analysis.tablebase import identity, read_arrays
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, as_number, one_of
 from ttt_env.rules.game import Game
+from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays
 
 View: TypeAlias = Literal["mover", "xo", "xo+turn"]
 Start: TypeAlias = Literal["uniform01", "symmetric"]
 _MOST_UNITS = 1_000  # in a layer
 _MOST_LAYERS = 9  # of hidden units
+_MOST_LETTERS = 10  # of the name of a view
+_MOST_NUMBER = 1e6  # in a file: what the units add up stays far from the largest number that there is
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,11 @@ class BoardNetwork:
         is_negative = (boards.ply % 2 == 0) & (self.view != "mover")
         return np.where(is_negative, -1.0, 1.0)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """What a file of the network holds."""
         looks = {"view": np.array(self.view), "empty": np.array(self.empty)}
         layers = {f"layer_{number}": layer for number, layer in enumerate(self.layers, 1)}
-        return {**identity(self.game), **looks, **layers}
+        return {**looks, **layers}
 
 
 def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> list[int]:
@@ -119,26 +120,30 @@ def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> 
 
 def load_network(path: Path, game: Game) -> BoardNetwork:
     """The network in a file. Raises `PolicyFileError` if it holds none for this game."""
-    loaded = read_arrays(path, game, "value network", {"view", "empty", "layer_1"})
-    view: Any = str(loaded["view"])
-    n_layers = sum(name.startswith("layer_") for name in loaded)
+    n_layers = max(1, sum(name.startswith("layer_") for name in array_names(path)))
+    if n_layers > _MOST_LAYERS + 1:
+        raise PolicyFileError(
+            f"{path} is no value network: it has {n_layers} layers, {_MOST_LAYERS + 1} at most"
+        )
     names = [f"layer_{number}" for number in range(1, n_layers + 1)]
-    empty, layers = loaded["empty"], [loaded[name] for name in names if name in loaded]
-    if view not in get_args(View) or not all(map(_are_finite, [*layers, empty])):
-        raise PolicyFileError(f"{path} is no value network: its numbers or its view are none")
-    if empty.shape or len(layers) < n_layers or not _is_chain(layers, layer_sizes(game, view, [])[0]):
+    looks = {"view": Form(np.str_, (), _MOST_LETTERS), "empty": Form(np.float64)}
+    layer = Form(np.float64, (None, None), max(_MOST_UNITS, game.n_cells) + 2)  # a bias and whose move it is
+    loaded = read_arrays(path, game, "value network", looks | dict.fromkeys(names, layer))
+    view: Any = str(loaded["view"])
+    empty, layers = float(loaded["empty"]), [loaded[name] for name in names]
+    if view not in get_args(View) or not 0 <= empty <= 1:
+        raise PolicyFileError(f"{path} is no value network: it does not say what it sees of a board")
+    if not all((np.abs(layer) <= _MOST_NUMBER).all() for layer in layers):
+        raise PolicyFileError(f"{path} is no value network: numbers of ±{_MOST_NUMBER:g} are the largest")
+    if not _is_chain(layers, layer_sizes(game, view, [])[0]):
         raise PolicyFileError(f"{path} is no value network for {game.name}: its layers have another form")
-    return BoardNetwork(game, layers, view, float(empty))
+    return BoardNetwork(game, layers, view, empty)
 
 
-def _is_chain(layers: list[NDArray[Any]], n_inputs: int) -> bool:
+def _is_chain(layers: list[Floats], n_inputs: int) -> bool:
     """Whether each layer takes what the one before gives, and the last gives one number."""
     for layer in layers:
-        if layer.ndim != 2 or not len(layer) or layer.shape[1] != n_inputs + 1:
+        if not len(layer) or layer.shape[1] != n_inputs + 1:
             return False
         n_inputs = len(layer)
     return n_inputs == 1
-
-
-def _are_finite(array: NDArray[Any]) -> bool:
-    return array.dtype == np.float64 and bool(np.isfinite(array).all())

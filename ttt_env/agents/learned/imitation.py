@@ -1,5 +1,6 @@
 """Plays what people have played."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, AgentLike, Floats, make_agent
 from ttt_env.errors import GameLogError
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.symmetry import symmetries
+from ttt_env.rules.symmetry import Keys, canonical_rows, keys_of_rows, motions, transform_rows
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 Stones = NDArray[np.uint8]
 """Boards of any size, `[B, cells]`: 1 free, 2 the mover's, 3 the other's. No zeros, so rows are strings."""
-Keys = NDArray[np.bytes_]
 
 
 class Imitation(Agent):
@@ -30,13 +31,13 @@ class Imitation(Agent):
     It is a fixed policy, if the fallback is one, of the log as it was when the agent was made; `refresh`
     looks again. `path` is the file of a `GameLog`, by default the one where games are recorded here.
 
-    Raises `GameLogError` for a path where there is no game log.
+    Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is no path.
     """
 
     def __init__(self, game: Game, path: str | None = None, fallback: AgentLike = "random") -> None:
         super().__init__(game)
-        self.path = default_path() if path is None else Path(path)
-        if path is not None and not self.path.is_file():
+        self.path = default_path() if path is None else as_path("path", path, "imitation")
+        if path is not None and not os.path.isfile(self.path):
             raise GameLogError(f"there is no game log {path}")
         self.fallback = make_agent(fallback, game)
         self.refresh()
@@ -69,39 +70,42 @@ class Imitation(Agent):
 class _Habits(NamedTuple):
     """What is most often played, `bool[P, cells]`, in the canonical positions `keys`, ascending `[P]`."""
 
-    motions: NDArray[np.intp]
+    game: Game
     keys: Keys
     favourites: NDArray[np.bool_]
 
     def policies(self, stones: Stones) -> tuple[NDArray[np.bool_], Floats]:
         """Whether anything is known of each position, `[B]`, and what is played then, `[B, cells]`."""
-        keys, moved_by = _canonical(stones, self.motions)
+        keys, moved_by = canonical_rows(self.game, stones)
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
         chosen = np.zeros(stones.shape)
-        there = self.motions[moved_by[known]]  # where each cell lies in the canonical position
+        there = motions(self.game)[moved_by[known]]  # where each cell lies in the canonical position
         chosen[known] = np.take_along_axis(self.favourites[at[known]], there, axis=1)
         chosen[known] /= chosen[known].sum(axis=1, keepdims=True)
         return known, chosen
 
 
 def _logged(path: Path, game: Game) -> list[LoggedGame]:
-    if not path.exists():
+    try:
+        path.stat()
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError) as error:
+        raise GameLogError(f"game log {path}: {error}") from error
     with GameLog(path) as log:
         return log.games(game)
 
 
 def _learned(game: Game, games: Sequence[LoggedGame]) -> _Habits:
-    motions = np.array(symmetries(game), np.intp)
     stones, cells = _moves_of_people(game, games)
-    keys, moved_by = _canonical(stones, motions)
+    keys, moved_by = canonical_rows(game, stones)
     canonical, which = np.unique(keys, return_inverse=True)
     counts = np.zeros((len(canonical), game.n_cells), np.int64)
-    np.add.at(counts, (which, motions[moved_by, cells]), 1)
-    counts = _counted_together(canonical, counts, motions)
-    return _Habits(motions, canonical, counts == counts.max(axis=1, keepdims=True))
+    np.add.at(counts, (which, motions(game)[moved_by, cells]), 1)
+    counts = _counted_together(game, canonical, counts)
+    return _Habits(game, canonical, counts == counts.max(axis=1, keepdims=True))
 
 
 def _moves_of_people(game: Game, games: Sequence[LoggedGame]) -> tuple[Stones, NDArray[np.intp]]:
@@ -119,36 +123,18 @@ def _moves_of_people(game: Game, games: Sequence[LoggedGame]) -> tuple[Stones, N
     return np.concatenate(stones), np.concatenate(cells)
 
 
-def _counted_together(keys: Keys, counts: NDArray[np.int64], motions: NDArray[np.intp]) -> NDArray[np.int64]:
+def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The counts, where cells that a symmetry of their position maps to each other share all of theirs."""
     stones = keys.view(np.uint8).reshape(counts.shape)
     together, repeats = np.zeros_like(counts), np.zeros_like(counts)
-    for motion in motions:
-        same = np.flatnonzero(_keys(_moved(stones, motion)) == keys)
+    for motion in motions(game):
+        same = np.flatnonzero(keys_of_rows(transform_rows(stones, motion)) == keys)
         together[same] += counts[same][:, motion]
         repeats[same] += motion == np.arange(len(motion))  # so often each cell came to itself
     return together // repeats
 
 
-def _canonical(stones: Stones, motions: NDArray[np.intp]) -> tuple[Keys, NDArray[np.intp]]:
-    """The least of the symmetric positions, and the number of the symmetry that leads there, `[B]` each."""
-    keys, moved_by = _keys(stones), np.zeros(len(stones), np.intp)
-    for number, motion in enumerate(motions):
-        moved = _keys(_moved(stones, motion))
-        smaller = moved < keys
-        keys, moved_by[smaller] = np.where(smaller, moved, keys), number
-    return keys, moved_by
-
-
-def _moved(stones: Stones, motion: NDArray[np.intp]) -> Stones:
-    return np.take(stones, np.argsort(motion), axis=1)
-
-
-def _keys(stones: Stones) -> Keys:
-    return np.ascontiguousarray(stones).view(f"S{stones.shape[1]}")[:, 0]
-
-
 def _stones(position: Position) -> Stones:
-    _, mine, theirs = position
+    mine, theirs = position.mine, position.theirs
     cells = range(position.game.n_cells)
     return np.array([[1 + (mine >> cell & 1) + 2 * (theirs >> cell & 1) for cell in cells]], np.uint8)

@@ -1,7 +1,6 @@
 """A policy as a table: of the solved game, of any agent, on disk."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +9,13 @@ from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, checked_policies
 from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import Solution, solve
-from ttt_env.analysis.tablebase import identity, is_tablebase, read_arrays
+from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.sizes import CODE_CELLS
-from ttt_env.rules.symmetry import canonical_boards, symmetries
+from ttt_env.rules.sizes import CODE_CELLS, n_placements
+from ttt_env.rules.symmetry import canonical_boards, motions
+from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
 Codes = NDArray[np.uint64]
 _ROUNDING = 1e-5  # of the 32-bit probabilities of a file
@@ -34,15 +34,19 @@ def code(position: Position) -> int:
 
 def codes(boards: Boards) -> Codes:
     """`code` for a batch, `uint64[B]`. Raises `GameTooLargeError` for more than 40 cells."""
-    n_cells = boards.game.n_cells
-    if n_cells > CODE_CELLS:
-        raise GameTooLargeError(f"{boards.game.name} has {n_cells} cells; base-3 codes hold {CODE_CELLS}")
+    check_coded(boards.game)
     is_odd = boards.ply % 2 == 1
     x = np.where(is_odd, boards.theirs, boards.mine)
     digits = np.where(boards.cells(boards.occupied_masks), boards.cells(x), 2).astype(np.uint64)
-    weights = np.array([3**cell for cell in range(n_cells)], dtype=np.uint64)
+    weights = np.array([3**cell for cell in range(boards.game.n_cells)], dtype=np.uint64)
     found: Codes = (digits * weights).sum(axis=1, dtype=np.uint64)
     return found
+
+
+def check_coded(game: Game) -> None:
+    """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
+    if game.n_cells > CODE_CELLS:
+        raise GameTooLargeError(f"{game.name} has {game.n_cells} cells; base-3 codes hold {CODE_CELLS}")
 
 
 class Lookup(BatchAgent):
@@ -63,7 +67,7 @@ class Lookup(BatchAgent):
         if path is not None and is_tablebase(path):
             self._solution = Solution.load(path, game)
             return
-        table = _tabulated(solve(game).policy()) if path is None else _load(Path(path), game)
+        table = _tabulated(solve(game).policy()) if path is None else _load(path, game)
         self._codes, self._policies, self._merged = table
 
     @classmethod
@@ -84,18 +88,15 @@ class Lookup(BatchAgent):
         return len(self._codes) if self._solution is None else sum(map(len, self._solution.values.layers))
 
     def save(self, path: str | Path) -> None:
-        """Write the table as a compressed `.npz` file."""
+        """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
         if self._solution is not None:
             self._solution.save(path)
-            return
-        with Path(path).open("wb") as file:
-            np.savez_compressed(
-                file,
-                **identity(self.game),  # type: ignore[arg-type]
-                merged=np.array(self._merged),
-                codes=self._codes,
-                policies=self._policies,
-            )
+        else:
+            save_arrays(path, self.game, self.arrays())
+
+    def arrays(self) -> Arrays:
+        """What a file of the table holds; an agent that plays from a tablebase has no table."""
+        return {"merged": np.array(self._merged), "codes": self._codes, "policies": self._policies}
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         if self._solution is not None:
@@ -117,7 +118,7 @@ Table = tuple[Codes, NDArray[np.float32], bool]
 def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """The canonical positions, and for each cell of each board the cell where it lies in them."""
     merged, chosen = canonical_boards(boards)
-    return merged, np.array(symmetries(boards.game), dtype=np.intp)[chosen]
+    return merged, motions(boards.game)[chosen]
 
 
 def _tabulated(agent: Agent) -> Table:
@@ -148,24 +149,20 @@ def _rows(agent: Agent, merged: bool) -> list[tuple[Codes, NDArray[np.float32]]]
     return rows
 
 
-def _load(path: Path, game: Game) -> Table:
-    loaded = read_arrays(path, game, "policy table", {"merged", "codes", "policies"})
-    _check_table(path, game, loaded["codes"], loaded["policies"])
-    return loaded["codes"], loaded["policies"], bool(loaded["merged"])
-
-
-def _check_table(path: Path, game: Game, keys: NDArray[Any], policies: NDArray[Any]) -> None:
-    well_formed = (
-        keys.dtype == np.uint64
-        and policies.dtype == np.float32
-        and policies.shape == (len(keys), game.n_cells)
-        and len(keys) > 0
-        and bool((keys[1:] > keys[:-1]).all())
-    )
-    if not well_formed:
-        raise PolicyFileError(f"{path} is no policy table: its codes or policies have another form")
+def _load(path: str, game: Game) -> Table:
+    check_coded(game)
+    most = n_placements(game.n_cells)
+    forms = {
+        "merged": Form(np.bool_),
+        "codes": Form(np.uint64, (None,), most),
+        "policies": Form(np.float32, (None, game.n_cells), most),
+    }
+    loaded = read_arrays(path, game, "policy table", forms)
+    keys, policies = loaded["codes"], loaded["policies"]
+    if not 0 < len(keys) == len(policies) or not (keys[1:] > keys[:-1]).all():
+        raise PolicyFileError(f"{path} is no policy table: its codes do not ascend, one for each policy")
     digits = keys[:, None] // np.array([3**cell for cell in range(game.n_cells)], np.uint64) % np.uint64(3)
-    free = np.where(digits == 2, policies, 0.0)
-    is_policy = (free >= 0).all() and (np.abs(free.sum(axis=1) - 1) < _ROUNDING).all()
-    if not (is_policy and (free == policies).all()):
+    is_chance = (policies >= 0) & (policies <= 1) & ((digits == 2) | (policies == 0))
+    if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) < _ROUNDING).all():
         raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")
+    return keys, policies, bool(loaded["merged"])

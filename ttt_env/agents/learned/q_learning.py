@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Floats
-from ttt_env.agents.learned.lookup import Codes, codes
+from ttt_env.agents.learned.lookup import Codes, check_coded, codes
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.certificate import blunders_everywhere, certify
 from ttt_env.analysis.induction import best
-from ttt_env.analysis.tablebase import identity, read_arrays
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules.sizes import is_enumerable, n_placements
 from ttt_env.rules.symmetry import canonical_boards
+from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.kernels.q_learning import Graph
@@ -78,28 +78,24 @@ class QLearning(BatchAgent):
         return best(self.q(boards), boards.legal)
 
     def save(self, path: str | Path) -> None:
-        """Write the table as a compressed `.npz` file."""
-        with Path(path).open("wb") as file:
-            np.savez_compressed(
-                file,
-                **identity(self.game),  # type: ignore[arg-type]
-                positions=self._positions,
-                values=self._values,
-            )
+        """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
+        save_arrays(path, self.game, self.arrays())
+
+    def arrays(self) -> Arrays:
+        """What a file of the table holds."""
+        return {"positions": self._positions, "values": self._values}
 
 
 def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
-    loaded = read_arrays(path, game, "Q-table", {"positions", "values"})
+    check_coded(game)
+    most = n_placements(game.n_cells)
+    forms = {"positions": Form(np.uint64, (None,), most), "values": Form(np.float64, (None,), most)}
+    loaded = read_arrays(path, game, "Q-table", forms)
     positions, values = loaded["positions"], loaded["values"]
-    well_formed = (
-        positions.dtype == np.uint64
-        and values.dtype == np.float64
-        and positions.ndim == 1
-        and values.shape == positions.shape != (0,)
-        and bool((positions[1:] > positions[:-1]).all() and np.isfinite(values).all())
-    )
-    if not well_formed:
-        raise PolicyFileError(f"{path} is no Q-table: its positions or values have another form")
+    if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
+        raise PolicyFileError(f"{path} is no Q-table: its positions do not ascend, one for each value")
+    if not np.isfinite(values).all():
+        raise PolicyFileError(f"{path} is no Q-table: a value of it is no number")
     return positions, values
 
 

@@ -1,28 +1,33 @@
 """Models of Stable-Baselines3 and sb3-contrib as agents.
 
-A model file holds pickled Python objects: loading one runs code. Load files that you trust, or turn
-a model into a table, which is only numbers: `Lookup.of(agent).save(path)`.
+A model file holds pickled Python objects: loading one runs code, whatever its author wrote. So a file is
+loaded only from a path that the user named. Load files that you trust, or turn a model into a table, which is
+only numbers: `Lookup.of(agent).save(path)`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from zipfile import ZipFile
 
 import numpy as np
 from gymnasium import spaces
 
 from ttt_env.agent import BatchAgent, Floats
 from ttt_env.envs.observation import planes_of
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import PolicyFileError, UnknownAgentError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_size
+from ttt_env.storage.files import opened, reason
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.policies import BasePolicy
 
 _BATCH = 1 << 14
+_MOST_BYTES = 1 << 32  # that the parts of a model file hold
 
 
 class SB3(BatchAgent):
@@ -32,22 +37,31 @@ class SB3(BatchAgent):
     the likeliest cell, as `model.predict(..., deterministic=True)` does (uniform among equals); otherwise
     the policy is the model's distribution (of a Q-network: the greedy cell in both cases).
 
-    Raises `PolicyFileError` for a file that is no such model, or one of another game.
+    Loading a file runs the code in it: name only files that you trust. Raises `PolicyFileError` for a file
+    that is no such model, or one of another game.
     """
 
     def __init__(self, game: Game, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
-        policy, trained_on = _load(Path(path))
-        if trained_on and _rules(trained_on) != _rules(game):
-            raise PolicyFileError(f"{path} is a model for {trained_on.name}, not for {game.name}")
-        self._set_model(policy, deterministic, path)
+        check_size(game)
+        self._set_policy(_load(path, game), deterministic)
 
     @classmethod
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:
-        """The agent that plays as this model does now; it changes as the model is trained."""
+        """The agent that plays as this model does at the moment when it is asked.
+
+        It is fixed as long as the model is not trained: an analysis speaks of the model as it was while it
+        was asked, so train before or after. `copy` gives an agent that stays as it is.
+
+        Raises `PolicyFileError` for a model of another game.
+        """
         made = cls.__new__(cls)
         BatchAgent.__init__(made, game)
-        made._set_model(model.policy, deterministic, repr(model))
+        check_size(game)
+        policy = model.policy
+        facts = _Facts.of(getattr(model, "game", None), policy.observation_space, policy.action_space)
+        facts.check(f"this {type(model).__name__}", game)
+        made._set_policy(policy, deterministic)
         return made
 
     def copy(self) -> Self:
@@ -60,20 +74,9 @@ class SB3(BatchAgent):
         made._policy, made._deterministic, made._shape = policy, self._deterministic, self._shape
         return made
 
-    def _set_model(self, policy: "BasePolicy", deterministic: bool, origin: str) -> None:
-        check_size(self.game)
+    def _set_policy(self, policy: "BasePolicy", deterministic: bool) -> None:
         space = policy.observation_space
-        planes = space["observation"] if isinstance(space, spaces.Dict) else space
-        actions = policy.action_space
-        if not (
-            isinstance(actions, spaces.Discrete)
-            and actions.n == self.game.n_cells
-            and planes.shape in ((*self.game.shape, 2), (2 * self.game.n_cells,))
-        ):
-            raise PolicyFileError(
-                f"{origin} is no model for {self.game.name}: it sees {space} and plays {actions}"
-            )
-        self._policy, self._deterministic, self._shape = policy, deterministic, planes.shape
+        self._policy, self._deterministic, self._shape = policy, deterministic, _planes(space).shape
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         batches = [boards[i : i + _BATCH] for i in range(0, len(boards), _BATCH)]
@@ -122,26 +125,98 @@ def _greedy(q: Any, boards: Boards) -> Any:
     return (best == best.max(dim=1, keepdim=True).values).double()
 
 
+def agent_of(model: object, game: Game) -> SB3:
+    """The agent that plays as a live model does, greedily and with masks; see `SB3.from_model`.
+
+    `ttt_env.make_agent` gives all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
+    for one that is no model, `PolicyFileError` for a model of another game.
+    """
+    from stable_baselines3.common.base_class import BaseAlgorithm  # imported before: by who made the model
+
+    if not isinstance(model, BaseAlgorithm):
+        raise UnknownAgentError(f"an agent is a model of Stable-Baselines3 itself, not {model!r}")
+    return SB3.from_model(game, model)
+
+
+class _Facts(NamedTuple):
+    """What a model sees, how many moves it has, both in words, and the rules of its game if it is known."""
+
+    shape: tuple[int, ...] | None
+    n_moves: int | None
+    told: str
+    game_name: str
+    rules: tuple[object, ...] | None
+
+    @classmethod
+    def of(cls, trained_on: object, seen: Any, played: Any) -> "_Facts":
+        told = f"it sees {seen} and plays {played}"
+        n_moves = int(played.n) if isinstance(played, spaces.Discrete) else None
+        shape = _planes(seen).shape if isinstance(seen, spaces.Space) else None
+        if isinstance(trained_on, Game):
+            return cls(shape, n_moves, told, trained_on.name, _rules(trained_on))
+        return cls(shape, n_moves, told, "", None)
+
+    def check(self, origin: str, game: Game) -> None:
+        """Raise `PolicyFileError` unless the model can play the game, and was trained on it."""
+        if self.rules is not None and self.rules != _rules(game):
+            raise PolicyFileError(f"{origin} is a model for {self.game_name}, not for {game.name}")
+        if self.n_moves != game.n_cells or self.shape not in ((*game.shape, 2), (2 * game.n_cells,)):
+            raise PolicyFileError(f"{origin} is no model for {game.name}: {self.told}")
+
+
+def _planes(seen: Any) -> Any:
+    """Of what a model sees, the space of the board."""
+    return seen["observation"] if isinstance(seen, spaces.Dict) and "observation" in seen.spaces else seen
+
+
 def _rules(game: Game) -> tuple[object, ...]:
     return game.shape, game.winning_sets, game.misere
 
 
-def _load(path: Path) -> tuple["BasePolicy", Game | None]:
-    """The policy network of a model file, whatever its algorithm, and its game if the file says which."""
+def _load(path: str, game: Game) -> "BasePolicy":
+    """The policy network of a model file, whatever its algorithm. Raises as `SB3` does."""
+    data, weights = _content(path)
+    needed = ("policy_class", "observation_space", "action_space")
+    missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
+    if missing:
+        raise PolicyFileError(f"{path} is no model of Stable-Baselines3: it lacks {', '.join(missing)}")
+    seen, played = data["observation_space"], data["action_space"]
+    with _blaming(path):
+        facts = _Facts.of(data.get("game"), seen, played)
+    facts.check(path, game)  # before a network is made for them, of whatever size
+    with _blaming(path):
+        policy: BasePolicy = data["policy_class"](
+            seen, played, lambda _: 0.0, **data.get("policy_kwargs", {})
+        )
+        policy.load_state_dict(weights)
+    return policy
+
+
+def _content(path: str) -> tuple[dict[str, Any], Any]:
+    """What a model file says of the model, and the weights of its policy."""
     try:
         from stable_baselines3.common.save_util import load_from_zip_file
     except ImportError as error:
         raise ImportError('sb3 agents need the extra "train": pip install "ttt-env[train]"') from error
     try:
-        loaded, parameters, _ = load_from_zip_file(path, device="cpu")
-        data: dict[str, Any] = loaded or {}
-        policy: BasePolicy = data["policy_class"](
-            data["observation_space"], data["action_space"], lambda _: 0.0, **data.get("policy_kwargs", {})
-        )
-        weights: Any = parameters["policy"]
-        policy.load_state_dict(weights)
-    except FileNotFoundError as error:
-        raise PolicyFileError(f"{path} is no model: there is no such file") from error
-    except (OSError, ValueError, KeyError, TypeError, AssertionError, RuntimeError, BadZipFile) as error:
-        raise PolicyFileError(f"{path} is no model of Stable-Baselines3: {error}") from error
-    return policy, data.get("game")
+        stream = opened(path if Path(path).exists() else f"{path}.zip")  # as Stable-Baselines3 names files
+    except OSError as error:
+        raise PolicyFileError(f"{path} is no model: {reason(error)}") from error
+    with stream:
+        with _blaming(path), ZipFile(stream) as zipped:
+            size = sum(part.file_size for part in zipped.infolist())
+        if size > _MOST_BYTES:
+            raise PolicyFileError(f"{path} is no model: it holds {size:,} bytes, of at most {_MOST_BYTES:,}")
+        stream.seek(0)
+        with _blaming(path):
+            data, parameters, _ = load_from_zip_file(stream, device="cpu")  # type: ignore[arg-type]
+            return dict(data or {}), parameters.get("policy")
+
+
+@contextmanager
+def _blaming(path: str) -> Iterator[None]:
+    """Say of all that goes wrong that the file is at fault: the objects in it may raise anything."""
+    try:
+        yield
+    except Exception as error:
+        raise PolicyFileError(f"{path} is no model of Stable-Baselines3: {reason(error)}") from error

@@ -19,6 +19,7 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_size
+from ttt_env.storage.policy_file import save_arrays
 
 Opponents: TypeAlias = Literal["mixed", "random", "self"]
 NET, RANDOM = True, False
@@ -68,9 +69,8 @@ class ValueNetwork(BatchAgent):
         return chosen
 
     def save(self, path: str | Path) -> None:
-        """Write the network as an `.npz` file."""
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, **self.network.arrays())  # type: ignore[arg-type]
+        """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""
+        save_arrays(path, self.game, self.network.arrays())
 
 
 @dataclass(frozen=True)

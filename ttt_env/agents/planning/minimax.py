@@ -16,7 +16,7 @@ from ttt_env.analysis.value_tree import value_tree
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.render.tree import TreeNode
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_number
+from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_enumerable
 
@@ -44,6 +44,10 @@ class Planner(Agent):
     def is_fixed(self) -> bool:  # noqa: D102
         return self._plan.is_fixed
 
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return self._plan.seconds_per_move
+
 
 class Minimax(Planner):
     """Best play, uniform among the best moves (von Neumann 1928).
@@ -64,9 +68,9 @@ class Minimax(Planner):
     ) -> None:
         if prefer not in ("any", "fast"):
             raise ParameterError(f"prefer={prefer!r} of minimax: any and fast are allowed")
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
-            raise ParameterError(f"depth={depth!r} of minimax: integers from 1 on are allowed")
-        if seconds is not None and not (as_number("seconds", seconds, "minimax") > 0):
+        depth = None if depth is None else as_integer("depth", depth, "minimax", 1)
+        seconds = None if seconds is None else as_number("seconds", seconds, "minimax")
+        if seconds == 0:
             raise ParameterError(f"seconds={seconds!r} of minimax: numbers above 0 are allowed")
         if (depth or seconds) and prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
@@ -121,8 +125,8 @@ class Softmax(Planner):
         self, game: Game, temperature: float = 1.0, opponent_temperature: float | None = None
     ) -> None:
         theirs = temperature if opponent_temperature is None else opponent_temperature
-        as_number("temperature", temperature, "softmax")
-        as_number("opponent_temperature", theirs, "softmax")
+        temperature = as_number("temperature", temperature, "softmax")
+        theirs = as_number("opponent_temperature", theirs, "softmax")
         x, o = _softmax_values(game, temperature, theirs), _softmax_values(game, theirs, temperature)
         respond, ascribed = softmax(temperature), softmax(theirs)
         self._views = (x, (respond, ascribed)), (o, (ascribed, respond))

@@ -9,13 +9,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.analysis.tablebase import identity
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_size
+from ttt_env.storage.policy_file import game_name, is_for
 
 FOLDER = Path(str(files(__name__)))
 
@@ -27,14 +25,13 @@ def pretrained_file(name: str, game: Game) -> Path:
     `GameTooLargeError` for a game of more than 64 cells.
     """
     check_size(game)
-    games = []
-    for path in (path for path in sorted(FOLDER.glob("*.npz")) if path.stem.split("@")[0] == name):
-        with np.load(path, allow_pickle=False) as file:
-            if all(np.array_equal(file[key], part) for key, part in identity(game).items() if key != "game"):
-                return path
-            games.append(str(file["game"]))
+    paths = [path for path in sorted(FOLDER.glob("*.npz")) if path.stem.split("@")[0] == name]
+    for path in paths:
+        if is_for(path, game):
+            return path
+    games = ", ".join(map(game_name, paths)) or "no game"
     raise PolicyFileError(
-        f"{name} comes trained for {', '.join(games) or 'no game'}, not for {game.name}: "
+        f"{name} comes trained for {games}, not for {game.name}: "
         f"train it on that game, save it, and name the file, {name}:PATH"
     )
 

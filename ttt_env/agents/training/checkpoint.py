@@ -1,36 +1,25 @@
-"""A training as one file, from which it goes on as if nothing had happened."""
+"""A training as one file, from which it goes on as if nothing had happened.
 
+Loading such a file runs code, as loading any pickled object does: go on only with trainings that you trust.
+"""
+
+import hashlib
 import io
-import os
 import pickle
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ttt_env.errors import PolicyFileError
+from ttt_env.storage.files import opened, reason, write_atomically
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
-_HEAD = b"ttt_env checkpoint 1\n"
-
-
-def write_atomically(path: str | Path, write: Callable[[io.BufferedWriter], object]) -> None:
-    """Let `write` fill a file that takes this path only when it is complete and on the disk.
-
-    Whenever the process is killed, the path holds what it held before, or all of the new file.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+_HEAD = b"ttt_env checkpoint 2\n"  # the SHA-256 of what follows is next
+_CHECKSUM = 32  # bytes
 
 
 def checkpoint_of(out: str | Path) -> Path:
@@ -55,9 +44,12 @@ def save_checkpoint(path: str | Path, model: "BaseAlgorithm", callback: object) 
         "random": _random_state(),
     }
 
+    content = cloudpickle.dumps(state)
+
     def write(file: io.BufferedWriter) -> None:
         file.write(_HEAD)
-        cloudpickle.dump(state, file)
+        file.write(hashlib.sha256(content).digest())
+        file.write(content)
 
     write_atomically(path, write)
 
@@ -66,31 +58,39 @@ def load_checkpoint(path: str | Path) -> tuple["BaseAlgorithm", Any]:
     """The model and the callback of a training, for `learn(..., reset_num_timesteps=False)`.
 
     Also sets the random generators of torch, NumPy and Python to where they were. The file holds
-    pickled objects: loading one runs code, so load only files that you trust.
+    pickled objects: loading one runs code, so load only files that you trust. Damage is found before that.
 
-    Raises `PolicyFileError` for a file that is no whole checkpoint.
+    Raises `PolicyFileError` for a file that is no whole checkpoint, or one of another version.
     """
+    content = _checked_content(path)
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise PolicyFileError(f"there is no checkpoint {path} to go on from: {error}") from error
-    if not content.startswith(_HEAD):
-        raise PolicyFileError(f"{path} is no checkpoint of a training")
-    try:
-        state = pickle.loads(content[len(_HEAD) :])
-    except (EOFError, pickle.UnpicklingError) as error:
-        raise PolicyFileError(f"{path} is no whole checkpoint: {error}") from error
-    except (AttributeError, ImportError) as error:
+        state = pickle.loads(content)
+        model = state["algorithm"].load(
+            io.BytesIO(state["model"]), env=state["envs"], device="cpu", force_reset=False
+        )
+        if state["replay_buffer"] is not None:
+            model.replay_buffer = state["replay_buffer"]
+        _set_random_state(state["random"])
+        callback = state["callback"]
+    except Exception as error:  # whatever the objects do while they are made
         raise PolicyFileError(
-            f"{path} is a checkpoint of another version of this package: {error}"
+            f"{path} is a checkpoint of another version of this package or of what it uses: {reason(error)}"
         ) from error
-    model = state["algorithm"].load(
-        io.BytesIO(state["model"]), env=state["envs"], device="cpu", force_reset=False
-    )
-    if state["replay_buffer"] is not None:
-        model.replay_buffer = state["replay_buffer"]
-    _set_random_state(state["random"])
-    return model, state["callback"]
+    return model, callback
+
+
+def _checked_content(path: str | Path) -> bytes:
+    """The pickled state, which is as it was written."""
+    try:
+        with opened(path) as file:
+            head, checksum, content = file.read(len(_HEAD)), file.read(_CHECKSUM), file.read()
+    except OSError as error:
+        raise PolicyFileError(f"there is no checkpoint {path} to go on from: {reason(error)}") from error
+    if head != _HEAD:
+        raise PolicyFileError(f"{path} is no checkpoint of a training of this version")
+    if hashlib.sha256(content).digest() != checksum:
+        raise PolicyFileError(f"{path} is no whole checkpoint: it is damaged")
+    return content
 
 
 def _saved(model: "BaseAlgorithm") -> bytes:

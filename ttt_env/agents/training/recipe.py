@@ -1,18 +1,24 @@
 """How to train an algorithm: its hyperparameters, environments and opponents, as data in `recipes/`."""
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import ParameterError, unknown
+from ttt_env.rules.checks import as_number, as_seconds
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
+from ttt_env.storage.files import opened, reason
 
-_FOLDER = files("ttt_env.agents.training") / "recipes"
+_FOLDER = Path(str(files("ttt_env.agents.training"))) / "recipes"
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_TABLES = ("pool", "envs", "hyperparameters")
 
 
 @dataclass(frozen=True)
@@ -33,12 +39,16 @@ class Recipe:
     hyperparameters: Mapping[str, Any]
 
     def algorithm_class(self) -> Any:
-        """The class. Raises `ImportError` without the extra `train`."""
+        """The class. Raises `ImportError` without the extra `train`, `ParameterError` if there is no such."""
         module, _, name = self.algorithm.partition(":")
         try:
             return getattr(import_module(module), name)
         except ImportError as error:
             raise ImportError('training needs the extra "train": pip install "ttt-env[train]"') from error
+        except AttributeError as error:
+            raise ParameterError(
+                f"the recipe {self.name} is of {self.algorithm}, which is no class"
+            ) from error
 
     def scripted(self, game: Game) -> list[str]:
         """The scripted opponents, without `minimax` where the game has too many positions for it."""
@@ -47,9 +57,7 @@ class Recipe:
 
 def recipe_names() -> list[str]:
     """The names of all recipes."""
-    return sorted(
-        file.name.removesuffix(".toml") for file in _FOLDER.iterdir() if file.name.endswith(".toml")
-    )
+    return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 
 
 @lru_cache
@@ -57,4 +65,29 @@ def recipe(name: str) -> Recipe:
     """The recipe of this name. Raises `ParameterError` if there is none."""
     if name not in recipe_names():
         raise ParameterError(unknown("algorithm", name, recipe_names()))
-    return Recipe(name, **tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8")))
+    return read_recipe(_FOLDER / f"{name}.toml")
+
+
+def read_recipe(path: Path) -> Recipe:
+    """The recipe in a file, by the file's name. Raises `ParameterError` for a file that holds none."""
+    try:
+        with opened(path) as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
+    except (ValueError, RecursionError) as error:  # TOML and UTF-8 that are none are both ValueErrors
+        raise ParameterError(f"{path} is no recipe: {error}") from error
+    keys = [field.name for field in fields(Recipe) if field.name != "name"]
+    for key in content:
+        if key not in keys:
+            raise ParameterError(f"{path} is no recipe: {unknown('key', key, keys)}")
+    if missing := [key for key in keys if key not in content]:
+        raise ParameterError(f"{path} is no recipe: it lacks {', '.join(missing)}")
+    as_seconds("seconds", content["seconds"], f"the recipe {path}")
+    as_number("random_starts", content["random_starts"], f"the recipe {path}", 1.0)
+    if not isinstance(content["algorithm"], str) or not _CLASS.fullmatch(content["algorithm"]):
+        raise ParameterError(f"{path} is no recipe: its algorithm is no class, written as module:name")
+    for key in _TABLES:
+        if not isinstance(content[key], dict):
+            raise ParameterError(f"{path} is no recipe: {key} is no table")
+    return Recipe(path.stem, **content)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.sb3 import SB3
-from ttt_env.agents.training.checkpoint import save_checkpoint, write_atomically
+from ttt_env.agents.training.checkpoint import save_checkpoint
 from ttt_env.agents.training.evaluation import Evaluation, Report, Until, evaluate
 from ttt_env.agents.training.frozen import Frozen
 from ttt_env.agents.training.pool import OpponentPool
@@ -24,9 +24,9 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sampling import random_position
+from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
+from ttt_env.storage.files import write_atomically
 
 try:
     from stable_baselines3.common.base_class import BaseAlgorithm

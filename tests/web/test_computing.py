@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from ttt_env import get_game
-from ttt_env.app.web.desk import BusyError, Desk
-from ttt_env.app.web.keeping import Keeper
+from ttt_env.app.web.computing import BusyError, Desk, Keeper
 
 
 @pytest.fixture
@@ -65,6 +64,30 @@ def test_a_fault_is_told_to_who_asked(desk):
     with pytest.raises(ZeroDivisionError):
         asyncio.run(desk.move(False, divmod, 1, 0))
     assert asyncio.run(desk.move(False, divmod, 7, 2)) == (3, 1)
+
+
+@pytest.mark.parametrize("failure", [MemoryError, OSError, KeyboardInterrupt, SystemExit])
+def test_a_failure_is_told_to_all_who_wait_and_not_kept(failure, desk):
+    go_on, asked = threading.Event(), []
+
+    def study():
+        asked.append(None)
+        if len(asked) == 1:
+            go_on.wait(10)
+            raise failure
+        return "found"
+
+    async def ask():
+        waiting = [asyncio.create_task(desk.study(False, study)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        go_on.set()
+        told = await asyncio.gather(*waiting, return_exceptions=True)
+        return told, [await desk.study(False, study) for _ in range(2)]
+
+    told, later = asyncio.run(ask())
+    expected = failure if issubclass(failure, Exception) else RuntimeError
+    assert [type(each) for each in told] == [expected] * 3
+    assert later == ["found"] * 2 and len(asked) == 2
 
 
 def test_little_is_kept_of_large_games():

@@ -1,0 +1,25 @@
+"""What holds for all tests."""
+
+import os
+import signal
+
+from hypothesis import HealthCheck, settings
+
+# The tests run in one process for each core: more threads of torch in each would only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell makes what it runs in the background ignore Ctrl-C, and with it all programs that the tests start;
+# some of these are tested on what they do then.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Derandomized: every run of the fuzzers tries the same inputs. No time limit: no result depends on the
+# machine.
+FUZZING = {
+    "derandomize": True,
+    "deadline": None,
+    "database": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
+settings.register_profile("ci", max_examples=300, **FUZZING)
+settings.register_profile("long", max_examples=5_000, **FUZZING)
+settings.load_profile("ci")

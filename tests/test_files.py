@@ -1,0 +1,84 @@
+"""Files as such: what is opened, and what is replaced."""
+
+import os
+
+import pytest
+
+from ttt_env.storage.files import opened, write_atomically
+
+
+def write(content):
+    return lambda file: file.write(content)
+
+
+class TestAtomicWrites:
+    def test_a_failing_writer_leaves_the_old_file(self, tmp_path):
+        path = tmp_path / "file"
+        write_atomically(path, write(b"old"))
+
+        def fail(file):
+            file.write(b"ne")
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            write_atomically(path, fail)
+        assert path.read_bytes() == b"old" and [*tmp_path.iterdir()] == [path]
+        write_atomically(path, write(b"new"))
+        assert path.read_bytes() == b"new" and [*tmp_path.iterdir()] == [path]
+
+    def test_two_who_write_the_same_file_do_not_mix(self, tmp_path):
+        path = tmp_path / "file"
+
+        def meanwhile(file):
+            file.write(b"first, ")
+            write_atomically(path, write(b"second"))
+            assert path.read_bytes() == b"second"
+            file.write(b"and last")
+
+        write_atomically(path, meanwhile)
+        assert path.read_bytes() == b"first, and last"
+
+    def test_folders_are_made_and_links_stay(self, tmp_path):
+        (tmp_path / "link").symlink_to(tmp_path / "deep" / "er" / "file")
+        write_atomically(tmp_path / "link", write(b"content"))
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "deep" / "er" / "file").read_bytes() == b"content"
+
+    def test_what_cannot_be_written_is_named(self, tmp_path):
+        (tmp_path / "file").touch()
+        for path in (tmp_path, tmp_path / "file" / "below"):
+            with pytest.raises(OSError) as caught:
+                write_atomically(path, write(b""))
+            assert caught.value.filename == str(path)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+    def test_a_pipe_is_written_to_and_stays(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        write_atomically(tmp_path / "pipe", write(b"content"))
+        assert os.read(reader, 100) == b"content" and (tmp_path / "pipe").is_fifo()
+        os.close(reader)
+
+
+class TestOpened:
+    def test_a_file(self, tmp_path):
+        (tmp_path / "file").write_bytes(b"content")
+        (tmp_path / "link").symlink_to("file")
+        for name in ("file", "link"):
+            with opened(tmp_path / name) as file:
+                assert file.read() == b"content"
+
+    def test_what_is_none(self, tmp_path):
+        with pytest.raises(OSError, match="it is a folder"):
+            opened(tmp_path)
+        for path in (tmp_path / "missing", f"{tmp_path}/a\0b", tmp_path / ("long" * 1000)):
+            with pytest.raises(OSError):
+                opened(path)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+    def test_a_pipe_would_never_end(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(OSError, match="a pipe or a device"):
+            opened(tmp_path / "pipe")
+        with pytest.raises(OSError, match="a pipe or a device"):
+            opened(os.devnull)

@@ -1,0 +1,64 @@
+"""Files as such: opened only where a file is, replaced only by whole ones."""
+
+import os
+import stat
+from collections.abc import Callable
+from io import BufferedWriter
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
+
+
+def opened(path: str | Path) -> BinaryIO:
+    """The file of this path, to be read.
+
+    Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
+    which might never end.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError as error:  # a path with a null byte, or letters that no file name has
+        raise OSError(str(error)) from error
+    if not stat.S_ISREG(mode):
+        raise OSError("it is a folder" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
+    return Path(path).open("rb")
+
+
+def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]) -> None:
+    """Let `write` fill a file that takes this path only when it is complete and on the disk.
+
+    Folders that are missing are made. Whenever the process is killed, the path holds what it held before, or
+    all of the new file. A link stays one, and what it leads to is replaced. A pipe or a device cannot be
+    replaced, and is written to.
+
+    Raises `OSError`, which names `path`, if it cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:  # a folder refuses it
+                write(file)
+        else:
+            _replace(target, write)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
+    part = target.with_name(f".{target.name[:40]}.{token_hex(4)}.part")  # others may write the same file
+    try:
+        with part.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def reason(error: Exception) -> str:
+    """What is wrong with a file: of a system's error neither the path nor the number."""
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

@@ -1,0 +1,241 @@
+"""Policy files: `.npz` archives of arrays, which say for what game they were written.
+
+All numbers that the package keeps are in such files: tables of policies and of Q-values, networks,
+tablebases. Files come from strangers, so nothing in one is ever run, and no array is read before its header
+says that it has the type and the size that it should: a file of a few bytes cannot ask for gigabytes.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ttt_env.errors import PolicyFileError
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
+from ttt_env.storage.files import opened, reason, write_atomically
+
+Arrays = dict[str, NDArray[Any]]
+MOST_BYTES = 1 << 31  # that the arrays of a file hold
+_MOST_LETTERS = 1000  # of the name of a game
+_BEGIN = 10  # bytes: what the file is, version 1.0, the length of the text that follows
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|=]?[A-Za-z]\d{0,9})', 'fortran_order': (?:True|False), "
+    rb"'shape': \(((?:\d{1,19}, ?)*(?:\d{1,19})?)\), \}\s*",
+    re.DOTALL,
+)
+"""What NumPy writes before the numbers. Its own reader evaluates the text, which may go wrong in any way."""
+
+
+class Form(NamedTuple):
+    """What an array must be: its type, and its shape, in which None is any length up to `most`.
+
+    A text has the type `np.str_`, the shape () and up to `most` letters.
+    """
+
+    dtype: DTypeLike
+    shape: tuple[int | None, ...] = ()
+    most: int = 0
+
+    def admits(self, header: "_Header") -> bool:
+        """Whether an array with this header has the form."""
+        if self.dtype is np.str_:
+            is_typed = header.dtype.kind == "U" and header.dtype.itemsize <= 4 * self.most
+        else:
+            is_typed = header.dtype == np.dtype(self.dtype)
+        is_shaped = len(header.shape) == len(self.shape) and all(
+            0 <= length <= self.most if wanted is None else length == wanted
+            for length, wanted in zip(header.shape, self.shape, strict=True)
+        )
+        return is_typed and is_shaped
+
+
+class _Header(NamedTuple):
+    """What an array of a file says of itself before its numbers."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
+    """Write arrays, and for what game they are, as a compressed file, which replaces an old one when whole.
+
+    Raises `PolicyFileError` if the file cannot be written, or the arrays hold more than `MOST_BYTES`.
+    """
+    content = {**_identity(game), **arrays}
+    if (size := sum(array.nbytes for array in content.values())) > MOST_BYTES:
+        raise PolicyFileError(f"{path} would hold {size:,} bytes; policy files hold up to {MOST_BYTES:,}")
+    try:
+        write_atomically(path, lambda file: np.savez_compressed(file, **content))  # type: ignore[arg-type]
+    except OSError as error:
+        raise PolicyFileError(f"{path} cannot be written: {reason(error)}") from error
+
+
+def read_arrays(path: str | Path, game: Game, kind: str, forms: Mapping[str, Form]) -> Arrays:
+    """The arrays of these names and forms, of a file that was written for this game.
+
+    Raises `PolicyFileError`, which says that the file is no `kind`, otherwise, `GameTooLargeError` for a game
+    of more than 64 cells.
+    """
+    with _Archive.open(path, kind) as archive:
+        if missing := {*_identity(game), *forms} - archive.names:
+            raise archive.error(f"it lacks {', '.join(sorted(missing))}")
+        if other := archive.mismatch(game):
+            raise PolicyFileError(
+                f"{path} is a table of {archive.game_name()}, not of {game.name}: other {other}"
+            )
+        archive.check(forms)
+        return {name: archive.array(name) for name in forms}
+
+
+def array_names(path: str | Path) -> frozenset[str]:
+    """The names of the arrays of a file, of which nothing else is read; none if it is no policy file."""
+    try:
+        with _Archive.open(path, "policy file") as archive:
+            return frozenset(archive.names)
+    except PolicyFileError:
+        return frozenset()
+
+
+def is_for(path: str | Path, game: Game) -> bool:
+    """Whether a file was written for this game. Raises `PolicyFileError` for what is no policy file."""
+    with _Archive.open(path, "policy file") as archive:
+        return archive.mismatch(game) is None
+
+
+def game_name(path: str | Path) -> str:
+    """The name of the game of a file. Raises `PolicyFileError` for what is no policy file."""
+    with _Archive.open(path, "policy file") as archive:
+        return archive.game_name()
+
+
+class _Archive:
+    """An open file, and how to say what is wrong with it."""
+
+    def __init__(self, path: str | Path, kind: str, zipped: ZipFile) -> None:
+        self.path, self.kind, self._zipped = path, kind, zipped
+        self.names = {name.removesuffix(".npy") for name in zipped.namelist() if name.endswith(".npy")}
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: str | Path, kind: str) -> Iterator["_Archive"]:
+        """The archive, for the time of a with statement."""
+        try:
+            stream = opened(path)
+        except OSError as error:
+            raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
+        with stream:
+            with _blaming(path, kind):
+                zipped = ZipFile(stream)
+            yield cls(path, kind, zipped)
+
+    def error(self, what: str) -> PolicyFileError:
+        """The error that says what is wrong with the file."""
+        return PolicyFileError(f"{self.path} is no {self.kind}: {what}")
+
+    def game_name(self) -> str:
+        """The name of the game that it was written for."""
+        self.check({"game": Form(np.str_, (), _MOST_LETTERS)})
+        name = str(self.array("game").item())
+        if not name.isprintable():
+            raise self.error("the name of its game cannot be printed")
+        return name
+
+    def mismatch(self, game: Game) -> str | None:
+        """In what the game that it was written for is another one: shape, winning_masks or misere."""
+        for name, wanted in _identity(game).items():
+            if name == "game":
+                continue
+            is_same = self.header(name) == _Header(wanted.dtype, wanted.shape)
+            if not is_same or not np.array_equal(self.array(name), wanted):
+                return name
+        return None
+
+    def check(self, forms: Mapping[str, Form]) -> None:
+        """Raise `PolicyFileError` if one of these arrays has not its form, or they are too large together."""
+        size = 0
+        for name, form in forms.items():
+            header = self.header(name)
+            if not form.admits(header):
+                raise self.error(f"its {name} has another form, {header.dtype} of shape {header.shape}")
+            size += _size(header)
+        if size > MOST_BYTES:
+            raise self.error(f"it holds {size:,} bytes, of at most {MOST_BYTES:,}")
+
+    def header(self, name: str) -> _Header:
+        """The header of an array. Raises `PolicyFileError` if there is none, or it lies about the size."""
+        info = self._member(name)
+        with _blaming(self.path, self.kind), self._zipped.open(info) as file:
+            begin = file.read(_BEGIN)
+            begin += file.read(int.from_bytes(begin[-2:], "little"))
+            dtype, shape = _parsed(begin)
+        if dtype.hasobject:
+            raise self.error("it holds pickled objects, which are never loaded")
+        header = _Header(dtype, shape)
+        if len(begin) + _size(header) != info.file_size:
+            raise self.error(f"damaged, {name} is not of the size that it declares")
+        return header
+
+    def array(self, name: str) -> NDArray[Any]:
+        """An array whose header has been looked at."""
+        info = self._member(name)
+        with _blaming(self.path, self.kind), self._zipped.open(info) as file:
+            array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+            if array.dtype.kind == "U":
+                array.tolist()  # fails if it holds what is no letter
+            return array
+
+    def _member(self, name: str) -> ZipInfo:
+        try:
+            info = self._zipped.getinfo(f"{name}.npy")
+        except KeyError:
+            raise self.error(f"it lacks {name}") from None
+        if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise self.error(f"damaged, {name} is compressed in another way than NumPy does")
+        return info
+
+
+@contextmanager
+def _blaming(path: str | Path, kind: str) -> Iterator[None]:
+    """Say of all that goes wrong that the file is at fault.
+
+    Only for calls of `zipfile` and NumPy's format, which fail in a dozen ways where bytes are damaged.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
+    except MemoryError as error:
+        raise PolicyFileError(f"{path} needs more memory than there is") from error
+    except Exception as error:
+        raise PolicyFileError(f"{path} is no {kind}: damaged, {reason(error)}") from error
+
+
+def _parsed(begin: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The type and the shape in a header. Raises `ValueError` for what NumPy does not write."""
+    if not (found := _HEADER.fullmatch(begin)):
+        raise ValueError("an array does not begin as NumPy's do")
+    return np.dtype(found[1].decode()), tuple(
+        int(length) for length in found[2].split(b",") if length.strip()
+    )
+
+
+def _size(header: _Header) -> int:
+    return prod(header.shape) * header.dtype.itemsize
+
+
+def _identity(game: Game) -> Arrays:
+    """What a file must have in common with the game it is used for."""
+    check_size(game)
+    return {
+        "game": np.array(game.name),
+        "shape": np.array(game.shape),
+        "winning_masks": np.array(game.winning_masks, dtype=np.uint64),
+        "misere": np.array(game.misere),
+    }
