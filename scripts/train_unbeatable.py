@@ -11,9 +11,9 @@ import ttt_env
 from ttt_env.agents.training.evaluation import Evaluation
 from ttt_env.agents.training.recipe import recipe_names
 from ttt_env.agents.training.run import train
+from ttt_env.render.words import RESULTS
 
 HEAD = ("algorithm", "seed", "seconds", "steps", "exploitability", "as X", "as O", "blunders", "everywhere")
-WORST = {1: "wins", 0: "draws", -1: "loses"}
 
 
 def best_of(game: ttt_env.Game, algo: str, seed: int, options: argparse.Namespace) -> Evaluation:
@@ -28,7 +28,7 @@ def row(algo: str, seed: int, best: Evaluation) -> list[str]:
     """The cells of the table; "certified" where no game ends below the value of the game."""
     proof = best.certificate
     seats = [
-        f"{'certified' if proof.refutations[seat] is None else 'beatable'}: {WORST[proof.worst_case[seat]]}"
+        f"{'certified' if proof.refutations[seat] is None else 'beatable'}: {RESULTS[proof.worst_case[seat]]}"
         for seat in "XO"
     ]
     everywhere = "" if best.blunders_everywhere is None else str(best.blunders_everywhere)

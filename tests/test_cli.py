@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from importlib.metadata import version
 
+import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env.agent import agent_class
+from ttt_env.agent import Agent, agent_class
 from ttt_env.agents import training
 from ttt_env.agents.learned import q_learning, value_network
+from ttt_env.analysis.dossier import dossier
+from ttt_env.app.scorecard import asked_once, scorecard
 
 
 def ttt(*arguments, cwd=None, answers=""):
@@ -199,6 +203,28 @@ def test_certify_draws_a_game_that_refutes():
     record = ttt_env.certify("random").refutations["X"]
     assert str(record) in run.stdout
     assert f"{len(record.cells)}. O" in run.stdout
+
+
+class Lowest(Agent):
+    """Takes the lowest free cell, and counts how often it is asked about each position."""
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.asked = Counter()
+
+    def policy(self, position):
+        self.asked[position] += 1
+        return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+
+def test_a_slow_agent_is_asked_once_about_each_position():
+    game = ttt_env.get_game("tictactoe-v0")
+    agent = Lowest(game)
+    once = asked_once(agent, game)
+    assert "BEATABLE." in scorecard(once, game, "lowest")
+    facts = dossier(once, game, name="lowest")
+    assert set(agent.asked.values()) == {1}
+    assert facts["refutations"] == dossier(Lowest(game), game, name="lowest")["refutations"]
 
 
 def test_certify_minimax():

@@ -301,13 +301,23 @@ def test_replay_of_a_file(tmp_path):
 
 def test_the_line_of_a_long_search_fits_into_80_columns():
     """The longest question, after a day: clipped, it would not say what grows."""
+    assert "1,000,000,000,000 nodes" in drawn(
+        "solve", "does O win? 64 moves a position, 1,000,000,000,000 nodes"
+    )
+
+
+def test_the_name_of_a_task_leaves_room_for_how_far_it_is():
+    assert "123,456 of 654,321" in drawn("certify " + "x" * 500, "123,456 of 654,321")
+
+
+def drawn(task, text):
+    """What 80 columns show of a line of progress."""
     screen = StringIO()
-    console = Console(file=screen, width=80, force_terminal=True, color_system=None)
-    line = ProgressLine("solve")
-    line.say("does O win? 64 moves a position, 1,000,000,000,000 nodes")
-    with _rich(line, console):
+    line = ProgressLine(task)
+    line.say(text)
+    with _rich(line, Console(file=screen, width=80, force_terminal=True, color_system=None)):
         pass
-    assert "1,000,000,000,000 nodes" in screen.getvalue() and "…" not in screen.getvalue()
+    return screen.getvalue()
 
 
 def test_the_games_command(tmp_path):

@@ -4,7 +4,7 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 try:
     import typer
@@ -32,14 +32,14 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-_AGENTS = "name, name:value or name:key=value,key=value; see `ttt agents`"
-_PLAYERS = "your opponent, or X and O: person, or an agent of `ttt agents`"
+_AGENTS = "an agent as name, name:value or name:key=value,key=value (see `ttt agents`)"
+_PLAYERS = "your opponent; or who plays X and who plays O: an agent of `ttt agents`, or person"
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 _DASH = "- for standard output"
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
-Seconds = Annotated[float, typer.Option(min=0.1, help="time to train")]
+Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
 
 
@@ -64,21 +64,37 @@ def options(
 @app.command()
 def demo(seconds: Seconds = 60.0, seed: Seed = 0, out: Path = Path("models/demo.zip")) -> None:
     """Train an agent for about a minute and prove how strong it is."""
-    _learn("maskable-ppo", "tictactoe-v0", seconds=seconds, seed=seed, out=out)
+    from ttt_env.app.learning import Order, train_and_judge
+
+    order = Order("maskable-ppo", get_game("tictactoe-v0"), seconds=seconds, seed=seed, out=out)
+    raise typer.Exit(train_and_judge(order, Console()))
 
 
 @app.command()
 def train(
     algo: Annotated[str, typer.Argument(help=_ALGORITHMS)] = "maskable-ppo",
-    opponent: Annotated[list[str] | None, typer.Option(help=f"repeatable; {_AGENTS}")] = None,
+    opponent: Annotated[
+        list[str] | None, typer.Option(help=f"{_AGENTS}, to learn against; may be given several times")
+    ] = None,
     game: GameOption = "tictactoe-v0",
-    seconds: Annotated[float | None, typer.Option(min=0.1, help="budget; by default the recipe's")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="budget: moves of the agent, or games")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.1, help="how long to train; by default as the recipe says")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="how many moves of the agent, or games, to train")
+    ] = None,
     seed: Seed = 0,
-    until: Annotated[str, typer.Option(help="ends it sooner: unbeatable, optimal, or budget")] = "unbeatable",
-    out: Annotated[Path | None, typer.Option(help="the best model; by default in models/")] = None,
-    tensorboard: Annotated[Path | None, typer.Option(help="folder to log to")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the training of --out")] = False,
+    until: Annotated[
+        Literal["unbeatable", "optimal", "budget"],
+        typer.Option(help="stop once the agent is unbeatable, or optimal everywhere; budget: do not"),
+    ] = "unbeatable",
+    out: Annotated[
+        Path | None, typer.Option(help="the file of the best model; by default in models/")
+    ] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="folder for TensorBoard's logs")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="continue the training that writes to --out")
+    ] = False,
     hidden: Annotated[str | None, typer.Option(help="units of the hidden layers: 18,9,3", **_NETWORK)] = None,
     start: Annotated[str | None, typer.Option(help="weights: uniform01 or symmetric", **_NETWORK)] = None,
     view: Annotated[str | None, typer.Option(help="mover, xo, or xo+turn", **_NETWORK)] = None,
@@ -86,6 +102,8 @@ def train(
     learning_rate: Annotated[float | None, typer.Option(help="of each step: 0.025", **_NETWORK)] = None,
 ) -> None:
     """Train an agent, and prove how strong it is. A training that was killed goes on with --resume."""
+    from ttt_env.app.learning import Order, train_and_judge
+
     network: dict[str, object] = {
         "hidden": hidden and [int(size) if size.isdecimal() else size for size in hidden.split(",")],
         "start": start,
@@ -93,9 +111,9 @@ def train(
         "empty": empty,
         "learning_rate": learning_rate,
     }
-    _learn(
+    order = Order(
         algo,
-        game,
+        get_game(game),
         seconds=seconds,
         seed=seed,
         out=out,
@@ -106,24 +124,21 @@ def train(
         resume=resume,
         network={name: value for name, value in network.items() if value is not None},
     )
-
-
-def _learn(algo: str, game: str, **options: Any) -> None:
-    from ttt_env.app.learning import Order, train_and_judge
-
-    raise typer.Exit(train_and_judge(Order(algo, get_game(game), **options), Console()))
+    raise typer.Exit(train_and_judge(order, Console()))
 
 
 @app.command()
 def bench(
-    agents: Annotated[list[str], typer.Argument(help=f"at least two; {_AGENTS}")],
+    agents: Annotated[list[str], typer.Argument(help=f"two or more, each {_AGENTS}")],
     game: GameOption = "tictactoe-v0",
-    width: Annotated[float, typer.Option(help="of the 95 % interval where games are sampled")] = 0.05,
-    jobs: Annotated[int | None, typer.Option(help="processes; -1 for one on each core")] = None,
+    width: Annotated[
+        float, typer.Option(help="sampled scores: play until the 95 % interval is this narrow")
+    ] = 0.05,
+    jobs: Annotated[int | None, typer.Option(help="number of processes; -1 is one for each core")] = None,
     seed: Seed = 0,
-    csv: Annotated[Path | None, typer.Option(help=f"also write the table here; {_DASH}")] = None,
+    csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help=f"also draw a heat map here (SVG, PNG, PDF); {_DASH}, as SVG")
+        Path | None, typer.Option(help=f"draw a heat map to this file too (SVG, PNG, PDF); {_DASH}, as SVG")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -147,21 +162,22 @@ def certify(
     agent: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
     game: GameOption = "tictactoe-v0",
     out: Annotated[
-        Path | None, typer.Option(help=f"certificate; default: beside the model's file; {_DASH}")
+        Path | None,
+        typer.Option(help=f"file of the certificate; by default beside the model's file; {_DASH}"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON."""
     from ttt_env.analysis.dossier import dossier, save_dossier
     from ttt_env.app.models import file_of, spec_of
-    from ttt_env.app.scorecard import scorecard
+    from ttt_env.app.scorecard import asked_once, scorecard
 
     spec, json_to = spec_of(agent), STANDARD_OUTPUT if as_json else None
     file = file_of(spec)
     certificate = out or (file and file.with_suffix(".certificate.json"))
     check_outputs(out, json_to)
     with progress_line(f"certify {agent}"):
-        player = make_agent(spec, get_game(game))
+        player = asked_once(spec, get_game(game))
         text = "" if as_json else scorecard(player, player.game, spec)
         facts = dossier(player, player.game, name=spec, file=file) if as_json or certificate else None
     if as_json:
@@ -199,12 +215,16 @@ def export(
 @app.command()
 def solve(
     game: Annotated[str, typer.Argument(help="id of the game")] = "tictactoe-v0",
-    parameters: Annotated[list[str] | None, typer.Argument(help="of the game, such as m=5 n=5 k=4")] = None,
-    position: Annotated[str | None, typer.Option(help="such as X../.O./...; the empty board if none")] = None,
-    nodes: Annotated[int | None, typer.Option(help="budget: positions to search")] = None,
-    seconds: Annotated[float | None, typer.Option(help="budget: seconds to search")] = None,
+    parameters: Annotated[
+        list[str] | None, typer.Argument(help="parameters of the game, such as m=5 n=5 k=4")
+    ] = None,
+    position: Annotated[
+        str | None, typer.Option(help="position to solve, such as X../.O./...; by default the empty board")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(help="stop after so many positions")] = None,
+    seconds: Annotated[float | None, typer.Option(help="stop after so many seconds")] = None,
     save: Annotated[
-        Path | None, typer.Option(help=f"write the values of all positions here (.npz); {_DASH}")
+        Path | None, typer.Option(help=f"write the values of all positions to this file (.npz); {_DASH}")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -241,10 +261,14 @@ def solve(
 def play(
     players: Annotated[list[str] | None, typer.Argument(help=_PLAYERS)] = None,
     game: GameOption = "tictactoe-v0",
-    seat: Annotated[str | None, typer.Option(help="yours in the first game, X or O; they swap")] = None,
-    games: Annotated[int | None, typer.Option(min=1, help="so many, instead of asking for another")] = None,
-    record: Annotated[bool, typer.Option("--record", help="keep finished games; see `ttt games`")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="the same seed, the same replies")] = None,
+    seat: Annotated[
+        str | None, typer.Option(help="your seat in the first game, X or O; the seats swap after each game")
+    ] = None,
+    games: Annotated[
+        int | None, typer.Option(min=1, help="play so many games without asking for another one")
+    ] = None,
+    record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="agents reply alike to the same seed")] = None,
 ) -> None:
     """Play in the terminal: against an agent, with somebody beside you, or watch two agents."""
     from ttt_env.app.terminal.play import seated, sit_down
@@ -255,7 +279,10 @@ def play(
 
 @app.command()
 def replay(
-    record: Annotated[list[str], typer.Argument(help="tictactoe-v0: 4 0 8 2 6, or a file of such lines")],
+    record: Annotated[
+        list[str],
+        typer.Argument(help="a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line"),
+    ],
 ) -> None:
     """Show a game move by move, with its mistakes where the game can be solved."""
     from ttt_env.app.terminal.play import ask_here
@@ -266,16 +293,20 @@ def replay(
 
 @app.command()
 def web(
-    host: Annotated[str, typer.Option(help="another than this machine's own lets others in")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free one")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="address to listen on; any but this one lets others in")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0 is any free one")] = 8000,
     models: Annotated[
-        list[str] | None, typer.Option(help="file of a model, also an agent; repeatable")
+        list[str] | None, typer.Option(help="file of a model that may play too; may be given several times")
     ] = None,
-    record: Annotated[bool, typer.Option(help="keep finished games; see `ttt games`")] = True,
+    record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
     games_file: Annotated[
-        Path | None, typer.Option(help="where games are kept, if not in the usual log")
+        Path | None, typer.Option(help="file of the game log, if not the usual one")
     ] = None,
-    runs: Annotated[Path | None, typer.Option(help="folder of training runs whose curves are shown")] = None,
+    runs: Annotated[
+        Path | None, typer.Option(help="folder of training runs whose curves the page shows")
+    ] = None,
 ) -> None:
     """Play, and look into agents, on a page in the browser."""
     from ttt_env.app.web.start import start

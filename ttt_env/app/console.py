@@ -8,17 +8,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic
-from typing import Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress as RichProgress
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from ttt_env.errors import ParameterError
 
 STANDARD_OUTPUT = Path("-")
 INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
+_TASK_LETTERS = 36  # which leave room in 80 columns for how far the task is
 _PLAIN_SECONDS = 10.0  # between two lines of progress where there is no terminal
 
 
@@ -61,7 +62,8 @@ class ProgressLine:
     """What a long command is doing at the moment, in one line that is short enough for 80 columns."""
 
     def __init__(self, task: str) -> None:
-        self._task, self.text = task, task
+        self._task = task if len(task) <= _TASK_LETTERS else f"{task[: _TASK_LETTERS - 1]}…"
+        self.text = self._task
 
     def count(self, done: int, total: int) -> None:
         """Say that so many of the parts are done."""
@@ -95,7 +97,7 @@ class _LineColumn(TextColumn):
         super().__init__("{task.description}", markup=False)
         self._line = line
 
-    def render(self, task: Any) -> Any:
+    def render(self, task: Task) -> Text:
         task.description = self._line.text
         return super().render(task)
 

@@ -4,13 +4,25 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from ttt_env.agent import AgentLike
+from ttt_env.agent import Agent, AgentLike
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, fixed_agent, match
+from ttt_env.analysis.tournament.pairings import Remembered
 from ttt_env.analysis.tournament.tournament import Tournament
 from ttt_env.render.text import draw_game
-from ttt_env.render.words import RESULTS
+from ttt_env.render.words import RESULTS, signed
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_tabulated
+
+
+def asked_once(agent: AgentLike, game: Game) -> Agent:
+    """The agent, if its policy is fixed, asked once for each position: a slow one is not asked again.
+
+    On games of which a whole policy is too large to keep it is the agent itself. Raises `PolicyError` for one
+    without a fixed policy.
+    """
+    fixed = fixed_agent(agent, game)
+    return Remembered(fixed) if is_tabulated(game) else fixed
 
 
 def scorecard(
@@ -26,7 +38,8 @@ def scorecard(
         f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
         *(_row(f"against {opponent}", match(fixed, opponent, game)) for opponent in opponents),
         "",
-        f"The best response gets {worst.as_x:+.4f} against it as X and {worst.as_o:+.4f} against it as O:",
+        f"The best response gets {signed(worst.as_x, 4)} against it as X "
+        f"and {signed(worst.as_o, 4)} against it as O:",
         f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
         "",
         verdict(certify(fixed, game)),
