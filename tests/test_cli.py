@@ -1,16 +1,19 @@
 """The command `ttt`, run as a program."""
 
 import hashlib
+import inspect
 import json
 import re
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 
 import pytest
 
 import ttt_env
+from ttt_env.agent import agent_class
 from ttt_env.agents.learned import q_learning, value_network
 
 
@@ -229,6 +232,7 @@ def test_solve_saves_a_tablebase(tmp_path):
         (["play", "minimax", "--seat", "Z"], "Allowed: O, X"),
         (["certify", "minimax", "--game", "qubic-v0"], "64 cells"),
         (["certify", "sb3:nowhere.zip"], "nowhere.zip"),
+        (["replay", "nofile"], "'nofile' is no game record"),
         (["solve", "mnk-v0", "q=3"], "Allowed: k, m, misere, n"),
         (["solve", "tictactoe-v0", "--seconds", "-1"], "numbers above 0"),
         (["train", "--opponent", "lookup:nowhere.npz"], "nowhere.npz"),
@@ -247,6 +251,147 @@ def test_mistakes_are_told_in_one_line(arguments, told):
 def test_agents_lists_what_is_installed():
     run = ttt("agents")
     assert all(name in run.stdout for name in ttt_env.agent_names())
+
+
+def test_agents_shows_one_agent_with_its_parameters():
+    run = ttt("agents", "mcts")
+    assert "  simulations: int | None, default none\n" in run.stdout
+    assert "  playout: str, default random\n" in run.stdout
+    assert run.stdout.rstrip().endswith(inspect.getdoc(agent_class("mcts")))
+    assert "  agent: agent, required\n" in ttt("agents", "epsilon").stdout
+    assert "did you mean minimax?" in ttt("agents", "minmax").stderr
+
+
+def test_version():
+    run = ttt("--version")
+    assert run.stdout == f"ttt-env {version('ttt-env')}\n"
+
+
+def json_of(*arguments, cwd=None):
+    """What the command prints, which has to be JSON and nothing else."""
+    run = ttt(*arguments, "--json", cwd=cwd)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+class TestJson:
+    def test_agents(self):
+        facts = json_of("agents")
+        assert [agent["name"] for agent in facts["agents"]] == ttt_env.agent_names()
+        assert "qubic-v0" in facts["games"]
+        (depth,) = (each for each in json_of("agents", "minimax")["parameters"] if each["name"] == "depth")
+        assert depth == {"name": "depth", "type": "int | None", "required": False, "default": None}
+
+    def test_solve(self, tmp_path):
+        facts = json_of("solve", "mnk-v0:m=4,n=3,k=3", "--save", "x.npz", cwd=tmp_path)
+        assert (facts["value"], facts["to_move"], facts["bounds"]) == (1, "X", [1, 1])
+        assert (tmp_path / "x.npz").exists()
+
+    def test_bench(self):
+        facts = json_of("bench", "random", "minimax")
+        assert [agent["name"] for agent in facts["agents"]] == ["minimax", "random"]
+        assert facts["agents"][0]["exploited"] == {"as_X": 0, "as_O": 0}
+        (played,) = facts["matches"]
+        expected = ttt_env.match("minimax", "random")
+        assert played["as_X"] == expected.as_x._asdict() and played["score"] == expected.score
+        assert played["exact"] and played["games"] is None
+
+    def test_certify(self, tmp_path):
+        facts = json_of("certify", "random", cwd=tmp_path)
+        assert facts["refutations"]["X"] == str(ttt_env.certify("random").refutations["X"])
+        assert not list(tmp_path.iterdir())
+
+    def test_games(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
+        assert json_of("games") == {"path": str(tmp_path / "games.sqlite"), "games": {}}
+        (tmp_path / "in.txt").write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
+        ttt("games", "import", str(tmp_path / "in.txt"))
+        assert json_of("games")["games"] == {"tictactoe-v0": 1}
+        assert ttt("games", "export", "-").stdout == "tictactoe-v0: 4 0 8\n"
+
+
+class TestStandardOutput:
+    """`-` is standard output, which then holds the file's content and nothing else."""
+
+    @pytest.mark.parametrize("command", [("export", "random", "-"), ("solve", "tictactoe-v0", "--save", "-")])
+    def test_tables(self, command, tmp_path):
+        run = subprocess.run(
+            [sys.executable, "-m", "ttt_env.app", *command], capture_output=True, timeout=180
+        )
+        assert run.returncode == 0 and not list(tmp_path.iterdir())
+        (tmp_path / "table.npz").write_bytes(run.stdout)
+        expected = {"export": "random", "solve": "minimax"}[command[0]]
+        table = ttt_env.exploitability(f"lookup:{tmp_path}/table.npz")
+        assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)
+
+    def test_bench_writes_csv_and_pictures(self):
+        run = ttt("bench", "random", "minimax", "--csv", "-")
+        assert [line.split(",")[0] for line in run.stdout.splitlines()] == ["agent", "minimax", "random"]
+        assert "all exact" in run.stderr
+        assert "</svg>" in ttt("bench", "random", "minimax", "--plot", "-").stdout
+
+    def test_certificate(self):
+        run = ttt("certify", "random", "--out", "-")
+        assert not json.loads(run.stdout)["unbeatable"] and "BEATABLE." in run.stderr
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("bench", "random", "minimax", "--csv", "-", "--json"),
+            ("bench", "random", "minimax", "--csv", "-", "--plot", "-"),
+            ("certify", "random", "--out", "-", "--json"),
+            ("solve", "--save", "-", "--json"),
+        ],
+    )
+    def test_it_takes_one_result(self, arguments):
+        run = ttt(*arguments)
+        assert run.returncode == 2 and "takes one result" in run.stderr and not run.stdout
+
+
+class TestNothingIsComputedInVain:
+    """What cannot be written is said at once: these computations would take hours."""
+
+    _SLOW = "mcts:simulations=1000000000,seed=0,solve=false"
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["bench", _SLOW, "random", "--csv", "nowhere/x.csv"], "there is no folder 'nowhere'"),
+            (["bench", _SLOW, "random", "--plot", "nowhere/x.svg"], "there is no folder 'nowhere'"),
+            (["bench", _SLOW, "random", "--csv", "."], "it is a folder"),
+            (["certify", _SLOW, "--out", "nowhere/x.json"], "there is no folder 'nowhere'"),
+            (["solve", "qubic-v0", "--save", "x.npz"], "qubic-v0 has 64 cells"),
+        ],
+    )
+    def test_the_error_comes_first(self, arguments, told, tmp_path):
+        run = ttt(*arguments, cwd=tmp_path)
+        assert run.returncode == 2 and not run.stdout
+        assert run.stderr.startswith("ttt: ") and told in run.stderr and run.stderr.count("\n") == 1
+
+
+def test_an_interrupted_solve_prints_what_is_proved():
+    command = [sys.executable, "-m", "ttt_env.app", "solve", "qubic-v0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        line = run.stderr.readline()
+        while " nodes" not in line:  # a line every ten seconds; the compiler has been through then
+            assert line, "the search ended before it was interrupted"
+            line = run.stderr.readline()
+        run.send_signal(signal.SIGINT)
+        told, aside = run.communicate(timeout=120)
+    assert run.returncode == 130 and "Aborted" not in told + aside
+    assert "interrupted. At the least X draws, at the most it wins." in told
+    assert int(told.split()[-4].replace(",", "")) > 0
+
+
+def test_an_interrupted_command_without_a_result_says_so():
+    command = [sys.executable, "-m", "ttt_env.app", "certify", TestNothingIsComputedInVain._SLOW]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        line = run.stderr.readline()
+        assert line.startswith("certify mcts:") and " s)" in line
+        run.send_signal(signal.SIGINT)
+        told, aside = run.communicate(timeout=120)
+    assert run.returncode == 130 and not told
+    assert "interrupted, there is no result" in aside and "Aborted" not in aside
 
 
 def test_play_to_the_end(tmp_path):
@@ -271,7 +416,7 @@ class TestModelFiles:
         ttt("export", "minimax", "policy.npz", cwd=tmp_path)
         run = ttt("certify", "policy.npz", cwd=tmp_path)
         assert "CERTIFIED UNBEATABLE" in run.stdout and "policy.certificate.json" in run.stdout
-        found = json.loads((tmp_path / "policy.certificate.json").read_text())
+        found = json.loads((tmp_path / "policy.certificate.json").read_text(encoding="utf-8"))
         assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
 
     @pytest.mark.parametrize("algo", ["q-learning", "value-network"])
@@ -280,7 +425,7 @@ class TestModelFiles:
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
             run = ttt("certify", model, cwd=tmp_path)
             assert run.returncode == 0, run.stderr
-            found = json.loads((tmp_path / "m.certificate.json").read_text())
+            found = json.loads((tmp_path / "m.certificate.json").read_text(encoding="utf-8"))
             assert found["agent"] == {
                 "name": f"{algo}:m.npz" if model == "m.npz" else model,
                 "file": "m.npz",

@@ -102,6 +102,17 @@ def test_ctrl_c_while_an_agent_is_thinking(tmp_path):
     assert "Final score: mcts:seconds=100 0, draws 0, you 0." in terminal.seen
 
 
+def test_a_long_command_shows_on_one_line_what_it_does(tmp_path):
+    slow = "mcts:simulations=1000000000,seed=0,solve=false"
+    with Pseudo("bench", slow, "random", "minimax", log=tmp_path, NO_COLOR="1", COLUMNS="80") as terminal:
+        terminal.wait_for("bench on tictactoe-v0, matches: 0 of 6")
+        os.write(terminal.master, b"\x03")
+        assert terminal.end() == 130
+    assert "interrupted, there is no result" in terminal.seen and "Aborted" not in terminal.seen
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", terminal.seen))
+    assert max(map(len, lines)) < 80 and "…" not in terminal.seen
+
+
 def test_replay_steps_at_a_pseudo_terminal(tmp_path):
     with Pseudo("replay", "tictactoe-v0:", "4", "1", "0", log=tmp_path) as terminal:
         terminal.type("", "", "b", "q")

@@ -10,14 +10,13 @@ from typer.testing import CliRunner
 
 import ttt_env
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.advice import named
 from ttt_env.app.cli import app
-from ttt_env.app.coordinates import cell_name, parse_cell
+from ttt_env.app.console import ProgressLine, _rich
+from ttt_env.app.coordinates import cell_name, cells_text, parse_cell
 from ttt_env.app.terminal.board import board
-from ttt_env.app.terminal.playing import seated
-from ttt_env.app.terminal.prompt import Terminal
+from ttt_env.app.terminal.play import Terminal, seated
 from ttt_env.app.terminal.replay import records_of, replay_all
-from ttt_env.app.terminal.session import Player, Session
+from ttt_env.app.terminal.session import Player, PlaySession
 from ttt_env.errors import GameLogError, IllegalMoveError
 from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.storage.game_log import GameLog
@@ -52,7 +51,7 @@ def sit(*answers, players=("person", lowest), game="tictactoe-v0", **options):
         Player("you", "person") if spec == "person" else Player("bot", "bot", ttt_env.make_agent(spec, game))
         for spec in players
     )
-    session = Session(game, made, np.random.default_rng(0))
+    session = PlaySession(game, made, np.random.default_rng(0))
     person = Person(*answers)
     Terminal(session, Console(file=screen, width=100), person, **options).run()
     assert not person.answers
@@ -147,7 +146,7 @@ def test_resigning_loses_and_the_seats_swap():
 
 def test_nothing_changes_once_a_game_is_over():
     people = Player("A", "person"), Player("B", "person")
-    session = Session(ttt_env.get_game("tictactoe-v0"), people, np.random.default_rng(0))
+    session = PlaySession(ttt_env.get_game("tictactoe-v0"), people, np.random.default_rng(0))
     for cell in (0, 3, 1, 4, 2):
         session.play(cell)
     for change in (session.undo, session.resign, lambda: session.play(8)):
@@ -192,7 +191,7 @@ def test_hint():
     assert "X draws with best play: 0 (a1), 1 (b1), 2 (c1)," in sit("h", "q")[1]
     session, said = sit("0", "hint", "q")  # the bot has replied with 1, which loses
     best = ttt_env.solve("tictactoe-v0").best_cells(session.position)
-    assert f"X wins with best play: {named(best, session.game)}." in said
+    assert f"X wins with best play: {cells_text(best, session.game)}." in said
     said = sit("0", "1", "4", "?", "h", "q", players=("person", "person"))[1]
     assert "O loses against best play, whatever it does." in said
     assert said.count("q quit") == 2
@@ -291,13 +290,24 @@ def test_replay_steps_and_goes_back():
 
 def test_replay_of_a_file(tmp_path):
     path = tmp_path / "games.txt"
-    path.write_text("tictactoe-v0: 4\n\nmnk-v0:m=4,n=3,k=3: 5 0\n")
+    path.write_text("tictactoe-v0: 4\n\nmnk-v0:m=4,n=3,k=3: 5 0\n", encoding="utf-8")
     assert replayed(str(path)).count("Unfinished") == 2
-    path.write_text("tictactoe-v0: 4\nnonsense\n")
+    path.write_text("tictactoe-v0: 4\nnonsense\n", encoding="utf-8")
     with pytest.raises(ttt_env.NotationError, match=r"games.txt, line 2: 'nonsense'"):
         records_of(str(path))
     with pytest.raises(ttt_env.NotationError, match="no game record"):
         records_of("nonsense" * 1000)
+
+
+def test_the_line_of_a_long_search_fits_into_80_columns():
+    """The longest question, after a day: clipped, it would not say what grows."""
+    screen = StringIO()
+    console = Console(file=screen, width=80, force_terminal=True, color_system=None)
+    line = ProgressLine("solve")
+    line.say("does O win? 64 moves a position, 1,000,000,000,000 nodes")
+    with _rich(line, console):
+        pass
+    assert "1,000,000,000,000 nodes" in screen.getvalue() and "…" not in screen.getvalue()
 
 
 def test_the_games_command(tmp_path):
@@ -307,10 +317,10 @@ def test_the_games_command(tmp_path):
         return CliRunner().invoke(app, ["games", *arguments], env={"TTT_ENV_GAMES": path})
 
     text, other = tmp_path / "in.txt", tmp_path / "out.txt"
-    text.write_text("tictactoe-v0: 4 0 8\n")
+    text.write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
     assert "No games yet" in ttt().stdout
     assert "1 games added" in ttt("import", str(text)).stdout
     assert f"1 games written to {other}" in ttt("export", str(other)).stdout
-    assert other.read_text() == text.read_text()
+    assert other.read_bytes() == text.read_bytes()
     assert ttt().stdout == f"{path}\n       1  tictactoe-v0\n"
     assert isinstance(ttt("import", "missing.txt").exception, GameLogError)

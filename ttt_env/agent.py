@@ -60,6 +60,15 @@ class Agent(ABC):
         """Whether `policy` depends on the position alone, so that results can be computed."""
         return True
 
+    @property
+    def seconds_per_move(self) -> float:
+        """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
+
+        An agent that searches says so here. Who keeps people waiting, or is about to ask in every position of
+        a game, looks at it first.
+        """
+        return 0.0
+
     @abstractmethod
     def policy(self, position: Position) -> Floats:
         """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.

@@ -6,6 +6,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.web.serving import resize
 from ttt_env import get_game, make_agent
+from ttt_env.render.words import percent
 
 
 def test_a_game_won_by_clicks(page):
@@ -80,7 +81,7 @@ def test_the_slider_changes_the_chances_to_the_exact_figures(page):
     """Gibson's position, at his temperatures and at others."""
     page.open("x=softmax:temperature=1,opponent_temperature=1&o=person&moves=0.3.1.4.6.7&see=1&pause=1")
     page.wait(lambda: len(page.chances()) == 3)
-    for temperature, published in ((0.2, {2: "97.46 %", 5: "2.52 %", 8: "0.02 %"}), (0.7, None)):
+    for temperature, published in ((0.2, {2: "97.46%", 5: "2.52%", 8: "0.02%"}), (0.7, None)):
         script = """const slider = document.querySelector('#x-temperature');
             slider.value = arguments[0]; slider.dispatchEvent(new Event('input', {bubbles: true}));
             slider.dispatchEvent(new Event('change', {bubbles: true}));"""
@@ -90,7 +91,7 @@ def test_the_slider_changes_the_chances_to_the_exact_figures(page):
         for cell in page.moves:
             position = position.play(cell)
         policy = agent.policy(position)
-        exact = {cell: f"{100 * policy[cell]:.2f} %" for cell in position.legal_cells}
+        exact = {cell: percent(policy[cell]) for cell in position.legal_cells}
         assert published in (None, exact)
         page.wait(lambda exact=exact: page.chances() == exact)
         assert page.text("output[for=x-temperature]") == str(temperature)

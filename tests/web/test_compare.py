@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from tests.naive import NaiveGame, lines
 from ttt_env import GameRecord, certify, get_game, make_agent, match
 from ttt_env.analysis.dossier import dossier
+from ttt_env.app.coordinates import cells_text
 from ttt_env.app.web.compare.chart import Axis, Line, axis, chart
 from ttt_env.app.web.compare.softmax import SLIDERS, ends
 from ttt_env.app.web.server import create_app
@@ -41,7 +42,7 @@ def complaint(page):
 
 def shares(text):
     """The shown wins, draws and losses, three a result."""
-    found = [float(share) for share in re.findall(r"<b>([\d.]+) %</b>", text)]
+    found = [float(share) for share in re.findall(r"<b>([\d.]+)%</b>", text)]
     return [tuple(found[at : at + 3]) for at in range(0, len(found), 3)]
 
 
@@ -126,7 +127,7 @@ def softmax_ends(naive, temperatures):
 def test_the_figures_of_the_temperatures_are_exact(x, o, client, naive):
     found = softmax_ends(naive, {"X": x, "O": o})
     text = client.get(f"/compare/softmax?x={x}&o={o}").text
-    shown = [re.search(rf'id="{name}">(.*?) %', text)[1] for name in ("x-wins", "draws", "o-wins")]
+    shown = [re.search(rf'id="{name}">(.*?)%', text)[1] for name in ("x-wins", "draws", "o-wins")]
     assert tuple(map(float, shown)) == percents(found[naive.empty])
     for name, cell in (("centre", 4), ("corner", 0), ("edge", 1)):
         win, _, loss = found["." * cell + "X" + "." * (8 - cell)]
@@ -152,7 +153,7 @@ def test_the_curves_go_through_the_exact_figures(client):
 
 def test_of_the_best_moves_alone_nobody_loses(client):
     text = client.get("/compare/softmax?x=0&o=0").text
-    assert '<td id="draws">100.00 %</td>' in text
+    assert '<td id="draws">100%</td>' in text
 
 
 def test_a_certificate_is_what_plain_enumeration_says(client, naive):
@@ -182,7 +183,7 @@ def test_the_verdict_and_its_game_are_those_of_certify(agent, client):
             page = client.get("/compare/proof", params={"agent": agent, "seat": seat})
             moves = dict(parse_qsl(urlsplit(link(page, "play")).query))["moves"]
             assert moves == ".".join(map(str, record.cells))
-            assert record.value(seat) < 0 and "gives away" not in page.text  # the last move is the opponent's
+            assert record.value(seat) < 0 and "A mistake" not in page.text  # the last move is the opponent's
 
 
 def test_where_the_agent_goes_wrong_is_told_with_what_keeps_the_value(client, naive):
@@ -191,10 +192,10 @@ def test_where_the_agent_goes_wrong_is_told_with_what_keeps_the_value(client, na
     boards = [str(position).replace("/", "") for position in record.positions()]
     for at in range(1, 8):
         is_blunder = record.cells[at - 1] not in naive.best_cells(boards[at - 1])
-        assert ("gives away" in told[at]) == is_blunder
+        assert ("A mistake" in told[at]) == is_blunder
         if is_blunder:
-            best = ", ".join(map(str, naive.best_cells(boards[at - 1])))
-            assert f" {best} keep" in told[at]
+            best = cells_text(naive.best_cells(boards[at - 1]), record.game)
+            assert f" with {best}." in told[at]
     assert "before 7 moves" in told[0]
 
 
@@ -256,7 +257,7 @@ def test_a_model_of_the_command_line_is_on_the_ladder_and_certified():
     models = {"mine": "weights"}
     with TestClient(create_app(models), base_url="http://localhost") as client:
         ladder = client.get("/compare/ladder").text
-        assert 'aria-label="model:mine against weights: 0"' in ladder
+        assert 'aria-label="model:mine against weights: 0.000"' in ladder
         assert "can be beaten" in client.get("/compare/proof?agent=model:mine").text
 
 

@@ -13,6 +13,7 @@ from tests.web.test_compare_runs import write
 from ttt_env import certify, match
 from ttt_env.app.web.compare.softmax import ends
 from ttt_env.app.web.server import create_app
+from ttt_env.render.words import percent
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_a_cell_of_the_heat_map_opens_its_match(page):
     page.open("/compare").click('a[aria-label^="weights against win-block"]')
     page.wait(lambda: page.text("#match h2") == "weights against win-block")
     found = match("weights", "win-block")
-    assert page.all("#as-O b") == [f"{100 * share:.2f} %" for share in found.as_o]
+    assert page.all("#as-O b") == [percent(share) for share in found.as_o]
     assert page.text(".heat a[aria-current]") == f"{found.score:+.2f}"
     page.click("#as-O").wait(lambda: page.address.get("seat") == "O")
     page.click("#back").wait(lambda: "at" in page.address)
@@ -93,7 +94,7 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
         path = page.browser.find_element(By.CSS_SELECTOR, ".line.x").get_attribute("d")
         page.browser.execute_script(slide, f"t-{seat}", temperature)
         now[seat] = temperature
-        exact = [f"{100 * share:.2f} %" for share in ends(now["x"], now["o"]).result]
+        exact = [percent(share) for share in ends(now["x"], now["o"]).result]
         page.wait(lambda exact=exact: page.all("#x-wins, #draws, #o-wins") == exact)
         assert page.text(f"output[for=t-{seat}]") == str(temperature)
         moved = page.browser.find_element(By.CSS_SELECTOR, ".line.x").get_attribute("d") != path

@@ -1,6 +1,8 @@
 """Training curves: what is read of a folder, and that nothing beside it ever is."""
 
 import re
+import struct
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -11,10 +13,10 @@ from starlette.testclient import TestClient
 pytest.importorskip("tensorboard")
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from ttt_env.app.web.compare.events import Scalar, scalars
-from ttt_env.app.web.compare.runs import TAG, curve, runs_in
+from ttt_env.app.web.compare.runs import TAG, Scalar, curve, runs_in, scalars
 from ttt_env.app.web.server import create_app
 
 POINTS = [(0, 100.0, 1.0), (4096, 101.5, 0.5), (8192, 103.0, 0.125)]
@@ -75,6 +77,20 @@ def test_of_a_file_that_is_cut_off_or_is_none_the_start_is_read(runs):
             spoilt[at] = rng.integers(256)
         assert len(list(scalars(bytes(spoilt)))) <= 2 * len(POINTS)
         list(scalars(rng.bytes(200)))
+
+
+def test_a_record_that_claims_more_than_there_is_takes_no_memory(runs):
+    """Its head says 2⁶² bytes, and its checksum is right."""
+    head = struct.pack("<Q", 1 << 62)
+    content = write(runs).read_bytes() + head + struct.pack("<I", masked_crc32c(head)) + b"more"
+    assert len(list(scalars(content))) == 2 * len(POINTS)
+
+
+def test_without_tensorboard_the_page_says_what_is_missing(runs, client, monkeypatch):
+    write(runs / "a")
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
+    page = client.get("/compare/runs")
+    assert page.status_code == 400 and "ttt-env[train]" in unescape(page.text)
 
 
 def test_a_run_is_shown_with_its_figures_and_its_line(runs, client):

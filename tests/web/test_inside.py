@@ -15,7 +15,7 @@ from ttt_env.app.web.inside.search import MOST_NODES, searched
 from ttt_env.app.web.inside.twig import plan_of
 from ttt_env.app.web.inside.values import MOST_BOARDS, Foreseer, told_value
 from ttt_env.app.web.inside.weights import weighed
-from ttt_env.app.web.table import Table
+from ttt_env.app.web.table import PlayTable
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
 
@@ -60,7 +60,7 @@ class TestTree:
     def test_the_figure_of_the_article(self, client):
         text = text_of(client.get(FIGURE))
         assert "X to move +0.9813 for X" in text
-        for figures in ("97.46 % +1", "2.52 % +0.2689", "0.02 % −0.7311"):
+        for figures in ("97.46% +1", "2.52% +0.2689", "0.02% −0.7311"):
             assert figures in text
 
     @pytest.mark.parametrize("temperatures", [(0.2, 1.0), (1.0, 0.35)])
@@ -93,7 +93,7 @@ class TestTree:
             value = sign * solve(TICTACTOE).value_of(position)
             assert Foreseer().foresee(position, (0.0, 0.0), 2).tree.tone == value
         text = text_of(client.get("/inside?tree.agent=minimax"))
-        assert "X to move 0 for X" in text and "11.11 % 0" in text
+        assert "X to move 0 for X" in text and "11.11% 0" in text
 
     @pytest.mark.parametrize("plies", range(1, 7))
     def test_a_tree_is_bounded_and_symmetric_moves_are_drawn_once(self, plies):
@@ -293,10 +293,10 @@ class TestAddresses:
             "x.temperature": "0.35",
             "mcts.run": "yes",
         }
-        look = Look(Table(TICTACTOE, cells=(4, 0, 8), at=2), settings)
+        look = Look(PlayTable(TICTACTOE, cells=(4, 0, 8), at=2), settings)
         assert read_look(look.fields, roster) == (look, [])
         defaults = {name: control.default for name, control in SETTINGS.items()}
-        assert read_look(defaults, roster) == (Look(Table(TICTACTOE)), [])
+        assert read_look(defaults, roster) == (Look(PlayTable(TICTACTOE)), [])
 
     @pytest.mark.parametrize(
         "field",

@@ -8,6 +8,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.serving import resize
 from ttt_env import Position, get_game, make_agent
 from ttt_env.agents.mcts.search import Search
+from ttt_env.render.words import percent
 
 FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
 POSITION = Position.parse("XX./OO./XO.")
@@ -39,7 +40,7 @@ def expected(own, others):
     policy = make_agent(f"softmax:temperature={own},opponent_temperature={others}", TICTACTOE).policy(
         POSITION
     )
-    return {cell: f"{100 * policy[cell]:.2f} %" for cell in POSITION.legal_cells}
+    return {cell: percent(policy[cell]) for cell in POSITION.legal_cells}
 
 
 def lit(page):
@@ -56,7 +57,7 @@ def path_after(simulations):
 
 def test_the_sliders_change_the_figures_to_the_exact_ones(page):
     look(page, FIGURE)
-    assert shown(page) == expected(0.2, 1) == {2: "97.46 %", 5: "2.52 %", 8: "0.02 %"}
+    assert shown(page) == expected(0.2, 1) == {2: "97.46%", 5: "2.52%", 8: "0.02%"}
     assert page.text("#value").startswith("+0.9813")
     page.find("#x-temperature").send_keys(Keys.ARROW_RIGHT)
     page.wait(lambda: page.address.get("x.temperature") == "0.25")
@@ -67,7 +68,7 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
     page.find("#o-temperature").send_keys(Keys.HOME)
     page.wait(lambda: page.address.get("o.temperature") == "0")
     assert shown(page) == expected(0.4, 0)
-    page.click("label:has(#agent-minimax)").wait(lambda: shown(page)[2] == "100.00 %")
+    page.click("label:has(#agent-minimax)").wait(lambda: shown(page)[2] == "100%")
     assert page.text("#value").startswith("+1")
     page.browser.back()
     page.wait(lambda: shown(page) == expected(0.4, 0))

@@ -6,9 +6,10 @@ import pytest
 
 from tests import reference
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
-from ttt_env.app.web.insight import Sage, value_of, verdicts
-from ttt_env.app.web.strength import moved_over, presets, strength
-from ttt_env.app.web.table import Table
+from ttt_env.app.advice import advise, hint, value_of, values_of_moves
+from ttt_env.app.web.insight import Sage, judged_moves, strength
+from ttt_env.app.web.roster import moved_over, presets
+from ttt_env.app.web.table import PlayTable
 
 TICTACTOE = get_game("tictactoe-v0")
 QUBIC = get_game("qubic-v0")
@@ -24,38 +25,38 @@ def sage(roster):
 @pytest.mark.parametrize("x", ["minimax", "random", "softmax:temperature=0.3"])
 def test_moves_weighted_by_their_chances_give_the_match(x, game, sage):
     for o in ("random", "weights"):
-        insight = sage.insight(Table(get_game(game), x, o))
+        insight = sage.insight(PlayTable(get_game(game), x, o))
         mean = [sum(move.probability * move.against[i] for move in insight.moves) for i in range(3)]
         assert mean == pytest.approx(match(x, o, game).as_x, abs=1e-12)
 
 
 @pytest.mark.parametrize("agent", OPPONENTS)
 def test_the_best_move_of_a_person_gets_what_the_best_response_does(agent, sage):
-    as_x = sage.insight(Table(TICTACTOE, "person", agent))
+    as_x = sage.insight(PlayTable(TICTACTOE, "person", agent))
     found = max(move.against.value for move in as_x.moves)
     assert found == pytest.approx(exploitability(agent).as_o, abs=1e-12)
-    replies = [sage.insight(Table(TICTACTOE, agent, "person", (cell,), 1)) for cell in range(9)]
+    replies = [sage.insight(PlayTable(TICTACTOE, agent, "person", (cell,), 1)) for cell in range(9)]
     best = [max(move.against.value for move in reply.moves) for reply in replies]
     opening = make_agent(agent).policy(TICTACTOE.start)
     assert opening @ best == pytest.approx(exploitability(agent).as_x, abs=1e-12)
 
 
 def test_the_best_response_to_random_is_the_published_one(sage):
-    insight = sage.insight(Table(TICTACTOE, "person", "random"))
+    insight = sage.insight(PlayTable(TICTACTOE, "person", "random"))
     best = max(move.against.value for move in insight.moves)
     assert Fraction(best).limit_denominator(1000) == reference.BEST_RESPONSE_TO_RANDOM["X"]
 
 
 def test_the_moves_of_gibsons_position_are_his(sage):
     x = "softmax:temperature=0.2,opponent_temperature=1"
-    table = Table(TICTACTOE, x, "person", (0, 3, 1, 4, 7, 8), 6)
+    table = PlayTable(TICTACTOE, x, "person", (0, 3, 1, 4, 7, 8), 6)
     insight = sage.insight(table)
     assert str(table.position) == "XX./OO./.XO"
     assert sum(move.probability for move in insight.moves) == pytest.approx(1)
     his = Position.parse("XX./OO./XO.")
     chances = make_agent(x).policy(his)
     assert [round(100 * float(chances[cell]), 2) for cell in (2, 5, 8)] == [97.46, 2.52, 0.02]
-    ours = sage.insight(Table(TICTACTOE, x, "person", (0, 3, 1, 4, 6, 7), 6))
+    ours = sage.insight(PlayTable(TICTACTOE, x, "person", (0, 3, 1, 4, 6, 7), 6))
     assert [round(100 * move.probability, 2) for move in ours.moves] == [97.46, 2.52, 0.02]
 
 
@@ -70,36 +71,36 @@ def test_values_are_those_of_the_solution(game, sage):
 
 
 def test_in_a_large_game_values_are_proved_or_unknown():
-    near_win = Table(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
+    near_win = PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
     assert value_of(near_win) == prove(QUBIC, near_win).value == 1
     assert value_of(near_win.play(3)) == -1
     assert value_of(QUBIC.start) is None
 
 
 def test_what_cannot_be_known_is_said_and_not_made_up(sage):
-    unseeded = sage.insight(Table(TICTACTOE, "mcts:simulations=20", "random"))
+    unseeded = sage.insight(PlayTable(TICTACTOE, "mcts:simulations=20", "random"))
     assert all(move.against is None and move.value == 0 for move in unseeded.moves)
     assert "seed" in unseeded.notes[0]
-    large = sage.insight(Table(QUBIC, "random", "win-block"))
+    large = sage.insight(PlayTable(QUBIC, "random", "win-block"))
     assert all(move.against is None and move.probability == 1 / 64 for move in large.moves)
     assert "too many positions" in large.notes[0] and "?" in large.notes[-1]
 
 
 def test_blunders_are_marked_and_the_better_moves_shown():
-    found = verdicts(Table(TICTACTOE, cells=(4, 1, 0, 8, 6, 2), at=6))
-    assert [verdict.is_blunder for verdict in found] == [False, True, False, False, False, False]
+    found = judged_moves(PlayTable(TICTACTOE, cells=(4, 1, 0, 8, 6, 2), at=6))
+    assert [verdict.is_mistake for verdict in found] == [False, True, False, False, False, False]
     assert found[1].better == (0, 2, 6, 8) and (found[1].before, found[1].after) == (0, -1)
 
 
 def test_blunders_are_found_in_games_too_large_to_solve():
-    (*_, last) = verdicts(Table(QUBIC, cells=(0, 16, 1, 17, 2, 18, 60), at=7))
-    assert last.is_blunder and last.better == (3,)
+    (*_, last) = judged_moves(PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18, 60), at=7))
+    assert last.is_mistake and last.better == (3,)
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
 def test_presets_are_ordered_by_their_exact_strength(game, roster):
     made = get_game(game)
-    levels = [exploitability(preset.seat, made).exploitability for preset in presets(made)]
+    levels = [exploitability(preset.player, made).exploitability for preset in presets(made)]
     assert levels == sorted(levels, reverse=True) and len(levels) == 4
     assert levels[-1] == pytest.approx(0) and "gives nothing away" in strength(roster, "minimax", made)
 
@@ -108,13 +109,13 @@ def test_presets_are_ordered_by_their_exact_strength(game, roster):
 def test_presets_can_play_and_have_the_usual_form(game, roster):
     made = get_game(game)
     for preset in presets(made):
-        assert roster.parse(preset.seat) == preset.seat
-        assert roster.make(preset.seat, made).policy(made.start).sum() == pytest.approx(1)
+        assert roster.parse(preset.player) == preset.player
+        assert roster.make(preset.player, made).policy(made.start).sum() == pytest.approx(1)
 
 
 def test_a_preset_stays_on_its_level_when_the_game_changes():
     assert moved_over("minimax", TICTACTOE, get_game("square-v0")) == "minimax"
-    assert moved_over("minimax", TICTACTOE, QUBIC) == presets(QUBIC)[-1].seat
+    assert moved_over("minimax", TICTACTOE, QUBIC) == presets(QUBIC)[-1].player
     assert moved_over("weights", TICTACTOE, QUBIC) == "weights"
 
 
@@ -125,3 +126,41 @@ def test_strength_says_where_it_is_exact(roster):
     seeded = "mcts:simulations=20,solve=false,seed=1"
     assert "gives away" in strength(roster, seeded, TICTACTOE)
     assert "up to 9 cells" in strength(roster, seeded, get_game("square-v0"))
+
+
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        ((), "X draws with best play: 0 (a1), 1 (b1),"),
+        ((0, 1), "X wins with best play: "),
+        ((0, 3, 1, 4, 2), "The game is over."),
+    ],
+)
+def test_the_page_gives_the_hint_of_the_terminal(moves, told, sage):
+    table = PlayTable(TICTACTOE, cells=moves, at=len(moves))
+    assert sage.insight(table).hint == hint(table.position)
+    assert hint(table.position).startswith(told)
+
+
+def test_the_hint_of_a_large_game_is_proved_where_it_can_be():
+    """X and O have three in a row each, and X is to move."""
+    position = PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
+    advice = advise(position)
+    assert advice.is_exact and advice.value == 1
+    worths = values_of_moves(position)
+    assert 3 in advice.cells and all(worths[cell] == 1 for cell in advice.cells)
+    assert not advise(QUBIC.start).is_exact
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3"])
+def test_what_the_moves_are_worth_fits_the_value_and_the_best_cells(game):
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        position = random_position(get_game(game), rng)
+        if position.is_over:
+            continue
+        worths, advice = values_of_moves(position), advise(position)
+        assert max(worths.values()) == advice.value == value_of(position)
+        assert advice.cells == [cell for cell, worth in worths.items() if worth == advice.value]

@@ -87,13 +87,13 @@ def test_without_a_log_nothing_is_recorded():
 
 
 def test_the_imitation_agent_learns_from_the_log_of_this_server(client):
-    assert "11.11 %" in client.get("/play/see?x=imitation&o=person").text
+    assert "11.11%" in client.get("/play/see?x=imitation&o=person").text
     page = client.get("/play?x=person&o=person")
     for cell in (6, 2, 4, 0, 8, 1):
         page = move(client, page.url, cell)
     assert status(page) == "O wins"
     shown = client.get("/play/see?x=imitation&o=person").text
-    corner, other = "25.00 %", "0.00 %"
+    corner, other = "25%", "0%"
     chances = [corner, other, corner, other, other, other, corner, other, corner]
     assert re.findall(r"<b>(.*?)</b>", shown)[:9] == chances
 
@@ -192,7 +192,7 @@ def test_only_this_machine_and_the_page_itself_are_answered(client):
 
 
 def test_parts_of_a_page_hold_no_text_of_the_address_as_html(client):
-    answer = client.get("/play/strength", params={"game": "tictactoe-v0", "seat": "<form>"})
+    answer = client.get("/play/strength", params={"game": "tictactoe-v0", "player": "<form>"})
     assert answer.status_code == 400 and "<" not in answer.text and "&lt;form&gt;" in answer.text
 
 
@@ -260,4 +260,4 @@ def test_the_values_shown_are_those_of_the_solution(client):
     values = {str(cell): -solve(game).value_of(position.play(cell)) for cell in position.legal_cells}
     assert {tile[1]: tile[2] for tile in tiles if tile} == {cell: words[v] for cell, v in values.items()}
     judged = client.get("/play/moves?o=person&moves=4.1").text
-    assert "gave away a draw; better 0, 2, 6, 8" in judged
+    assert "A mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged

@@ -79,7 +79,7 @@ def test_models_of_the_command_line_play_under_their_name(started, tmp_path):
     url = re.search(r"http://\S+", said)[0]
     page = httpx2.post(f"{url}/play/move?x=model:mine&o=person", follow_redirects=True)
     assert "moves=4" in str(page.url) and str(tmp_path) not in page.text
-    assert "gives nothing away" in httpx2.get(f"{url}/play/strength?game=tictactoe-v0&seat=model:mine").text
+    assert "gives nothing away" in httpx2.get(f"{url}/play/strength?game=tictactoe-v0&player=model:mine").text
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 from ttt_env import GameRecord, get_game, play_game
 from ttt_env.app.web.games import form_of_game, game_of_form, parse_game
 from ttt_env.app.web.roster import PERSON, Roster, named_models
-from ttt_env.app.web.table import Table, read_table
+from ttt_env.app.web.table import PlayTable, Visit, read_table, read_visit
 from ttt_env.app.web.tickets import Tickets
-from ttt_env.app.web.visit import Visit, read_visit
 from ttt_env.errors import IllegalMoveError, ParameterError, TttEnvError
 
 TICTACTOE = get_game("tictactoe-v0")
@@ -18,14 +17,14 @@ GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0:n=5", "mnk-v0:m=
 
 
 def table_of(*cells, x=PERSON, o="minimax"):
-    return Table(TICTACTOE, x, o, cells, len(cells))
+    return PlayTable(TICTACTOE, x, o, cells, len(cells))
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_an_address_holds_all_there_is_to_a_visit(game, roster):
     record = play_game("random", "random", game, rng=3)
     for at in range(len(record.cells) + 1):
-        table = Table(record.game, "softmax:temperature=0.25", PERSON, record.cells, at)
+        table = PlayTable(record.game, "softmax:temperature=0.25", PERSON, record.cells, at)
         for flags in ({}, {"sees": True, "ticket": "a-b"}, {"is_paused": True, "is_unrecorded": True}):
             visit = Visit(table, **flags)
             assert read_visit(dict(parse_qsl(visit.query)), roster) == (visit, [])
@@ -45,7 +44,7 @@ def test_the_numbers_of_one_kind_of_game_are_none_of_another():
 def test_playing_follows_the_rules_of_the_game():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        record, table = play_game("random", "random", rng=rng), Table(TICTACTOE)
+        record, table = play_game("random", "random", rng=rng), PlayTable(TICTACTOE)
         for cell, position in zip(record.cells, record.positions(), strict=False):
             assert table.position == position
             for illegal in {*range(-1, 10)} - set(position.legal_cells):
@@ -57,9 +56,9 @@ def test_playing_follows_the_rules_of_the_game():
 
 def test_undo_goes_back_to_the_last_turn_of_the_person_and_redo_returns():
     table = table_of(4, 0, 8, 2)
-    assert [step.at for step in trail(table, Table.undone)] == [2, 0]
-    back = trail(table, Table.undone)[-1]
-    assert [step.at for step in trail(back, Table.redone)] == [2, 4]
+    assert [step.at for step in trail(table, PlayTable.undone)] == [2, 0]
+    back = trail(table, PlayTable.undone)[-1]
+    assert [step.at for step in trail(back, PlayTable.redone)] == [2, 4]
     assert table_of(4, 0, 8, 2, x="random").undone().at == 3
     assert table_of(4, 0, 8, x="random", o="random").undone().at == 2
     assert table_of(0, 3, 1, 4, 2).undone().at == 4  # the winning move is taken back
@@ -97,7 +96,7 @@ def test_of_moves_that_are_none_the_legal_start_stays(moves, kept, roster):
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_named_and_left_out(fields, roster):
     table, complaints = read_table(fields, roster)
-    assert len(complaints) == 1 and table == Table(TICTACTOE)
+    assert len(complaints) == 1 and table == PlayTable(TICTACTOE)
     (text,) = fields.values()
     assert "allowed" in complaints[0] or "there are" in complaints[0] or text[:8] in complaints[0]
 
@@ -150,12 +149,12 @@ def test_fixed_agents_are_shared_and_searches_are_not(roster):
 
 
 def test_a_ticket_holds_for_the_table_it_was_made_for_alone():
-    tickets, table, ticket = Tickets(), Table(TICTACTOE), ""
+    tickets, table, ticket = Tickets(), PlayTable(TICTACTOE), ""
     for cell in (4, 0, 8):
         after = table.played(cell)
         ticket, table = tickets.next(table, ticket, after), after
         assert tickets.holds(table, ticket)
-    changed = table.undone().played(3), table.seated("O", "random"), Table(TICTACTOE, x="random")
+    changed = table.undone().played(3), table.seated("O", "random"), PlayTable(TICTACTOE, x="random")
     for other in (*changed, table_of()):
         assert not tickets.holds(other, ticket)
         assert tickets.next(other, ticket, other.played(7)) == ""
@@ -168,3 +167,31 @@ def test_a_ticket_holds_for_the_table_it_was_made_for_alone():
 
 def test_the_record_is_of_the_moves_on_the_board():
     assert table_of(4, 0, 8, 2).undone().record == GameRecord(TICTACTOE, (4, 0))
+
+
+@pytest.mark.parametrize(
+    ("player", "game", "is_quick", "is_quick_to_study"),
+    [
+        ("person", "tictactoe-v0", True, True),
+        ("random", "tictactoe-v0", True, True),
+        ("minimax", "square-v0", False, False),  # which solves the game first
+        ("mcts:simulations=5000,seed=0", "tictactoe-v0", True, False),
+        ("mcts:simulations=50000,seed=0", "tictactoe-v0", False, False),
+        ("mcts:simulations=5000", "qubic-v0", True, False),
+        ("mcts:seconds=2", "qubic-v0", False, False),
+        ("minimax:seconds=2", "tictactoe-v0", False, False),
+        ("epsilon:(mcts:seconds=2)", "tictactoe-v0", False, False),
+        ("minimax", "qubic-v0", True, False),  # it refuses the game, and that at once
+    ],
+)
+def test_agents_say_themselves_how_long_they_take(player, game, is_quick, is_quick_to_study):
+    roster, made = Roster({}), get_game(game)
+    assert roster.is_quick(player, made) == is_quick
+    assert roster.is_quick_to_study(player, made) == is_quick_to_study
+
+
+def test_a_model_takes_long_until_it_is_made(tmp_path):
+    roster = Roster({"mine": "weights"})
+    assert not roster.is_quick("model:mine", TICTACTOE)
+    roster.make("model:mine", TICTACTOE)
+    assert roster.is_quick("model:mine", TICTACTOE) and roster.is_quick_to_study("model:mine", TICTACTOE)

@@ -61,6 +61,10 @@ class Mixture(Agent):
     def is_fixed(self) -> bool:  # noqa: D102
         return all(agent.is_fixed for agent in self.agents)
 
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return sum(agent.seconds_per_move for agent in self.agents)
+
     def policy(self, position: Position) -> Floats:  # noqa: D102
         return self._average([agent.policy(position) for agent in self.agents])
 

@@ -1,1 +1,1 @@
-"""The top floor: the command line and what it starts. Imports all, imported by none."""
+"""The top floor: the command line, the terminal and the page. Nothing imports it."""

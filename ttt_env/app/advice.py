@@ -1,23 +1,71 @@
-"""What best play would do, in words: hints, and the mistakes of a game that was played."""
+"""What is the best move? The one answer that the terminal and the page give, in the same words and limits.
+
+A game of up to `INTERACTIVE_CELLS` cells is solved while somebody waits. In a larger one a short proof search
+tries to find the value; where it cannot, a tree search says what it expects.
+"""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ttt_env.agents.mcts.search import Search
+from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.solution import solve
-from ttt_env.app.coordinates import cell_name
-from ttt_env.render.words import RESULTS
+from ttt_env.app.coordinates import cells_text
+from ttt_env.errors import GameTooLargeError
+from ttt_env.render.words import RESULTS, signed
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules.sizes import INTERACTIVE_CELLS, MASK_CELLS
 
+_NODES = 4_000  # of a proof: some hundredths of a second
 _SIMULATIONS = 20_000  # about a second on 64 cells
+
+
+def is_solved(game: Game) -> bool:
+    """Whether the game is solved while somebody waits, so that the value of every position is known."""
+    return game.n_cells <= INTERACTIVE_CELLS
+
+
+def value_of(position: Position) -> int | None:
+    """The value for the player to move, 1, 0 or −1: solved or proved; None if the proof takes too long."""
+    if position.is_over:
+        winner = position.winner
+        return 0 if winner is None else 1 if winner == position.to_move else -1
+    if is_solved(position.game):
+        return solve(position.game).value_of(position)
+    proof = _proof(position)
+    return None if proof is None else proof.value
+
+
+def values_of_moves(position: Position) -> dict[int, int | None]:
+    """What each legal move is worth to who makes it, by cell; None as in `value_of`."""
+    values = {cell: value_of(position.play(cell)) for cell in position.legal_cells}
+    return {cell: None if value is None else -value for cell, value in values.items()}
+
+
+def best_cells(position: Position) -> list[int]:
+    """The cells that are known to keep the value of the position, ascending; none if it is not known."""
+    if is_solved(position.game):
+        return solve(position.game).best_cells(position)
+    value = value_of(position)
+    if value is None:
+        return []
+    known = [cell for cell, worth in values_of_moves(position).items() if worth == value]
+    proof = _proof(position)
+    return known or (list(proof.principal_variation[:1]) if proof else [])
+
+
+@lru_cache(maxsize=4096)
+def _proof(position: Position) -> Proof | None:
+    if position.game.n_cells > MASK_CELLS:
+        return None
+    return prove(position.game, position, nodes=_NODES)
 
 
 @dataclass(frozen=True)
 class Advice:
     """The best cells of a position and its value for the player to move.
 
-    `is_exact` says that it is computed; otherwise a search expects it, in [−1, 1].
+    `is_exact` says that the value is solved or proved; otherwise a tree search expects it, in [−1, 1].
     """
 
     cells: list[int]
@@ -26,13 +74,13 @@ class Advice:
 
 
 def advise(position: Position) -> Advice:
-    """What best play does in a position that is not over; on large games, what a tree search would do.
+    """What best play does in a position that is not over; where nobody can know, what a tree search would do.
 
     Raises `GameTooLargeError` for more than 64 cells.
     """
-    if is_enumerable(position.game):
-        solution = solve(position.game)
-        return Advice(solution.best_cells(position), solution.value_of(position), True)
+    value = value_of(position)
+    if value is not None:
+        return Advice(best_cells(position), value, True)
     search = Search(position, seed=0)
     search.run(simulations=_SIMULATIONS)
     cells = search.best_cells()
@@ -43,35 +91,54 @@ def advise(position: Position) -> Advice:
 
 
 def hint(position: Position) -> str:
-    """The advice in a sentence."""
-    advice, seat = advise(position), position.to_move
-    cells = named(advice.cells, position.game)
+    """The advice in a sentence, or why there is none."""
+    if position.is_over:
+        return "The game is over."
+    try:
+        advice, seat = advise(position), position.to_move
+    except GameTooLargeError as error:
+        return f"No hint: {error}."
+    cells = cells_text(advice.cells, position.game)
     if not advice.is_exact:
-        return f"A tree search would play {cells}, and expects {advice.value:+.2f} for {seat} (1 is a win)."
+        expected = signed(advice.value, 2)
+        return f"A tree search would play {cells}, and expects {expected} for {seat} (1 is a win)."
     if advice.value == -1:
         return f"{seat} loses against best play, whatever it does."
     return f"{seat} {RESULTS[int(advice.value)]} with best play: {cells}."
 
 
-def mistake(record: GameRecord, ply: int) -> str | None:
-    """What the move of this ply gave away, in a sentence; None if nothing, or nobody can know."""
-    if not is_enumerable(record.game):
-        return None
-    before, after = record.positions()[ply : ply + 2]
-    solution = solve(record.game)
-    was, now = solution.value_of(before), -solution.value_of(after)
-    if now == was:
-        return None
-    cells = named(solution.best_cells(before), record.game)
-    return f"A mistake: now {before.to_move} {RESULTS[now]}; it {RESULTS[was]} with {cells}."
+@dataclass(frozen=True)
+class MoveVerdict:
+    """A move of a game, and the values of the position before and after it for who made it.
 
-
-def named(cells: list[int], game: Game) -> str:
-    """The cells by number and name.
-
-    >>> from ttt_env.rules.catalogue import get_game
-    >>> named([0, 4], get_game("tictactoe-v0"))
-    '0 (a1) or 4 (b2)'
+    `better` are the cells that would have kept the value, if the move is a mistake.
     """
-    names = [f"{cell} ({cell_name(cell, game)})" for cell in cells]
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+    position: Position
+    cell: int
+    before: int | None
+    after: int | None
+    better: tuple[int, ...] = ()
+
+    @property
+    def is_mistake(self) -> bool:
+        """Whether the move is known to have given something away."""
+        return self.before is not None and self.after is not None and self.after < self.before
+
+    @property
+    def sentence(self) -> str:
+        """What the move gave away; empty if that is nothing, or nobody can know."""
+        if self.before is None or self.after is None or not self.is_mistake:
+            return ""
+        cells = cells_text(list(self.better), self.position.game)
+        now, kept = RESULTS[self.after], RESULTS[self.before]
+        return f"A mistake: now {self.position.to_move} {now}; it {kept} with {cells}."
+
+
+def judge(position: Position, cell: int) -> MoveVerdict:
+    """What a move gave away."""
+    before, after = value_of(position), value_of(position.play(cell))
+    verdict = MoveVerdict(position, cell, before, None if after is None else -after)
+    if not verdict.is_mistake:
+        return verdict
+    return MoveVerdict(position, cell, before, verdict.after, tuple(best_cells(position)))

@@ -1,6 +1,8 @@
 """The command `ttt`."""
 
 import sys
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,26 +12,53 @@ try:
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
-from ttt_env.agent import agent_names
+from ttt_env.agent import agent_names, make_agent
 from ttt_env.analysis.tournament.tournament import tournament
-from ttt_env.app.terminal import games as game_log
+from ttt_env.app.console import (
+    INTERRUPTED,
+    STANDARD_OUTPUT,
+    check_outputs,
+    print_json,
+    progress_line,
+    write_file,
+)
+from ttt_env.app.scorecard import tournament_facts
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.game import Position
+from ttt_env.storage.game_log import GameLog, default_path
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Tic-tac-toe and every game like it: train agents, play them, know exactly how strong they are.",
 )
-app.add_typer(game_log.app, name="games")
 _AGENTS = "name, name:value or name:key=value,key=value; see `ttt agents`"
 _PLAYERS = "your opponent, or X and O: person, or an agent of `ttt agents`"
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
+_DASH = "- for standard output"
+JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="time to train")]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"ttt-env {version('ttt-env')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="print this package's version"
+        ),
+    ] = False,
+) -> None:
+    """Tic-tac-toe and every game like it: train agents, play them, know exactly how strong they are."""
 
 
 @app.command()
@@ -92,40 +121,79 @@ def bench(
     width: Annotated[float, typer.Option(help="of the 95 % interval where games are sampled")] = 0.05,
     jobs: Annotated[int | None, typer.Option(help="processes; -1 for one on each core")] = None,
     seed: Seed = 0,
-    csv: Annotated[Path | None, typer.Option(help="also write the table here")] = None,
-    plot: Annotated[Path | None, typer.Option(help="also draw a heat map here (SVG, PNG, PDF)")] = None,
+    csv: Annotated[Path | None, typer.Option(help=f"also write the table here; {_DASH}")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help=f"also draw a heat map here (SVG, PNG, PDF); {_DASH}, as SVG")
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
-    found = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=sys.stderr.isatty())
-    typer.echo(str(found))
+    json_to = STANDARD_OUTPUT if as_json else None
+    check_outputs(csv, plot, json_to)
+    with progress_line(f"bench on {game}, matches") as line:
+        result = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=line.count)
+    if as_json:
+        print_json(tournament_facts(result))
+    else:
+        typer.echo(str(result), err=STANDARD_OUTPUT in (csv, plot))
     if csv is not None:
-        csv.write_text(found.to_csv(), encoding="utf-8")
+        write_file(csv, lambda path: path.write_text(result.to_csv(), encoding="utf-8"))
     if plot is not None:
-        found.plot(plot)
+        write_file(plot, result.plot, ".svg")
 
 
 @app.command()
 def certify(
     agent: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
     game: GameOption = "tictactoe-v0",
-    out: Annotated[Path | None, typer.Option(help="certificate; default: beside the model's file")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help=f"certificate; default: beside the model's file; {_DASH}")
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON."""
-    from ttt_env.app.models import certify_and_tell
+    from ttt_env.analysis.dossier import dossier, save_dossier
+    from ttt_env.app.models import file_of, spec_of
+    from ttt_env.app.scorecard import scorecard
 
-    typer.echo(certify_and_tell(agent, get_game(game), out))
+    spec, json_to = spec_of(agent), STANDARD_OUTPUT if as_json else None
+    file = file_of(spec)
+    certificate = out or (file and file.with_suffix(".certificate.json"))
+    check_outputs(out, json_to)
+    with progress_line(f"certify {agent}"):
+        player = make_agent(spec, get_game(game))
+        text = "" if as_json else scorecard(player, player.game, spec)
+        facts = dossier(player, player.game, name=spec, file=file) if as_json or certificate else None
+    if as_json:
+        print_json(facts)
+    else:
+        typer.echo(text, err=certificate == STANDARD_OUTPUT)
+    if certificate is not None and facts is not None:
+        write_file(certificate, partial(save_dossier, facts))
+        if certificate != STANDARD_OUTPUT and not as_json:
+            typer.echo(f"\nSaved as {certificate}")
 
 
 @app.command()
 def export(
     model: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
-    out: Annotated[Path, typer.Argument(help="the table to write, such as policy.npz")],
+    out: Annotated[Path, typer.Argument(help=f"the table to write, such as policy.npz; {_DASH}")],
     game: GameOption = "tictactoe-v0",
 ) -> None:
     """Turn an agent into a table of plain numbers, which loads anywhere and runs no code."""
-    from ttt_env.app.models import export
+    from ttt_env.agents.learned.lookup import Lookup
+    from ttt_env.app.models import spec_of
 
-    typer.echo(export(model, get_game(game), out))
+    with progress_line(f"export {model}"):
+        table = Lookup.of(make_agent(spec_of(model), get_game(game)), get_game(game))
+    if out != STANDARD_OUTPUT:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    write_file(out, table.save)
+    if out == STANDARD_OUTPUT:
+        typer.echo(f"{len(table):,} positions", err=True)
+    else:
+        size = out.stat().st_size / 1000
+        typer.echo(f"{len(table):,} positions in {out}, {size:.0f} kB: play it as lookup:{out}")
 
 
 @app.command()
@@ -133,18 +201,40 @@ def solve(
     game: Annotated[str, typer.Argument(help="id of the game")] = "tictactoe-v0",
     parameters: Annotated[list[str] | None, typer.Argument(help="of the game, such as m=5 n=5 k=4")] = None,
     position: Annotated[str | None, typer.Option(help="such as X../.O./...; the empty board if none")] = None,
-    nodes: Annotated[int | None, typer.Option(help="budget")] = None,
-    seconds: Annotated[float | None, typer.Option(help="budget")] = None,
-    save: Annotated[Path | None, typer.Option(help="write the values of all positions here (.npz)")] = None,
+    nodes: Annotated[int | None, typer.Option(help="budget: positions to search")] = None,
+    seconds: Annotated[float | None, typer.Option(help="budget: seconds to search")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help=f"write the values of all positions here (.npz); {_DASH}")
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Prove who wins under best play; Ctrl-C ends the search."""
-    from ttt_env.app.solving import save_tablebase, solve_and_tell
+    """Prove who wins under best play; Ctrl-C ends the search and prints what is proved by then."""
+    from ttt_env.analysis.solution import solve as solution_of
+    from ttt_env.app.solving import ProofSearch, check_can_be_saved
 
-    made = get_game(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
-    start = made.start if position is None else Position.parse(position, made)
-    solve_and_tell(made, start, nodes, seconds, Console())
+    solved = get_game(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
+    start = solved.start if position is None else Position.parse(position, solved)
     if save is not None:
-        save_tablebase(made, save, Console())
+        check_can_be_saved(solved)
+        check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
+    search = ProofSearch(start)
+    with progress_line("solve") as line:
+        proof = search.run(nodes, seconds, line)
+    if as_json:
+        print_json(search.to_dict(proof))
+    else:
+        typer.echo(search.told(proof), err=save == STANDARD_OUTPUT)
+    if search.is_interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if save is not None:
+        with progress_line("solve, every position"):
+            solution = solution_of(solved)
+        if save != STANDARD_OUTPUT:
+            save.parent.mkdir(parents=True, exist_ok=True)
+        write_file(save, solution.save)
+        if save != STANDARD_OUTPUT and not as_json:
+            size = save.stat().st_size
+            typer.echo(f"All positions saved as {save} ({size:,} bytes): play from it as lookup:{save}")
 
 
 @app.command()
@@ -157,10 +247,10 @@ def play(
     seed: Annotated[int | None, typer.Option(min=0, help="the same seed, the same replies")] = None,
 ) -> None:
     """Play in the terminal: against an agent, with somebody beside you, or watch two agents."""
-    from ttt_env.app.terminal.playing import seated, sit_down
+    from ttt_env.app.terminal.play import seated, sit_down
 
-    made = get_game(game)
-    sit_down(made, seated(players or ["minimax"], seat, made), seed, games, record)
+    played = get_game(game)
+    sit_down(played, seated(players or ["minimax"], seat, played), seed, games, record)
 
 
 @app.command()
@@ -168,7 +258,7 @@ def replay(
     record: Annotated[list[str], typer.Argument(help="tictactoe-v0: 4 0 8 2 6, or a file of such lines")],
 ) -> None:
     """Show a game move by move, with its mistakes where the game can be solved."""
-    from ttt_env.app.terminal.playing import ask_here
+    from ttt_env.app.terminal.play import ask_here
     from ttt_env.app.terminal.replay import records_of, replay_all
 
     replay_all(records_of(" ".join(record)), Console(), ask_here())
@@ -189,16 +279,74 @@ def web(
 ) -> None:
     """Play, and look into agents, on a page in the browser."""
     from ttt_env.app.web.start import start
-    from ttt_env.storage.game_log import GameLog
 
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
 
 
 @app.command()
-def agents() -> None:
-    """List the agents and games that are installed."""
-    typer.echo("agents: " + ", ".join(agent_names()))
-    typer.echo("games:  " + ", ".join(CATALOGUE))
+def agents(
+    name: Annotated[str | None, typer.Argument(help="show this agent with its parameters")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the agents and games that are installed, or show one agent with its parameters."""
+    from ttt_env.app.installed import agent_facts, agent_text
+
+    if name is not None:
+        if as_json:
+            print_json(agent_facts(name))
+        else:
+            typer.echo(agent_text(name))
+    elif as_json:
+        print_json({"agents": [agent_facts(each) for each in agent_names()], "games": list(CATALOGUE)})
+    else:
+        typer.echo("agents: " + ", ".join(agent_names()))
+        typer.echo("games:  " + ", ".join(CATALOGUE))
+        typer.echo("`ttt agents NAME` shows an agent with its parameters.")
+
+
+games_app = typer.Typer(help="The games that were recorded here, which the agent imitation learns from.")
+app.add_typer(games_app, name="games")
+
+
+@games_app.callback(invoke_without_command=True)
+def games(context: typer.Context, as_json: JsonOption = False) -> None:
+    """How many games are recorded, and where."""
+    if context.invoked_subcommand is not None:
+        return
+    path = default_path()
+    counts: dict[str, int] = {}
+    if path.exists():
+        with GameLog(path) as log:
+            counts = log.counts()
+    if as_json:
+        print_json({"path": str(path), "games": counts})
+        return
+    typer.echo(path)
+    if not path.exists():
+        typer.echo("No games yet: `ttt play --record` records them.")
+    for name, count in counts.items():
+        typer.echo(f"{count:8,}  {name}")
+
+
+@games_app.command("import")
+def import_games(
+    file: Annotated[Path, typer.Argument(help="a record a line, such as tictactoe-v0: 4 0 8 2 6")],
+) -> None:
+    """Add the games of a text file."""
+    with GameLog() as log:
+        typer.echo(f"{log.import_text(file):,} games added to {log.path}, which holds {len(log):,}")
+
+
+@games_app.command("export")
+def export_games(
+    file: Annotated[Path, typer.Argument(help=f"the text file to write, a record a line; {_DASH}")],
+) -> None:
+    """Write all recorded games to a text file."""
+    check_outputs(file)
+    with GameLog() as log:
+        write_file(file, log.export_text)
+        if file != STANDARD_OUTPUT:
+            typer.echo(f"{len(log):,} games written to {file}")
 
 
 def main() -> None:

@@ -34,6 +34,17 @@ def cell_name(cell: int, game: Game) -> str:
     return f"{layer + 1 if layers > 1 else ''}{column_name(column)}{row + 1}"
 
 
+def cells_text(cells: list[int], game: Game) -> str:
+    """The cells by number and name.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> cells_text([0, 4], get_game("tictactoe-v0"))
+    '0 (a1) or 4 (b2)'
+    """
+    names = [f"{cell} ({cell_name(cell, game)})" for cell in cells]
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def parse_cell(text: str, game: Game) -> int:
     """The cell that a number or a name says. Raises `IllegalMoveError` if there is none."""
     text = text.strip().lower()

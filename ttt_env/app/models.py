@@ -2,11 +2,6 @@
 
 from pathlib import Path
 
-from ttt_env.agent import make_agent
-from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.analysis.dossier import dossier, save_dossier
-from ttt_env.app.scorecard import scorecard
-from ttt_env.rules.game import Game
 from ttt_env.rules.specs import split_spec
 from ttt_env.storage.policy_file import array_names
 
@@ -27,7 +22,7 @@ def spec_of(text: str) -> str:
 
 
 def _reader_of(path: Path) -> str:
-    """The agent that plays an `.npz` file; "lookup", which tells what is wrong, of one that nobody plays."""
+    """The agent that plays an `.npz` file; "lookup", whose error names what is wrong, if none does."""
     arrays = array_names(path)
     return next((agent for array, agent in _AGENT_OF.items() if array in arrays), "lookup")
 
@@ -37,22 +32,3 @@ def file_of(text: str) -> Path | None:
     spec = split_spec(text)
     path = spec.value or spec.keywords.get("path")
     return Path(path) if path and spec.name in _PLAYING_FILES else None
-
-
-def certify_and_tell(text: str, game: Game, out: Path | None) -> str:
-    """The scorecard of an agent. Saves its certificate as `out`, by default beside the model's file."""
-    spec = spec_of(text)
-    file, agent = file_of(spec), make_agent(spec, game)
-    told = scorecard(agent, game, spec)
-    path = out or (file and file.with_suffix(".certificate.json"))
-    if path is None:
-        return told
-    save_dossier(dossier(agent, game, name=spec, file=file), path)
-    return f"{told}\n\nSaved as {path}"
-
-
-def export(text: str, game: Game, out: Path) -> str:
-    """Write the agent's policy as a table to `out` and say what it is."""
-    table = Lookup.of(make_agent(spec_of(text), game), game)
-    table.save(out)
-    return f"{len(table):,} positions in {out}, {out.stat().st_size / 1000:.0f} kB: play it as lookup:{out}"

@@ -1,10 +1,13 @@
-"""What an agent is worth, as text."""
+"""How strong agents are, as text and as JSON."""
 
 from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
 
 from ttt_env.agent import AgentLike
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, fixed_agent, match
+from ttt_env.analysis.tournament.tournament import Tournament
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
@@ -14,19 +17,19 @@ def scorecard(
     agent: AgentLike, game: Game, name: str, opponents: Sequence[str] = ("random", "minimax")
 ) -> str:
     """Exact results against the opponents, exploitability, and the certificate or the refuting games."""
-    made = fixed_agent(agent, game)
-    worst = exploitability(made, game)
+    fixed = fixed_agent(agent, game)
+    worst = exploitability(fixed, game)
     lines = [
         f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
         "",
         f"{'':22}{'as X':^24}   {'as O':^24}",
         f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
-        *(_row(f"against {opponent}", match(made, opponent, game)) for opponent in opponents),
+        *(_row(f"against {opponent}", match(fixed, opponent, game)) for opponent in opponents),
         "",
         f"The best response gets {worst.as_x:+.4f} against it as X and {worst.as_o:+.4f} against it as O:",
         f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
         "",
-        verdict(certify(made, game)),
+        verdict(certify(fixed, game)),
     ]
     return "\n".join(lines)
 
@@ -55,3 +58,35 @@ def verdict(certificate: Certificate) -> str:
             lines.append(f"\nAs {seat} it {RESULTS[record.value(seat)]} this game ({record}):")
             lines.append(draw_game(record))
     return "\n".join(lines)
+
+
+def tournament_facts(result: Tournament) -> dict[str, Any]:
+    """A tournament as JSON can hold it: the agents by rating, and each match from its first agent's side."""
+    return {
+        "game": result.game.name,
+        "agents": [
+            {
+                "name": name,
+                "rating": result.ratings[name],
+                "score": result.scores[name],
+                "exploited": (worst := result.exploitability[name])
+                and {"as_X": worst.as_x, "as_O": worst.as_o},
+            }
+            for name in result.ranking
+        ],
+        "matches": [
+            {"first": first, "second": second, **_match_facts(result.matches[first, second])}
+            for first, second in combinations(result.ranking, 2)
+        ],
+    }
+
+
+def _match_facts(played: Match) -> dict[str, Any]:
+    return {
+        "score": played.score,
+        "as_X": played.as_x._asdict(),
+        "as_O": played.as_o._asdict(),
+        "exact": played.exact,
+        "games": played.games,
+        "interval": played.interval and list(played.interval),
+    }

@@ -1,60 +1,81 @@
-"""`ttt solve`: a proof with its progress, and the tablebase of a solved game."""
+"""`ttt solve`: a proof with its progress, also of a search that was interrupted, in words and as JSON."""
 
-from pathlib import Path
-
-from rich.console import Console
+from typing import Any
 
 from ttt_env.analysis.proof import Progress, Proof, prove
-from ttt_env.analysis.solution import solve
+from ttt_env.app.console import ProgressLine
+from ttt_env.errors import GameTooLargeError
 from ttt_env.render.text import draw_text
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import SEATS, Game, Position
+from ttt_env.rules.sizes import ENUMERABLE_CELLS, is_enumerable
 
-_WORDS = {1: "wins", 0: "draws", -1: "loses"}
+
+def check_can_be_saved(game: Game) -> None:
+    """Raise `GameTooLargeError` for a game of which there is no tablebase, before anything is searched."""
+    if not is_enumerable(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells: the values of all positions can be saved for games of "
+            f"up to {ENUMERABLE_CELLS}. Without --save the game is searched"
+        )
 
 
-def solve_and_tell(
-    game: Game, position: Position, nodes: int | None, seconds: float | None, console: Console
-) -> None:
-    """Prove the value of the position within the budget and print what is known."""
-    with console.status("compiling, the first time …") as status:
+class ProofSearch:
+    """The proof of a position's value within a budget, which Ctrl-C may end early."""
+
+    def __init__(self, position: Position) -> None:
+        self.position = position
+        self.is_interrupted = False
+        self._last: Progress | None = None
+        can_lose = position.ply > 0 or position.game.misere
+        self._bounds = (-1 if can_lose else 0, 1)
+
+    def run(self, nodes: int | None, seconds: float | None, line: ProgressLine) -> Proof:
+        """The proof, or what was proved before Ctrl-C: `is_interrupted` tells them apart."""
 
         def report(progress: Progress) -> None:
-            status.update(
-                f"does {progress.seat} win? {progress.width} moves of it in each position, "
-                f"{progress.nodes:,} nodes, {progress.seconds:.0f} s"
+            self._last = progress
+            if progress.seat != self.position.to_move:  # asked only once the mover is known not to win
+                self._bounds = (self._bounds[0], 0)
+            line.say(f"does {progress.seat} win? {progress.width} moves a position, {progress.nodes:,} nodes")
+
+        try:
+            return prove(self.position.game, self.position, nodes=nodes, seconds=seconds, progress=report)
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+            last = self._last
+            return Proof(
+                self.position, self._bounds, (), last.nodes if last else 0, last.seconds if last else 0.0
             )
 
-        proof = prove(game, position, nodes=nodes, seconds=seconds, progress=report)
-    console.print(told(proof), highlight=False, markup=False, soft_wrap=True)
+    def told(self, proof: Proof) -> str:
+        """What the proof says, in words."""
+        position, seat = proof.position, proof.position.to_move
+        lines = [f"{position.game.name}, {seat} to move:", draw_text(position), ""]
+        if proof.value is None:
+            reason = "the search was interrupted" if self.is_interrupted else "the budget was too small"
+            least, most = (RESULTS[bound] for bound in proof.bounds)
+            lines.append(f"Unknown: {reason}. At the least {seat} {least}, at the most it {most}.")
+        elif proof.value == 0:
+            lines.append("A draw, if both play their best.")
+        else:
+            winner = seat if proof.value == 1 else SEATS[1 - SEATS.index(seat)]
+            lines.append(f"{winner} wins, if both play their best.")
+        if proof.principal_variation:
+            lines.append(f"Best play: {' '.join(map(str, proof.principal_variation))}")
+        lines.append(f"{proof.nodes:,} nodes, {proof.seconds:.2f} s")
+        return "\n".join(lines)
 
-
-def told(proof: Proof) -> str:
-    """What a proof says, in words."""
-    position, seat = proof.position, proof.position.to_move
-    lines = [f"{position.game.name}, {seat} to move:", draw_text(position), ""]
-    if proof.value is None:
-        least, most = (_WORDS[bound] for bound in proof.bounds)
-        lines.append(
-            f"Unknown: the budget was too small. At the least {seat} {least}, at the most it {most}."
-        )
-    elif proof.value == 0:
-        lines.append("A draw, if both play their best.")
-    else:
-        winner = seat if proof.value == 1 else SEATS[1 - SEATS.index(seat)]
-        lines.append(f"{winner} wins, if both play their best.")
-    if proof.principal_variation:
-        lines.append(f"Best play: {' '.join(map(str, proof.principal_variation))}")
-    lines.append(f"{proof.nodes:,} nodes, {proof.seconds:.2f} s")
-    return "\n".join(lines)
-
-
-def save_tablebase(game: Game, path: Path, console: Console) -> None:
-    """Solve every position of the game and write the values, which `lookup:PATH` plays from."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    solve(game).save(path)
-    console.print(
-        f"All positions saved as {path} ({path.stat().st_size:,} bytes): play from it as lookup:{path}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    def to_dict(self, proof: Proof) -> dict[str, Any]:
+        """What the proof says, as JSON can hold it: `value` and `bounds` are the mover's, 1, 0 or −1."""
+        return {
+            "game": proof.position.game.name,
+            "position": str(proof.position),
+            "to_move": proof.position.to_move,
+            "value": proof.value,
+            "bounds": list(proof.bounds),
+            "principal_variation": list(proof.principal_variation),
+            "nodes": proof.nodes,
+            "seconds": proof.seconds,
+            "interrupted": self.is_interrupted,
+        }

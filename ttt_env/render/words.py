@@ -4,6 +4,8 @@ _MINUS = str.maketrans("-", "−")
 _ROUNDING = 1e-6
 RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 """What a player does who ends with this value."""
+OUTCOMES = {1: "win", 0: "draw", -1: "loss"}
+"""What the game is to a player who ends with this value."""
 
 
 def percent(share: float) -> str:

@@ -12,6 +12,7 @@ from ttt_env.agents.mcts.parameters import checked_budget
 from ttt_env.rules.game import Game, Position
 
 DEFAULT_SIMULATIONS = 1000
+_SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
 
 
 class MCTS(Agent):
@@ -63,6 +64,11 @@ class MCTS(Agent):
     @property
     def is_fixed(self) -> bool:  # noqa: D102
         return self._seed is not None and self._budget[1] is None
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        simulations, seconds = self._budget
+        return simulations * _SIMULATION_SECONDS if simulations is not None else seconds or 0.0
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
         return self._searched(position, randbits(64) if self._seed is None else self._seed)

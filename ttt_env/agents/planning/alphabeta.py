@@ -56,6 +56,10 @@ class AlphaBeta(Agent):
     def is_fixed(self) -> bool:  # noqa: D102
         return self.seconds is None
 
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return self.seconds or 0.0
+
     def policy(self, position: Position) -> Floats:  # noqa: D102
         cells = list(self.search(position).cells)
         chosen = np.zeros(self.game.n_cells)

@@ -44,6 +44,10 @@ class Planner(Agent):
     def is_fixed(self) -> bool:  # noqa: D102
         return self._plan.is_fixed
 
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return self._plan.seconds_per_move
+
 
 class Minimax(Planner):
     """Best play, uniform among the best moves (von Neumann 1928).

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -159,7 +159,7 @@ def tournament(
     max_games: int = 10_000,
     rng: np.random.Generator | int = 0,
     n_jobs: int | None = None,
-    progress: bool = False,
+    progress: bool | Callable[[int, int], object] = False,
     exploitability: bool = True,
 ) -> Tournament:
     """Everyone against everyone, each on both seats.
@@ -170,7 +170,8 @@ def tournament(
 
     A spec string is its own name, a function goes by its `__name__`, an `Agent` by its class; a mapping
     gives names. Work is shared out by joblib: `n_jobs` processes, None for what `joblib.parallel_config`
-    says (one if it says nothing). On games of 4×4 each process may take up to 3 GB.
+    says (one if it says nothing). On games of 4×4 each process may take up to 3 GB. `progress` shows a
+    bar, or is called with the number of tasks that were taken up and the number of all.
 
     Raises `ParameterError` for fewer than two agents, two of one name, or a `width` or `max_games` too
     small, `ImportError` if joblib, of the extra `tournament`, is not installed.
@@ -207,7 +208,9 @@ def _named(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, A
     return named
 
 
-def _run(tasks: list[tuple[Any, ...]], n_jobs: int | None, progress: bool) -> list[Any]:
+def _run(
+    tasks: list[tuple[Any, ...]], n_jobs: int | None, progress: bool | Callable[[int, int], object]
+) -> list[Any]:
     """What the calls (function, arguments …) return, made by joblib."""
     try:
         import joblib
@@ -216,16 +219,24 @@ def _run(tasks: list[tuple[Any, ...]], n_jobs: int | None, progress: bool) -> li
             'tournaments need the extra "tournament": pip install "ttt-env[tournament]"'
         ) from error
     calls = (joblib.delayed(function)(*arguments) for function, *arguments in tasks)
-    found: list[Any] = joblib.Parallel(n_jobs=n_jobs)(_watched(calls, len(tasks)) if progress else calls)
+    found: list[Any] = joblib.Parallel(n_jobs=n_jobs)(
+        _counted(calls, len(tasks), progress) if progress else calls
+    )
     return found
 
 
-def _watched(calls: Iterable[Callable[[], Any]], total: int) -> Iterable[Any]:
-    """The calls, with a bar that counts those that were taken up."""
-    from tqdm import tqdm
+def _counted(
+    calls: Iterable[Callable[[], Any]], total: int, progress: Literal[True] | Callable[[int, int], object]
+) -> Iterator[Callable[[], Any]]:
+    """The calls, of which a bar, or `progress`, is told how many were taken up before."""
+    if progress is True:
+        from tqdm import tqdm
 
-    bar: Iterable[Any] = tqdm(calls, "matches", total)
-    return bar
+        yield from tqdm(calls, "matches", total)
+        return
+    for number, call in enumerate(calls):
+        progress(number, total)
+        yield call
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -5,9 +5,11 @@ import os
 from rich.console import Console
 from rich.text import Text
 
-from ttt_env.app.advice import mistake, named
+from ttt_env.app.advice import judge
+from ttt_env.app.coordinates import cells_text
 from ttt_env.app.terminal.board import STYLES, board
-from ttt_env.app.terminal.prompt import Ask
+from ttt_env.app.terminal.play import Ask
+from ttt_env.errors import NotationError
 from ttt_env.rules.game import SEATS
 from ttt_env.rules.notation import GameRecord
 from ttt_env.storage.game_log import read_records
@@ -20,7 +22,13 @@ def records_of(text: str) -> list[GameRecord]:
 
     Raises what `read_records` does, `NotationError` for text that is neither.
     """
-    return read_records(text) if os.path.isfile(text) else [GameRecord.parse(text)]
+    if os.path.isfile(text):
+        return read_records(text)
+    if ":" not in text:  # every record begins with the id of its game
+        raise NotationError(
+            f"{text[:60]!r} is no game record, such as 'tictactoe-v0: 4 0 8 2 6', and there is no such file"
+        )
+    return [GameRecord.parse(text)]
 
 
 def replay_all(records: list[GameRecord], console: Console, ask: Ask | None) -> None:
@@ -64,9 +72,11 @@ def _told(record: GameRecord, ply: int) -> list[Text]:
     if ply == 0:
         return []
     seat = SEATS[(ply - 1) % 2]
-    move = Text.assemble(f"{ply}. ", (seat, STYLES[seat]), f" {named([record.cells[ply - 1]], record.game)}")
-    wrong = mistake(record, ply - 1)
-    return [move] if wrong is None else [move, Text(wrong, "yellow")]
+    move = Text.assemble(
+        f"{ply}. ", (seat, STYLES[seat]), f" {cells_text([record.cells[ply - 1]], record.game)}"
+    )
+    mistake = judge(record.positions()[ply - 1], record.cells[ply - 1]).sentence
+    return [move, Text(mistake, "yellow")] if mistake else [move]
 
 
 def _ending(record: GameRecord) -> Text:

@@ -32,7 +32,7 @@ class Score:
         return f"{first} {self.wins[0]}, draws {self.draws}, {second} {self.wins[1]}"
 
 
-class Session:
+class PlaySession:
     """The present game of two players, and the score of those before. The first one is X in the first game.
 
     Nothing changes on an error.
@@ -45,7 +45,7 @@ class Session:
         self.restart()
 
     def restart(self) -> None:
-        """Begin the game again. One that is not over then does not count."""
+        """Begin the game again. A game that was not over does not count."""
         self.cells: list[int] = []
         self.resigned: Seat | None = None
 

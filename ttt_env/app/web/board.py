@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from ttt_env.app.web.insight import MoveInsight
-from ttt_env.render import words as numbers
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
+from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Position, Seat
 
 _WIDTH = 100  # of a tile
@@ -19,7 +19,7 @@ STONE_WIDTH = STROKE * _WIDTH
 
 @dataclass(frozen=True)
 class Tile:
-    """A cell: where it is, whose stone is on it and why it stands out, and what is known about playing it."""
+    """A cell of a drawn board: its place, its stone, its accent, and what is known about a move there."""
 
     cell: int
     layer: int
@@ -33,14 +33,14 @@ class Tile:
 
     @property
     def label(self) -> str:
-        """The cell in words, for who cannot see it."""
+        """The cell in words, for visitors who hear the page instead of seeing it."""
         what = self.mark or ("empty" if self.is_free else "not playable")
         why = {"last": ", last move", "completed": ", completed"}.get(self.accent, "")
         return f"{self.place}: {what}{why}{_told(self.insight)}"
 
 
 @dataclass(frozen=True)
-class Board:
+class DrawnBoard:
     """The tiles by layer, and how many layers stand side by side."""
 
     columns: int
@@ -48,7 +48,7 @@ class Board:
     layers: tuple[tuple[Tile, ...], ...]
 
 
-def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> Board:
+def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> DrawnBoard:
     """The board of a position, with what is known about its moves."""
     n_layers, rows, columns = layers_of(position.game.shape)
     known = {insight.cell: insight for insight in insights}
@@ -61,7 +61,7 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
         tiles.append(Tile(cell, layer, row, column, place, look.mark, look.accent, free, known.get(cell)))
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
-    return Board(columns, n_abreast(n_layers, columns, 1, 9), layers)
+    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers)
 
 
 def _told(insight: MoveInsight | None) -> str:
@@ -69,20 +69,8 @@ def _told(insight: MoveInsight | None) -> str:
     if insight is None:
         return ""
     told = [] if insight.probability is None else [f"played with {percent(insight.probability)}"]
-    told.append(f"worth {VALUES[insight.value]} under best play")
+    worth = "an unknown result" if insight.value is None else f"a {OUTCOMES[insight.value]}"
+    told.append(f"worth {worth} under best play")
     if insight.against is not None:
-        told.append(f"{signed(insight.against.value)} against this opponent")
+        told.append(f"{signed(insight.against.value, 3)} against this opponent")
     return "; " + ", ".join(told)
-
-
-VALUES = {1: "a win", 0: "a draw", -1: "a loss", None: "an unknown result"}
-
-
-def percent(share: float) -> str:
-    """A probability as a percentage of two decimals."""
-    return f"{100 * share:.2f} %"
-
-
-def signed(value: float) -> str:
-    """A value with its sign and three decimals."""
-    return numbers.signed(value, 3) if round(value, 3) else "0"

@@ -28,7 +28,7 @@ class Control:
 
     @property
     def is_common(self) -> bool:
-        """Whether it is shown before anybody asks for more."""
+        """Whether the control is always shown; the others are behind `More`."""
         return self.name not in ("c", "draw", "playout", "seed", "solve", "prefer")
 
     @property
@@ -81,13 +81,13 @@ BOUNDS = {control.name: control for control in _KNOWN}
 def controls_of(name: str) -> dict[str, Control]:
     """The controls of a registered agent, in the order of its parameters."""
     build = agent_class(name)
-    found: dict[str, Control] = {}
+    controls: dict[str, Control] = {}
     for parameter in parameters_of(build, skip=1).values():
-        if build.takes_agent and not found:
-            found[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names())
+        if build.takes_agent and not controls:
+            controls[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names())
         elif parameter.name in BOUNDS:
-            found[parameter.name] = replace(BOUNDS[parameter.name], default=_default(parameter))
-    return found
+            controls[parameter.name] = replace(BOUNDS[parameter.name], default=_default(parameter))
+    return controls
 
 
 def _default(parameter: Parameter) -> str:
@@ -104,12 +104,12 @@ def _is_float(value: object) -> bool:
 
 
 def offered_names() -> list[str]:
-    """The registered agents that can be made with what has a control."""
+    """The registered agents whose required parameters all have a control."""
     return [name for name in agent_names() if _can_be_made(name, agent_class(name).takes_agent)]
 
 
 def _plain_names() -> tuple[str, ...]:
-    """The offered agents that others can be made of."""
+    """The offered agents that another agent, such as epsilon, can be made of."""
     names = (name for name in agent_names() if name != READER)
     return tuple(name for name in names if not agent_class(name).takes_agent and _can_be_made(name, False))
 
@@ -120,7 +120,7 @@ def _can_be_made(name: str, takes_agent: bool) -> bool:
 
 
 def spec_of_values(name: str, values: Mapping[str, str]) -> str:
-    """The spec string of an agent of these parameters; those left empty or at their default are left out.
+    """The spec string of an agent with these parameters, without those that are empty or at their default.
 
     Raises `ParameterError` for a value out of bounds or a parameter without a control.
     """

@@ -48,17 +48,12 @@ def parse_game(text: str) -> Game:
 
 
 def _is_number(text: str) -> bool:
-    """Whether it is one to `int`, as `+500` is."""
+    """Whether Python's `int` takes the text, as it takes `+500`."""
     try:
         int(text)
     except ValueError:
         return False
     return True
-
-
-def is_exact(game: Game) -> bool:
-    """Whether all positions of the game are looked at here, so that figures are exact."""
-    return game.n_cells <= INTERACTIVE_CELLS
 
 
 def game_of_form(fields: Mapping[str, str], shown: Game) -> str:

@@ -1,4 +1,4 @@
-"""What all pages share: who may play, where is computed, what is recorded, how templates are filled."""
+"""What all pages share: the players, the threads that compute, the game log and the templates."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from ttt_env.app.web import board
-from ttt_env.app.web.desk import Desk
+from ttt_env.app.web.computing import Desk
 from ttt_env.app.web.insight import Sage
 from ttt_env.app.web.roster import Roster
-from ttt_env.app.web.table import Table
+from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.tickets import Tickets
-from ttt_env.app.web.visit import Visit
+from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
 
@@ -48,38 +48,48 @@ class House:
         """The template of this name as a response."""
         return HTMLResponse(self._templates.get_template(name).render(**context), status)
 
-    def strength_url(self, game: Game, seat: str) -> str:
-        """Where a page reads how strong an agent is."""
-        return f"/play/strength?{urlencode({'game': game.name, 'seat': seat})}"
+    def strength_url(self, game: Game, player: str) -> str:
+        """The address of the sentence that says how strong an agent is."""
+        return f"/play/strength?{urlencode({'game': game.name, 'player': player})}"
 
-    def choose(self, table: Table) -> int:
+    def choose(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
         agent = self.roster.make(table.mover, table.game)
         return agent.choose(table.position, np.random.default_rng(secrets.randbits(64)))
 
+    async def is_quick_to_study(self, game: Game, *players: str) -> bool:
+        """Whether the policies of these players in every position are computed within a second."""
+        roster = self.roster
+        return all([await self.desk.move(True, roster.is_quick_to_study, player, game) for player in players])
+
     def record(self, visit: Visit) -> None:
-        """Write a finished game to the log, if it was played here and nobody minds; once."""
+        """Write a finished game to the log, once: if it was played here and the visitor allows it."""
         if self.log is None or visit.is_unrecorded or not visit.is_over or not visit.ticket:
             return
         if self.tickets.spend(visit.ticket):
-            x, o = (self.roster.models.get(seat, seat) for seat in (visit.table.x, visit.table.o))
+            x, o = (self.roster.models.get(player, player) for player in (visit.table.x, visit.table.o))
             self.log.add(visit.table.record, x=x, o=o, source=_SOURCE)
             self.roster.forget_reader()
 
 
 def fields_of(request: Request) -> dict[str, str]:
-    """The fields of an address; of one that is too long, none."""
+    """The fields of a request's address; none if the address is longer than any page makes it."""
     return dict(request.query_params) if len(str(request.url.query)) <= _LONGEST_ADDRESS else {}
 
 
 def _environment(house: House) -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("ttt_env.app.web"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": board.percent, "signed": board.signed}
-    made.globals |= {"house": house, "STONES": board.STONES, "STONE_WIDTH": board.STONE_WIDTH}
-    return made
+    environment.filters |= {"percent": percent, "signed": signed}
+    environment.globals |= {
+        "house": house,
+        "STONES": board.STONES,
+        "STONE_WIDTH": board.STONE_WIDTH,
+        "OUTCOMES": OUTCOMES,
+    }
+    return environment

@@ -1,24 +1,22 @@
 """What is true about the moves of a position: who would play them, and what they are worth."""
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from ttt_env.agent import checked_policies
-from ttt_env.analysis.evaluation import Result
+from ttt_env.analysis.evaluation import Result, exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
-from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.solution import solve
-from ttt_env.app.web.games import is_exact
-from ttt_env.app.web.keeping import Keeper
+from ttt_env.app.advice import MoveVerdict, hint, is_solved, judge, values_of_moves
+from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.table import Table
-from ttt_env.errors import GameTooLargeError, TttEnvError
+from ttt_env.app.web.table import PlayTable
+from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS, Position
-from ttt_env.rules.sizes import MASK_CELLS
+from ttt_env.rules.game import SEATS, Game
 
-_NODES = 4_000  # of a proof: some hundredths of a second
+_NOTHING = 1e-9  # what rounding leaves of an exploitability of 0
 _DIGITS = 12  # the others are rounding
 
 
@@ -38,7 +36,7 @@ class MoveInsight:
 
 @dataclass(frozen=True)
 class Insight:
-    """All legal moves of a position, and in words why something is not known.
+    """All legal moves of a position, best play in a sentence, and in words why something is not known.
 
     `adviser` is the agent whose chances are shown: the one to move, or a person's opponent. `opponent` is
     the agent against which the moves are judged: the mover then plays on as itself, a person at its best.
@@ -47,33 +45,19 @@ class Insight:
     adviser: str | None
     opponent: str | None
     moves: tuple[MoveInsight, ...]
+    hint: str
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A move of a game, the values of the position before and after it for who made it, the better moves."""
-
-    cell: int
-    before: int | None
-    after: int | None
-    better: tuple[int, ...]
-
-    @property
-    def is_blunder(self) -> bool:
-        """Whether the move is known to have given something away."""
-        return self.before is not None and self.after is not None and self.after < self.before
-
-
 class Sage:
-    """Answers what can be known about a table."""
+    """Computes what is known about the moves on a table, and keeps the sweeps that this takes."""
 
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
         self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
 
-    def insight(self, table: Table, edition: int = 0) -> Insight:
-        """What is known about each move of the position on the table; see `Roster.edition`."""
+    def insight(self, table: PlayTable, edition: int = 0) -> Insight:
+        """What is known about each move of the position on the table. `edition` is as in `strength`."""
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])
         adviser = opponent if table.mover == PERSON else table.mover
@@ -87,16 +71,16 @@ class Sage:
         except (TttEnvError, ImportError) as error:
             notes.append(str(error))
         moves = tuple(
-            MoveInsight(cell, chances.get(cell), value_of_move(position, cell), against.get(cell))
-            for cell in position.legal_cells
+            MoveInsight(cell, chances.get(cell), value, against.get(cell))
+            for cell, value in values_of_moves(position).items()
         )
         if any(move.value is None for move in moves):
             notes.append("A ? is a move whose value takes too long to prove.")
-        return Insight(_agent(adviser), _agent(opponent), moves, tuple(notes))
+        return Insight(_agent(adviser), _agent(opponent), moves, hint(position), tuple(notes))
 
-    def _against(self, table: Table, edition: int) -> dict[int, Result]:
+    def _against(self, table: PlayTable, edition: int) -> dict[int, Result]:
         """What each move gets against the opponent at the table."""
-        if not is_exact(table.game):
+        if not is_solved(table.game):
             raise GameTooLargeError(
                 f"What a move gets against {table.player(SEATS[(table.at + 1) % 2])} is unknown: "
                 f"{table.game.name} has too many positions to look at each."
@@ -109,13 +93,13 @@ class Sage:
         shares = zip(losses.of(children), wins.of(children), strict=True)
         return {cell: _result(*map(float, share)) for cell, share in zip(cells, shares, strict=True)}
 
-    def _swept(self, table: Table) -> tuple[Values, Values]:
+    def _swept(self, table: PlayTable) -> tuple[Values, Values]:
         """The chances that the mover wins, and that the other does, for all positions."""
         seats = [self._responder(name, table) for name in (table.x, table.o)]
         layers = backward_induction(reachable(table.game), *seats).layers
         return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
 
-    def _responder(self, name: str, table: Table) -> Responder:
+    def _responder(self, name: str, table: PlayTable) -> Responder:
         if name == PERSON:
             return best
         agent = self._roster.fixed(name, table.game)
@@ -130,45 +114,27 @@ def _result(win: float, loss: float) -> Result:
     return Result(*(round(share, _DIGITS) + 0.0 for share in (win, 1.0 - win - loss, loss)))
 
 
-def value_of_move(position: Position, cell: int) -> int | None:
-    """What a move is worth to who makes it, under best play of both; None if that is not known."""
-    value = value_of(position.play(cell))
-    return None if value is None else -value
-
-
-def value_of(position: Position) -> int | None:
-    """The value for the player to move, computed or, in a large game, proved within a small budget."""
-    if position.is_over:
-        lost = position.is_won != position.game.misere
-        return 0 if not position.is_won else -1 if lost else 1
-    if is_exact(position.game):
-        return solve(position.game).value_of(position)
-    proof = _proof(position)
-    return None if proof is None else proof.value
-
-
-@lru_cache(maxsize=4096)
-def _proof(position: Position) -> Proof | None:
-    if position.game.n_cells > MASK_CELLS:
-        return None
-    return prove(position.game, position, nodes=_NODES)
-
-
-def verdicts(table: Table) -> list[Verdict]:
+def judged_moves(table: PlayTable) -> list[MoveVerdict]:
     """What each move on the board was worth."""
-    positions = table.record.positions()
-    values = [value_of(position) for position in positions]
     return [
-        _verdict(position, cell, before, None if after is None else -after)
-        for position, cell, before, after in zip(positions, table.cells, values, values[1:], strict=False)
+        judge(position, cell) for position, cell in zip(table.record.positions(), table.cells, strict=False)
     ]
 
 
-def _verdict(position: Position, cell: int, before: int | None, after: int | None) -> Verdict:
-    verdict = Verdict(cell, before, after, ())
-    if not verdict.is_blunder:
-        return verdict
-    if is_exact(position.game):
-        return Verdict(cell, before, after, tuple(solve(position.game).best_cells(position)))
-    proof = _proof(position)
-    return Verdict(cell, before, after, proof.principal_variation[:1] if proof else ())
+def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
+    """What the best opponent gets out of an agent, computed exactly, in words; or why that is not known.
+
+    `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
+    """
+    if not is_solved(game):
+        return "strength unknown: too many positions to look at each"
+    try:
+        worst = exploitability(roster.fixed(player, game), game)
+    except PolicyError:
+        return "strength unknown: no policy says how it plays; a seed makes one of it"
+    except (TttEnvError, ImportError) as error:
+        return str(error)
+    if worst.nash_conv < _NOTHING:
+        return "gives nothing away"
+    value = solve(game).value
+    return f"gives away {worst.as_x + value:.3f} as X, {worst.as_o - value:.3f} as O"

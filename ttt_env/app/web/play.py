@@ -1,4 +1,4 @@
-"""The page on which is played, and what is known about the position on it."""
+"""The page for playing, and the parts of it that show what is known about the position."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,16 +9,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.app.advice import is_solved
 from ttt_env.app.web.board import board_of
+from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.desk import BusyError
-from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, is_exact, parse_game
+from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game
 from ttt_env.app.web.house import House, fields_of
-from ttt_env.app.web.insight import verdicts
-from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.strength import moved_over, presets, strength
-from ttt_env.app.web.table import Table, parse_moves
-from ttt_env.app.web.visit import Visit, read_visit
+from ttt_env.app.web.insight import judged_moves, strength
+from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
+from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
 from ttt_env.rules.sizes import is_instant
 
@@ -33,7 +32,7 @@ class PlayPages:
         self._house = house
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [
             Route("/play", self.show),
             Route("/play/move", self.move, methods=["POST"]),
@@ -49,7 +48,7 @@ class PlayPages:
         return self._shown(visit, complaints)
 
     async def move(self, request: Request) -> Response:
-        """Where a move leads: a person's, if the body names a cell, else the agent's."""
+        """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""
         visit, complaints = self._read(request)
         if complaints:
             return self._shown(visit, complaints)
@@ -74,11 +73,12 @@ class PlayPages:
             return cell_of(form)
         if agent is None:
             raise IllegalMoveError("No agent is to move here.")
-        quick = self._house.roster.is_quick(agent, table.game)
-        return await self._house.desk.move(quick, self._house.choose, table)
+        desk, roster = self._house.desk, self._house.roster
+        quick = await desk.move(True, roster.is_quick, agent, table.game)
+        return await desk.move(quick, self._house.choose, table)
 
     async def settle(self, request: Request) -> Response:
-        """The address of the table as the form describes it: another game, other players."""
+        """A redirection to the table with the game and the players that the form describes."""
         form = fields_of(request)
         visit, _ = read_visit(dict(parse_qsl(form.get("was", ""))), self._house.roster)
         try:
@@ -92,17 +92,17 @@ class PlayPages:
         """The board with what is known about each move, as a part of a page."""
         visit, _ = self._read(request)
         table = visit.table
-        quick = is_instant(table.game) and all(map(self._is_quick_to_study, (table.x, table.o)))
+        quick = is_instant(table.game) and await self._house.is_quick_to_study(table.game, table.x, table.o)
         edition = self._house.roster.edition(table.x, table.o)
         insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
         return self._house.page("see.html", visit=visit, board=board, insight=insight)
 
     async def judge(self, request: Request) -> Response:
-        """The moves of the game, the blunders marked, as a part of a page."""
+        """The moves of the game with the mistakes among them, as a part of a page."""
         visit, _ = self._read(request)
         quick = is_instant(visit.table.game)
-        judged = await self._house.desk.study(quick, verdicts, visit.table)
+        judged = await self._house.desk.study(quick, judged_moves, visit.table)
         return self._house.page("moves.html", visit=visit, verdicts=judged)
 
     async def strength(self, request: Request) -> Response:
@@ -110,16 +110,13 @@ class PlayPages:
         fields = fields_of(request)
         try:
             game = parse_game(fields.get("game", ""))
-            seat = self._house.roster.parse(fields.get("seat", ""))
+            player = self._house.roster.parse(fields.get("player", ""))
         except TttEnvError as error:
             return HTMLResponse(escape(str(error)), 400)
-        quick = not is_exact(game) or (is_instant(game) and self._is_quick_to_study(seat))
-        roster, edition = self._house.roster, self._house.roster.edition(seat)
-        told = await self._house.desk.study(quick, strength, roster, seat, game, edition)
-        return HTMLResponse(escape(told))
-
-    def _is_quick_to_study(self, seat: str) -> bool:
-        return seat == PERSON or not ("mcts" in seat or seat in self._house.roster.models)
+        quick = not is_solved(game) or await self._house.is_quick_to_study(game, player)
+        roster, edition = self._house.roster, self._house.roster.edition(player)
+        sentence = await self._house.desk.study(quick, strength, roster, player, game, edition)
+        return HTMLResponse(escape(sentence))
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
         fields = fields_of(request)
@@ -141,7 +138,7 @@ class PlayPages:
             board=board_of(table.position, table.last),
             delay=delay if goes_on else None,
             presets=presets(table.game),
-            is_exact=is_exact(table.game),
+            is_exact=is_solved(table.game),
             kinds=KINDS,
             sides=SIDES,
             form=form_of_game(table.game),
@@ -150,7 +147,7 @@ class PlayPages:
 
 
 async def body_of(request: Request) -> dict[str, str]:
-    """The fields that a form has sent. Raises `IllegalMoveError` if they are more than a move."""
+    """The fields of a form that was sent. Raises `IllegalMoveError` if it is longer than a move."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -160,27 +157,27 @@ async def body_of(request: Request) -> dict[str, str]:
 
 
 def cell_of(form: Mapping[str, str]) -> int:
-    """The cell that a form names. Raises `NotationError` or `IllegalMoveError` if that is not one."""
+    """The cell that a form names. Raises `NotationError` or `IllegalMoveError` unless it names one cell."""
     cells = parse_moves(form.get("cell", ""))
     if len(cells) != 1:
         raise IllegalMoveError("A move is one cell.")
     return cells[0]
 
 
-def settled(table: Table, form: Mapping[str, str], roster: Roster) -> Table:
-    """The table with the game and the players of a form. Of another game no moves are made yet.
+def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTable:
+    """The table with the game and the players of a form; the board is empty if the game is another one.
 
     Raises what `parse_game` and `Roster.parse` do.
     """
     game = parse_game(game_of_form(form, table.game)) if "kind" in form else table.game
-    x, o = (_seat_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
+    x, o = (_player_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
     if game == table.game:
         return replace(table, x=x, o=o)
-    return Table(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
+    return PlayTable(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
 
 
-def _seat_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
-    """Who a form puts on a seat, with the parameters of the controls that were shown for that agent."""
+def _player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
+    """The player whom a form names, with the parameters of the controls that were shown for that agent."""
     who = form.get(name, before)
     if who == PERSON or who in roster.models:
         return who

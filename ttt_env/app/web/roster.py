@@ -1,22 +1,28 @@
-"""Who may sit at the table: people, the registered agents, and the models of the command line."""
+"""Who may play: people, the registered agents, the models of the command line, and presets by level."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.evaluation import fixed_agent
+from ttt_env.app.advice import is_solved
 from ttt_env.app.models import spec_of
+from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
-from ttt_env.app.web.games import is_exact
-from ttt_env.app.web.keeping import Keeper
-from ttt_env.errors import GameTooLargeError, ParameterError, UnknownAgentError, unknown
+from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError, UnknownAgentError, unknown
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import INSTANT_CELLS, is_instant
+from ttt_env.rules.sizes import INSTANT_CELLS, MASK_CELLS, is_instant, n_placements
 from ttt_env.rules.specs import split_spec
 
 PERSON = "person"
 _MODEL = "model:"
-_MOST_SIMULATIONS = 5_000  # some tens of milliseconds
+_INSTANT_POSITIONS = n_placements(INSTANT_CELLS)
+_QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
+_STUDY_SECONDS = 1.0  # the policy in all positions of a game
+
+LEVELS = ("Easy", "Medium", "Hard", "Perfect")
 
 
 class Roster:
@@ -33,7 +39,7 @@ class Roster:
         self._editions = 0
 
     def parse(self, text: str) -> str:
-        """Who sits on a seat, in the usual form: `person`, `model:name` or a spec string within bounds.
+        """The player that a text names in its usual form: `person`, `model:name`, a spec string.
 
         Raises `UnknownAgentError` or `ParameterError` for anybody else.
         """
@@ -50,68 +56,86 @@ class Roster:
             values[first] = spec.value
         return spec_of_values(spec.name, values)
 
-    def controls(self, seat: str) -> dict[str, Control]:
-        """The controls of who sits there, none of a person and of a model."""
-        return {} if seat == PERSON or seat in self.models else controls_of(split_spec(seat).name)
+    def controls(self, player: str) -> dict[str, Control]:
+        """The controls of a player's parameters; a person and a model have none."""
+        return {} if player == PERSON or player in self.models else controls_of(split_spec(player).name)
 
-    def values(self, seat: str) -> dict[str, str]:
-        """What the controls of who sits there show."""
-        controls = self.controls(seat)
-        spec = split_spec(seat)
+    def values(self, player: str) -> dict[str, str]:
+        """The values that the controls of a player show, by parameter."""
+        controls = self.controls(player)
+        spec = split_spec(player)
         given = dict(spec.keywords) | ({} if spec.value is None else {next(iter(controls), ""): spec.value})
         values = {name: given.get(name, control.default) for name, control in controls.items()}
         if "opponent_temperature" in values:  # by default one's own
             values["opponent_temperature"] = values["opponent_temperature"] or values["temperature"]
         return values
 
-    def make(self, seat: str, game: Game) -> Agent:
-        """The agent of a seat, not a person. One that is a fixed policy is made once and shared."""
-        found = self._made.get(game, seat)
-        if found is None:
-            found = make_agent(self.spec(seat), game)
-            if found.is_fixed:
-                self._made.keep(game, seat, found)
-        return found
+    def make(self, player: str, game: Game) -> Agent:
+        """The agent of a player who is no person. An agent with a fixed policy is made once and shared."""
+        agent = self._made.get(game, player)
+        if agent is None:
+            agent = make_agent(self.spec(player), game)
+            if agent.is_fixed:
+                self._made.keep(game, player, agent)
+        return agent
 
-    def fixed(self, seat: str, game: Game) -> Agent:
-        """The agent of a seat, of whose policy all is computed while you wait.
+    def fixed(self, player: str, game: Game) -> Agent:
+        """The agent that a player is, whose policy in every position can be computed while a visitor waits.
 
-        Raises `PolicyError` for one without such a policy, `GameTooLargeError` for one that would search anew
-        in each of millions of positions.
+        Raises `PolicyError` for an agent without a fixed policy, `GameTooLargeError` for one that searches
+        anew in each of millions of positions.
         """
-        agent = fixed_agent(self.make(seat, game), game)
-        if not is_instant(game) and "simulations" in self.controls(seat):
+        agent = fixed_agent(self.make(player, game), game)
+        if not is_instant(game) and agent.seconds_per_move:
             raise GameTooLargeError(
-                f"{seat} searches anew in every position: that is looked at on up to {INSTANT_CELLS} cells."
+                f"{player} searches anew in every position: that is looked at on up to {INSTANT_CELLS} cells."
             )
         return agent
 
-    def spec(self, seat: str) -> str:
-        """The spec string of who sits there."""
-        if seat == READER and self._games_file is not None:
+    def spec(self, player: str) -> str:
+        """The spec string from which the agent of a player is made."""
+        if player == READER and self._games_file is not None:
             return f"{READER}:{self._games_file}"
-        return self.models.get(seat, seat)
+        return self.models.get(player, player)
 
     def forget_reader(self) -> None:
-        """Let the agent that learns from the log read it again: a game was added."""
+        """Let the agent that learns from the game log read it again, because a game was added."""
         self._made.drop(READER)
         self._editions += 1
 
-    def edition(self, *seats: str) -> int:
-        """A number that is another one when one of these has learned something."""
-        return self._editions if READER in seats else 0
+    def edition(self, *players: str) -> int:
+        """A number that changes whenever one of these players has learned something."""
+        return self._editions if READER in players else 0
 
-    def is_quick(self, seat: str, game: Game) -> bool:
-        """Whether a move of who sits there takes no time to speak of."""
-        values = split_spec(seat).keywords
-        if "seconds" in values or int(values.get("simulations", 0)) > _MOST_SIMULATIONS:
-            return False
-        is_made = self._made.get(game, seat) is not None
-        return is_instant(game) or is_made or not is_exact(game)
+    def learns(self, player: str) -> bool:
+        """Whether this player learns from the games played here, so that answers about it grow old."""
+        return player == READER
+
+    def is_quick(self, player: str, game: Game) -> bool:
+        """Whether a visitor hardly waits for a move of this player. The agent may be made for it."""
+        return player == PERSON or self._seconds_per_move(player, game) <= _QUICK_SECONDS
+
+    def is_quick_to_study(self, player: str, game: Game) -> bool:
+        """Whether the policy of this player in every position of the game is computed within a second."""
+        if player == PERSON:
+            return True
+        seconds = self._seconds_per_move(player, game) * _INSTANT_POSITIONS
+        return is_instant(game) and seconds <= _STUDY_SECONDS
+
+    def _seconds_per_move(self, player: str, game: Game) -> float:
+        """What the agent says of itself; infinity if it is not made yet and making it takes long."""
+        is_ready = self._made.get(game, player) is not None
+        solves = is_solved(game) and not is_instant(game)
+        if not is_ready and (solves or player in self.models):
+            return inf
+        try:
+            return self.make(player, game).seconds_per_move
+        except (TttEnvError, ImportError):  # which it says again, at once, when it is to move
+            return 0.0
 
 
 def named_models(paths: list[str]) -> dict[str, str]:
-    """Specs by name, the stem of the file, of models given by paths or spec strings.
+    """The spec strings of models that are given by path or spec string; each goes by the stem of its file.
 
     Raises `ParameterError` for a file that is not there.
     """
@@ -126,3 +150,31 @@ def named_models(paths: list[str]) -> dict[str, str]:
             name = f"{stem}-{len(named) + 1}"
         named[name] = spec
     return named
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An agent to play against, as a spec string, and how hard that is."""
+
+    level: str
+    player: str
+
+
+def presets(game: Game) -> tuple[Preset, ...]:
+    """The presets for this game, the easiest first. Only proved perfect play is called perfect."""
+    if is_solved(game):
+        players = ["random", "epsilon:minimax,epsilon=0.3", "epsilon:minimax", "minimax"]
+    elif game.n_cells <= MASK_CELLS:
+        players = ["random", "mcts:simulations=300", "mcts:simulations=5000,playout=win-block"]
+    else:
+        players = ["random"]
+    return tuple(Preset(level, player) for level, player in zip(LEVELS, players, strict=False))
+
+
+def moved_over(player: str, before: Game, after: Game) -> str:
+    """Who plays on when another game is chosen: a preset becomes the preset of the same level there."""
+    offered = presets(after)
+    for number, preset in enumerate(presets(before)):
+        if preset.player == player:
+            return offered[min(number, len(offered) - 1)].player
+    return player

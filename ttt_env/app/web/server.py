@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ttt_env.app.web.compare.pages import ComparePages
-from ttt_env.app.web.desk import BusyError
+from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
 from ttt_env.app.web.play import PlayPages
@@ -28,10 +28,10 @@ from ttt_env.storage.game_log import GameLog
 
 
 class Pages(Protocol):
-    """Some pages that belong together."""
+    """Pages that belong together, such as those for playing."""
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
 
 
 _NAMES = ["127.0.0.1", "localhost", "[::1]"]
@@ -46,7 +46,7 @@ _PAGES: list[tuple[str, str, Callable[[House], Pages]]] = [
     ("/inside", "Look inside", InsidePages),
     ("/compare", "Compare", ComparePages),
 ]
-"""Address, name and class, of which `routes()` is asked: another page is another line here."""
+"""Address, name and class of each page: a new page is a new line here."""
 
 
 def create_app(
@@ -101,7 +101,10 @@ async def _closing(house: House, app: Starlette) -> AsyncIterator[None]:
 
 
 def _is_foreign(request: Request) -> bool:
-    """Whether the browser says that another page sent this: by the one header, an old one by the other."""
+    """Whether the browser says that a page of another site sent this request.
+
+    Browsers say it in `sec-fetch-site`; old ones, which do not, in `origin`.
+    """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
         return site != "same-origin"
@@ -109,7 +112,7 @@ def _is_foreign(request: Request) -> bool:
 
 
 class _Guard:
-    """Adds what keeps a page to this server, and refuses what other pages want to have done here."""
+    """Adds the headers that keep a page to this server, and refuses forms that pages of other sites send."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

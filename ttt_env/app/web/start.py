@@ -1,4 +1,4 @@
-"""`ttt web`: where it listens, and what that means."""
+"""`ttt web`: starting the server, and who can reach it then."""
 
 import logging
 import socket

@@ -1,8 +1,9 @@
-"""What is on the table: a game, who plays, the moves made and taken back. An address holds all of it."""
+"""What the address of a page says: the game and its players, the moves, and how they are shown."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from ttt_env.app.web.games import parse_game
@@ -12,9 +13,11 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat
 from ttt_env.rules.notation import GameRecord
 
+_FLAGS = {"see": "sees", "pause": "is_paused", "unrecorded": "is_unrecorded"}
+
 
 @dataclass(frozen=True)
-class Table:
+class PlayTable:
     """A game between `x` and `o`: the cells played, of which the first `at` are on the board."""
 
     game: Game
@@ -44,13 +47,13 @@ class Table:
         return self._at(self.at)
 
     def player(self, seat: Seat) -> str:
-        """Who sits there."""
+        """Who has this seat: `person`, `model:name` or a spec string."""
         return self.x if seat == "X" else self.o
 
     def _at(self, ply: int) -> str:
         return self.player(SEATS[ply % 2])
 
-    def played(self, cell: int) -> "Table":
+    def played(self, cell: int) -> "PlayTable":
         """The table after a move; moves that were taken back are forgotten then.
 
         Raises `IllegalMoveError` for a cell that cannot be played.
@@ -58,36 +61,36 @@ class Table:
         self.position.play(cell)
         return replace(self, cells=(*self.cells[: self.at], int(cell)), at=self.at + 1)
 
-    def undone(self) -> "Table | None":
-        """The table a move earlier: with a person at it, where that person was last to move."""
+    def undone(self) -> "PlayTable | None":
+        """The table a move earlier; with a person at it, the last position in which a person was to move."""
         return self._nearest(range(self.at - 1, -1, -1))
 
-    def redone(self) -> "Table | None":
-        """What `undone` took back, put back."""
+    def redone(self) -> "PlayTable | None":
+        """The table with the moves put back that `undone` took back."""
         return self._nearest(range(self.at + 1, len(self.cells) + 1))
 
-    def _nearest(self, plies: range) -> "Table | None":
+    def _nearest(self, plies: range) -> "PlayTable | None":
         if not plies:
             return None
         of_person = (ply for ply in plies if self._at(ply) == PERSON)
         at = next(of_person, plies[-1]) if PERSON in (self.x, self.o) else plies[0]
         return replace(self, at=at)
 
-    def at_move(self, at: int) -> "Table":
+    def at_move(self, at: int) -> "PlayTable":
         """The table after so many of the moves."""
         return replace(self, at=at)
 
-    def seated(self, seat: Seat, who: str) -> "Table":
-        """The table with somebody else on a seat."""
+    def seated(self, seat: Seat, who: str) -> "PlayTable":
+        """The table with another player on this seat."""
         return replace(self, x=who) if seat == "X" else replace(self, o=who)
 
-    def fresh(self) -> "Table":
+    def fresh(self) -> "PlayTable":
         """A new game of the same two."""
         return replace(self, cells=(), at=0)
 
-    def swapped(self) -> "Table":
+    def swapped(self) -> "PlayTable":
         """A new game, the seats swapped."""
-        return Table(self.game, self.o, self.x)
+        return PlayTable(self.game, self.o, self.x)
 
     def fields(self) -> dict[str, str]:
         """The table as the fields of an address."""
@@ -105,14 +108,14 @@ def moves_text(cells: tuple[int, ...]) -> str:
     return ".".join(map(str, cells))
 
 
-def read_table(fields: Mapping[str, str], roster: Roster) -> tuple[Table, list[str]]:
+def read_table(fields: Mapping[str, str], roster: Roster) -> tuple[PlayTable, list[str]]:
     """The table that an address describes, and what is wrong with the address.
 
     What cannot be understood is left out: of the moves those from the first illegal one on.
     """
     complaints: list[str] = []
-    table = Table(get_game("tictactoe-v0"))
-    readers: dict[str, Callable[[Table, str], Table]] = {
+    table = PlayTable(get_game("tictactoe-v0"))
+    readers: dict[str, Callable[[PlayTable, str], PlayTable]] = {
         "game": lambda table, text: replace(table, game=parse_game(text)),
         "x": lambda table, text: replace(table, x=roster.parse(text)),
         "o": lambda table, text: replace(table, o=roster.parse(text)),
@@ -131,7 +134,7 @@ def read_table(fields: Mapping[str, str], roster: Roster) -> tuple[Table, list[s
     return table, complaints
 
 
-def _with_moves(table: Table, text: str) -> Table:
+def _with_moves(table: PlayTable, text: str) -> PlayTable:
     cells = GameRecord(table.game, tuple(parse_moves(text))).cells
     return replace(table, cells=cells, at=len(cells))
 
@@ -156,7 +159,85 @@ def parse_moves(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _with_at(table: Table, text: str) -> Table:
+def _with_at(table: PlayTable, text: str) -> PlayTable:
     if not text.isdecimal() or len(text) > 3 or int(text) > len(table.cells):
         raise NotationError(f"at={text[:20]!r}: numbers of moves from 0 to {len(table.cells)} are allowed")
     return replace(table, at=int(text))
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A table, how it is shown, and the ticket that says that it was played here."""
+
+    table: PlayTable
+    sees: bool = False
+    is_paused: bool = False
+    is_unrecorded: bool = False
+    ticket: str = ""
+
+    @property
+    def query(self) -> str:
+        """The whole visit as the query of an address."""
+        flags = {name: "1" if getattr(self, attribute) else "" for name, attribute in _FLAGS.items()}
+        return self.table.query(**flags, key=self.ticket)
+
+    def url(self, path: str = "/play", **changes: Any) -> str:
+        """The address of this visit with these attributes changed."""
+        return f"{path}?{replace(self, **changes).query}"
+
+    @property
+    def shared_url(self) -> str:
+        """The address to pass on: the table alone."""
+        return f"/play?{self.table.query()}"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended."""
+        return self.table.position.is_over
+
+    @property
+    def agent_to_move(self) -> str | None:
+        """The agent whose turn it is."""
+        return None if self.is_over or self.table.mover == PERSON else self.table.mover
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether agents play each other."""
+        return PERSON not in (self.table.x, self.table.o)
+
+    @property
+    def status(self) -> str:
+        """The state of the game in a line."""
+        if self.is_over:
+            return self._end()
+        seat = self.table.position.to_move
+        if self.agent_to_move:
+            return f"{self.mover_name} ({seat}) is {'to move' if self.is_paused else 'thinking …'}"
+        return f"{seat} to move" if self.table.x == self.table.o else f"Your turn: {seat}"
+
+    @property
+    def mover_name(self) -> str:
+        """The name of the player to move, without parameters."""
+        return short_name(self.table.mover)
+
+    def _end(self) -> str:
+        winner = self.table.position.winner
+        if winner is None:
+            return "A draw"
+        name = self.table.player(winner)
+        if name == PERSON:
+            return f"{winner} wins" if self.table.x == self.table.o else f"You win as {winner}"
+        return f"{short_name(name)} ({winner}) wins"
+
+
+def short_name(player: str) -> str:
+    """The name of a player, without the parameters."""
+    name, _, rest = player.partition(":")
+    return rest if name == "model" else name
+
+
+def read_visit(fields: Mapping[str, str], roster: Roster) -> tuple[Visit, list[str]]:
+    """The visit that an address describes, and what is wrong with the address."""
+    table, complaints = read_table(fields, roster)
+    flags = {attribute: fields.get(name) == "1" for name, attribute in _FLAGS.items()}
+    return Visit(table, ticket=fields.get("key", "")[:64], **flags), complaints

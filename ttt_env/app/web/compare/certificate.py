@@ -37,18 +37,18 @@ class Proved:
     def results(self) -> list[tuple[str, list[Result]]]:
         """The results against each opponent of the ladder, as X and as O."""
         return [
-            (opponent, [Result(**found[f"as_{seat}"]) for seat in SEATS])
-            for opponent, found in self.facts["results"].items()
+            (opponent, [Result(**results[f"as_{seat}"]) for seat in SEATS])
+            for opponent, results in self.facts["results"].items()
         ]
 
 
-def prove(roster: Roster, game: Game, seat: str) -> Proved:
-    """The certificate of the agent of a seat. Raises as `Roster.fixed` does."""
-    facts = dossier(roster.fixed(seat, game), game, name=seat, opponents=LADDER)
+def prove(roster: Roster, game: Game, agent: str) -> Proved:
+    """The certificate of an agent. Raises as `Roster.fixed` does."""
+    facts = dossier(roster.fixed(agent, game), game, name=agent, opponents=LADDER)
     records = {place: text and GameRecord.parse(text, game) for place, text in facts["refutations"].items()}
     return Proved(facts, {place: record for place, record in records.items() if record})
 
 
-def picture(roster: Roster, game: Game, seat: str) -> str:
+def picture(roster: Roster, game: Game, agent: str) -> str:
     """The verdict and the refuting games as an SVG document."""
-    return certify(roster.fixed(seat, game), game).picture().svg
+    return certify(roster.fixed(agent, game), game).picture().svg

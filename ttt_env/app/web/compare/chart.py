@@ -83,8 +83,8 @@ def _shown(number: float, step: float) -> str:
 
 def axis(label: str, values: Iterable[float]) -> Axis:
     """The axis from 0, or below, to the greatest of these values."""
-    found = [0.0, *values]
-    low, high = min(found), max(found)
+    extent = [0.0, *values]
+    low, high = min(extent), max(extent)
     return Axis(label, low, high if high > low else low + 1)
 
 

@@ -1,4 +1,4 @@
-"""Who is compared: the games small enough for it, the agents within bounds; the ladder, a match, a game."""
+"""The ladder of all agents, a match and a game of it; which games and agents are small enough for that."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,37 +63,37 @@ def compared_game(text: str) -> Game:
     return game
 
 
-def compared_seat(text: str, roster: Roster) -> str:
+def compared_agent(text: str, roster: Roster) -> str:
     """An agent in the usual form.
 
     Raises as `Roster.parse` does, and `ParameterError` for a person or a search that takes too long.
     """
-    seat = roster.parse(text)
-    if seat == PERSON:
+    agent = roster.parse(text)
+    if agent == PERSON:
         raise ParameterError("Agents are compared here; a person has no policy that could be computed with.")
-    if int(roster.values(seat).get("simulations") or 0) > MOST_SIMULATIONS:
-        raise ParameterError(f"{seat}: up to {MOST_SIMULATIONS} simulations a move are allowed on this page")
-    return seat
+    if int(roster.values(agent).get("simulations") or 0) > MOST_SIMULATIONS:
+        raise ParameterError(f"{agent}: up to {MOST_SIMULATIONS} simulations a move are allowed on this page")
+    return agent
 
 
 def ladder(roster: Roster, game: Game) -> Ladder:
     """The usual agents and the models of the command line, each against each on both seats."""
-    made: dict[str, Agent] = {}
+    agents: dict[str, Agent] = {}
     missing = []
-    for seat in (*_ENTRANTS, *roster.models):
+    for agent in (*_ENTRANTS, *roster.models):
         try:
-            made[seat] = Remembered(fixed_agent(roster.make(seat, game), game))
+            agents[agent] = Remembered(fixed_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
-            missing.append(f"{seat} is not here: {error}")
-    matches = {(a, b): match(made[a], made[b], game) for a, b in combinations(made, 2)}
-    matches |= {(second, first): turned(found) for (first, second), found in matches.items()}
-    names = sorted(made, key=lambda name: (-round(_mean(name, tuple(made), matches), 9), name))
+            missing.append(f"{agent} is not here: {error}")
+    matches = {(a, b): match(agents[a], agents[b], game) for a, b in combinations(agents, 2)}
+    matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
+    names = sorted(agents, key=lambda name: (-round(_mean(name, tuple(agents), matches), 9), name))
     return Ladder(tuple(names), matches, tuple(missing))
 
 
 def met(roster: Roster, game: Game, row: str, column: str) -> Match:
     """The exact results of the agent of the row against that of the column. Raises `PolicyError`."""
-    first, second = (fixed_agent(roster.make(seat, game), game) for seat in (row, column))
+    first, second = (fixed_agent(roster.make(agent, game), game) for agent in (row, column))
     return match(first, second, game)
 
 

@@ -1,11 +1,379 @@
 """The page on which agents are compared: the ladder, certificates, temperatures, training runs."""
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.app.web.compare.certificates import Certificates
-from ttt_env.app.web.compare.curves import Curves
-from ttt_env.app.web.compare.matches import Matches
-from ttt_env.app.web.house import House
+from ttt_env.app.advice import MoveVerdict
+from ttt_env.app.web.board import DrawnBoard, board_of
+from ttt_env.app.web.compare.certificate import picture, prove
+from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
+from ttt_env.app.web.compare.runs import MOST_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
+from ttt_env.app.web.compare.softmax import SLIDERS, curves, temperatures
+from ttt_env.app.web.controls import spec_of_values
+from ttt_env.app.web.house import House, fields_of
+from ttt_env.app.web.insight import judged_moves
+from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.app.web.table import PlayTable, Visit, short_name
+from ttt_env.errors import ParameterError, TttEnvError, unknown
+from ttt_env.rules.checks import as_seat
+from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import TABLE_CELLS, is_instant
+
+_MOST_GAMES = 9_999
+GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
+_LONGEST_NUMBER = 4  # digits
+
+Value = TypeVar("Value")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Field(Generic[Value]):
+    """A field of an address: its text if nothing is said, and what makes the value of a text.
+
+    `parse` raises a `TttEnvError` for text that is out of bounds.
+    """
+
+    default: str
+    parse: Callable[[str], Value]
+
+
+class AddressReader:
+    """Reads the fields of an address; `complaints` is what was wrong with those that were read."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        self.fields = fields
+        self.complaints: list[str] = []
+
+    def read(self, name: str, field: Field[Value]) -> Value:
+        """The value of a field; the default, with a complaint, where the address says something wrong."""
+        try:
+            return field.parse(self.fields.get(name, field.default))
+        except TttEnvError as error:
+            self.complaints.append(str(error))
+            return field.parse(field.default)
+
+
+A_GAME = Field(GAME, compared_game)
+A_SEAT = Field("X", as_seat)
+
+
+def an_agent(roster: Roster) -> Field[str]:
+    """An agent of the roster."""
+    return Field(AGENT, partial(compared_agent, roster=roster))
+
+
+def a_choice(kind: str, allowed: Iterable[str]) -> Field[str]:
+    """One of these texts, the first if nothing is said."""
+    texts = list(allowed)
+
+    def parse(text: str) -> str:
+        if text not in texts:
+            raise ParameterError(unknown(kind, text[:40], texts))
+        return text
+
+    return Field(texts[0], parse)
+
+
+def a_number(name: str, most: int, default: int = 0) -> Field[int]:
+    """An integer from 0 to `most`."""
+
+    def parse(text: str) -> int:
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+        if not (is_number and int(text) <= most):
+            raise ParameterError(f"{name}={text[:20]!r}: integers from 0 to {most} are allowed")
+        return int(text)
+
+    return Field(str(default), parse)
+
+
+def address(path: str, **fields: object) -> str:
+    """The address of a page with these fields; those that are None are left out."""
+    given = {name: str(value) for name, value in fields.items() if value is not None}
+    return f"{path}?{urlencode(given, safe=':,=', quote_via=quote)}" if given else path
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A game after `table.at` of its moves, on the page `path` with these fields."""
+
+    table: PlayTable
+    verdicts: tuple[MoveVerdict, ...]
+    path: str
+    fields: dict[str, object]
+
+    def url(self, at: int) -> str:
+        """Where the game is seen after so many moves."""
+        return address(self.path, **self.fields, at=at)
+
+    @property
+    def play_url(self) -> str:
+        """Where the game can be played on from here."""
+        return Visit(self.table, is_paused=True).url()
+
+    @property
+    def board(self) -> DrawnBoard:
+        """The board after these moves."""
+        return board_of(self.table.position, self.table.last)
+
+    @property
+    def status(self) -> str:
+        """What the last move was, and what it was worth, in a line."""
+        at, n_moves = self.table.at, len(self.table.cells)
+        if not at:
+            return f"The empty board, before {n_moves} moves"
+        seat = SEATS[(at - 1) % 2]
+        mover = self.table.player(seat)
+        name = "its opponent" if mover == PERSON else short_name(mover)
+        sentence = f"Move {at} of {n_moves}: {seat} ({name}) on {self.table.cells[at - 1]}"
+        return sentence + (f". {self._end}" if self.table.position.is_over else "")
+
+    @property
+    def mistake(self) -> str:
+        """What the last move gave away, in a sentence; empty if nothing."""
+        return self.verdicts[self.table.at - 1].sentence if self.table.at else ""
+
+    @property
+    def _end(self) -> str:
+        winner = self.table.position.winner
+        return f"{winner} wins" if winner else "A draw"
+
+
+TABS = {
+    "/compare": "Ladder",
+    "/compare/agent": "Certificates",
+    "/compare/softmax": "Temperatures",
+    "/compare/runs": "Training",
+}
+
+
+class ComparePart:
+    """A part of the page; it keeps nothing between two requests."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._agent = an_agent(house.roster)
+
+    def _page(self, name: str, complaints: list[str], **context: Any) -> Response:
+        shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": address}
+        status = 400 if complaints else 200
+        return self._house.page(name, status, complaints=complaints, **shared, **context)
+
+    async def _study(
+        self, make: Callable[..., Answer], game: Game, agents: tuple[str, ...], *more: int
+    ) -> Answer:
+        """What the function returns for these agents, computed once, unless they learn meanwhile."""
+        desk, roster = self._house.desk, self._house.roster
+        quick = await self._house.is_quick_to_study(game, *agents)
+        learns = any(map(roster.learns, agents))
+        return await (desk.move if learns else desk.study)(quick, make, roster, game, *agents, *more)
+
+    async def _replay(
+        self, whole: PlayTable, path: str, shown: dict[str, object], reader: AddressReader
+    ) -> Replay:
+        """The game after as many moves as the field `at` says, by default all."""
+        n_moves = len(whole.cells)
+        at = reader.read("at", a_number("at", n_moves, n_moves))
+        verdicts = await self._house.desk.study(is_instant(whole.game), judged_moves, whole)
+        return Replay(whole.at_move(at), tuple(verdicts), path, shown)
+
+
+class Matches(ComparePart):
+    """The ladder and its matches."""
+
+    def routes(self) -> list[Route]:
+        """The addresses of these pages and what answers them."""
+        return [Route("/compare", self.show), Route("/compare/ladder", self.ladder)]
+
+    async def show(self, request: Request) -> Response:
+        """The ladder, and the match of the row and the column that the address names."""
+        reader = AddressReader(fields_of(request))
+        game, seat = reader.read("game", A_GAME), reader.read("seat", A_SEAT)
+        row, column = reader.read("row", self._agent), reader.read("column", self._agent)
+        number = reader.read("number", a_number("number", _MOST_GAMES))
+        shown = {"row": row, "column": column, "seat": seat, "number": number}
+        played = replay = None
+        if {"row", "column"} <= reader.fields.keys() and not reader.complaints:
+            try:
+                played = await self._study(met, game, (row, column))
+                x, o = (row, column) if seat == "X" else (column, row)
+                cells = (await self._study(drawn_game, game, (x, o), number)).cells
+                table = PlayTable(game, x, o, cells, len(cells))
+                replay = await self._replay(table, "/compare", {"game": game.name, **shown}, reader)
+            except (TttEnvError, ImportError) as error:
+                reader.complaints.append(str(error))
+        return self._page("compare.html", reader.complaints, game=game, **shown, match=played, replay=replay)
+
+    async def ladder(self, request: Request) -> Response:
+        """The heat map, as a part of a page."""
+        reader = AddressReader(fields_of(request))
+        game = reader.read("game", A_GAME)
+        table = await self._house.desk.study(False, ladder, self._house.roster, game)
+        current = reader.fields.get("row"), reader.fields.get("column")
+        return self._house.page(
+            "compare_ladder.html", game=game, ladder=table, current=current, address=address
+        )
+
+
+class Certificates(ComparePart):
+    """Certificates, and their refuting games."""
+
+    def routes(self) -> list[Route]:
+        """The addresses of these pages and what answers them."""
+        return [
+            Route("/compare/agent", self.show),
+            Route("/compare/proof", self.proof),
+            Route("/compare/certificate.json", self.save_json),
+            Route("/compare/certificate.svg", self.save_svg),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """Whose certificate is shown, and the controls with which somebody else is chosen."""
+        fields = fields_of(request)
+        if "was" not in fields:
+            return self._shown(fields, [])
+        try:
+            agent = self._agent_of_form(fields, fields["was"])
+        except TttEnvError as error:
+            return self._shown(fields | {"agent": fields["was"]}, [str(error)])
+        return RedirectResponse(address("/compare/agent", game=fields.get("game"), agent=agent), 303)
+
+    def _shown(self, fields: Mapping[str, str], complaints: list[str]) -> Response:
+        reader = AddressReader(fields)
+        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
+        shown = {key: fields[key] for key in ("seat", "at") if key in fields}
+        complaints = complaints + reader.complaints
+        return self._page("compare_agent.html", complaints, game=game, agent=agent, shown=shown)
+
+    def _agent_of_form(self, fields: Mapping[str, str], was: str) -> str:
+        """The agent of a form, with the parameters of the controls that were shown for the one that it was.
+
+        A search is given a seed: without one there is nothing to prove about it.
+        """
+        who, roster = fields.get("agent", AGENT), self._house.roster
+        if who in roster.models:
+            return who
+        if who != was.partition(":")[0]:
+            return f"{who}:seed=0" if "seed" in roster.controls(roster.parse(who)) else who
+        values = {key.partition(".")[2]: text for key, text in fields.items() if key.startswith("agent.")}
+        return roster.parse(spec_of_values(who, values))
+
+    async def proof(self, request: Request) -> Response:
+        """The certificate of an agent, as a part of a page; or in words why there is none."""
+        reader = AddressReader(fields_of(request))
+        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
+        seat, complaints = reader.read("seat", A_SEAT), reader.complaints
+        replay = certificate = None
+        try:
+            certificate = await self._study(prove, game, (agent,))
+            if certificate.refutations:
+                replay = await self._refutation(certificate.refutations, game, agent, seat, reader)
+        except (TttEnvError, ImportError) as error:
+            complaints = [str(error)]
+        return self._house.page(
+            "compare_proof.html",
+            proved=certificate,
+            replay=replay,
+            complaints=complaints,
+            address=address,
+            game=game,
+            agent=agent,
+            seat=seat,
+        )
+
+    async def _refutation(
+        self, records: Mapping[Seat, GameRecord], game: Game, agent: str, seat: Seat, reader: AddressReader
+    ) -> Replay:
+        """The refuting game on this seat, or on the other if there is none."""
+        seat = seat if seat in records else next(iter(records))
+        x, o = (agent, PERSON) if seat == "X" else (PERSON, agent)
+        cells = records[seat].cells
+        shown: dict[str, object] = {"game": game.name, "agent": agent, "seat": seat}
+        return await self._replay(PlayTable(game, x, o, cells, len(cells)), "/compare/agent", shown, reader)
+
+    async def save_json(self, request: Request) -> Response:
+        """The certificate as a file."""
+        return await self._saved(request, "json", prove, lambda certificate: JSONResponse(certificate.facts))
+
+    async def save_svg(self, request: Request) -> Response:
+        """The certificate as a picture."""
+        return await self._saved(request, "svg", picture, partial(Response, media_type="image/svg+xml"))
+
+    async def _saved(
+        self, request: Request, kind: str, make: Callable[..., Answer], respond: Callable[[Answer], Response]
+    ) -> Response:
+        reader = AddressReader(fields_of(request))
+        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
+        if reader.complaints:
+            return PlainTextResponse("\n".join(reader.complaints), 400)
+        try:
+            response = respond(await self._study(make, game, (agent,)))
+        except (TttEnvError, ImportError) as error:
+            return PlainTextResponse(str(error), 400)
+        response.headers["content-disposition"] = f'attachment; filename="certificate.{kind}"'
+        return response
+
+
+class Curves(ComparePart):
+    """Temperatures and trainings."""
+
+    def routes(self) -> list[Route]:
+        """The addresses of these pages and what answers them."""
+        return [Route("/compare/softmax", self.softmax), Route("/compare/runs", self.runs)]
+
+    async def softmax(self, request: Request) -> Response:
+        """The curves of softmax minimax at the temperatures of the sliders."""
+        complaints = []
+        try:
+            x, o = temperatures(fields_of(request))
+        except ParameterError as error:
+            complaints, (x, o) = [str(error)], temperatures({})
+        ends, chances, worth = await self._house.desk.study(True, curves, x, o)
+        return self._page(
+            "compare_softmax.html",
+            complaints,
+            sliders=SLIDERS,
+            shown={"x": f"{x:g}", "o": f"{o:g}"},
+            ends=ends,
+            chances=chances,
+            worth=worth,
+        )
+
+    async def runs(self, request: Request) -> Response:
+        """The curves of the runs that the address names among those in the folder."""
+        desk, folder = self._house.desk, self._house.runs
+        reader = AddressReader(fields_of(request))
+        over = reader.read("over", a_choice("axis", OVER))
+        listed = [] if folder is None else await desk.move(True, runs_in, folder)
+        names = request.query_params.getlist("run") if reader.fields else []
+        drawn_curves: list[Curve] = []
+        try:
+            runs = chosen_runs(listed, names)
+        except ParameterError as error:
+            reader.complaints.append(str(error))
+            runs = chosen_runs(listed, [])
+        try:
+            drawn_curves = [await desk.study(False, curve, run) for run in runs]
+        except ImportError as error:
+            reader.complaints.append(str(error))
+        return self._page(
+            "compare_runs.html",
+            reader.complaints,
+            listed=listed,
+            curves=drawn_curves,
+            chart=drawn(drawn_curves, over),
+            most=MOST_SHOWN,
+            overs=OVER,
+            over=over,
+        )
 
 
 class ComparePages:
@@ -15,5 +383,5 @@ class ComparePages:
         self._parts = Matches(house), Certificates(house), Curves(house)
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [route for part in self._parts for route in part.routes()]

@@ -5,14 +5,15 @@ It goes by the name under which it is listed: what a visitor sends is compared w
 """
 
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
 from ttt_env.app.web.compare.chart import Chart, Line, axis, chart
-from ttt_env.app.web.compare.events import Scalar, scalars
 from ttt_env.errors import ParameterError, unknown
 
 TAG = "exact/exploitability"
@@ -20,6 +21,7 @@ OVER = {"steps": "steps of the agent", "seconds": "seconds"}
 MOST_SHOWN = 8  # lines that can be told apart
 _MOST_LISTED, _MOST_VISITED = 200, 5_000  # runs; folders in which they are looked for
 _MOST_BYTES = 32_000_000  # of a run that are read
+_HEAD, _CHECKSUM = 12, 4  # bytes
 _FILES = "events.out.tfevents."
 _UNIT = "exploitability, points a game"
 
@@ -49,15 +51,15 @@ class Curve:
 
 def runs_in(folder: Path) -> list[Run]:
     """The runs in a folder and the folders below it. Links are not followed: they lead elsewhere."""
-    found = []
+    runs = []
     for path, folders, names in islice(os.walk(folder), _MOST_VISITED):
         folders.sort()  # the order in which they are walked
         files = tuple(sorted(_files(Path(path), names), key=lambda file: file[2]))  # in the order of writing
         if files:
-            found.append(Run(Path(path).relative_to(folder).as_posix(), files))
-        if len(found) == _MOST_LISTED:
+            runs.append(Run(Path(path).relative_to(folder).as_posix(), files))
+        if len(runs) == _MOST_LISTED:
             break
-    return found
+    return runs
 
 
 def _files(folder: Path, names: list[str]) -> Iterator[tuple[Path, int, int]]:
@@ -83,6 +85,52 @@ def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     return [run for run in runs if (run.name in names if names else run in latest)]
 
 
+class Scalar(NamedTuple):
+    """A number that was logged under a tag after so many steps, at a time in seconds."""
+
+    tag: str
+    step: int
+    time: float
+    value: float
+
+
+def scalars(content: bytes) -> Iterator[Scalar]:
+    """The scalars of an event file; of one that is being written, or is none, as far as it can be read.
+
+    TensorBoard's definition of an event takes each record apart. Its loader of whole files is not used: it
+    makes room for as many bytes as a record claims to have.
+
+    Raises `ImportError` if TensorBoard, of the extra `train`, is not installed.
+    """
+    try:
+        from google.protobuf.message import DecodeError
+        from tensorboard.compat.proto.event_pb2 import Event
+    except ImportError as error:
+        raise ImportError(
+            'curves of trainings need the extra "train": pip install "ttt-env[train]"'
+        ) from error
+    for record in _records(content):
+        try:
+            event = Event.FromString(record)
+        except DecodeError:
+            return
+        for value in event.summary.value:
+            if value.WhichOneof("value") == "simple_value":
+                yield Scalar(value.tag, event.step, event.wall_time, value.simple_value)
+
+
+def _records(content: bytes) -> Iterator[bytes]:
+    """The records of an event file, each between its length with a checksum, and its own checksum."""
+    at = 0
+    while at + _HEAD <= len(content):
+        (length,) = struct.unpack_from("<Q", content, at)
+        end = at + _HEAD + length
+        if end + _CHECKSUM > len(content):
+            return
+        yield content[at + _HEAD : end]
+        at = end + _CHECKSUM
+
+
 def curve(run: Run) -> Curve:
     """What a run logged of its exploitability. A training that was resumed goes on where it stopped."""
     points: list[tuple[int, float, float]] = []
@@ -91,10 +139,10 @@ def curve(run: Run) -> Curve:
         if size > left:
             break
         left -= size
-        found = list(scalars(_content(path)))
-        begun = min((scalar.time for scalar in found), default=0.0)
-        points += [(s.step, before + s.time - begun, s.value) for s in found if _is_ours(s)]
-        before += max((scalar.time for scalar in found), default=0.0) - begun
+        logged = list(scalars(_content(path)))
+        begun = min((scalar.time for scalar in logged), default=0.0)
+        points += [(s.step, before + s.time - begun, s.value) for s in logged if _is_ours(s)]
+        before += max((scalar.time for scalar in logged), default=0.0) - begun
     steps, seconds, values = zip(*points, strict=True) if points else ((), (), ())
     return Curve(run.name, steps, seconds, values)
 

@@ -39,30 +39,34 @@ def temperatures(fields: Mapping[str, str]) -> tuple[float, float]:
 
 def ends(x: float, o: float) -> Ends:
     """What the sweep finds in which both seats play by softmax and know the other's temperature."""
-    found = backward_induction(reachable(GAME), softmax(x), softmax(o))
-    win, loss = found.start
-    q = found.values().q(Boards.start(GAME))[0]
+    outcomes = backward_induction(reachable(GAME), softmax(x), softmax(o))
+    win, loss = outcomes.start
+    q = outcomes.values().q(Boards.start(GAME))[0]
     return Ends(Result(win, 1 - win - loss, loss), {name: float(q[cell]) for name, cell in OPENINGS.items()})
 
 
 def curves(x: float, o: float) -> tuple[Ends, Chart, Chart]:
     """The ends at these temperatures; the chances, and the worth of the openings, over all of O's."""
-    found = {at: ends(x, at) for at in sorted({*_GRID, o})}
+    ends_at = {at: ends(x, at) for at in sorted({*_GRID, o})}
     across = Axis("temperature of O", _GRID[0], _GRID[-1])
-    return found[o], _chances(found, across, o), _worth(found, across, o)
+    return (
+        ends_at[o],
+        _chances(ends_at, across, o),
+        _worth(ends_at, across, o),
+    )
 
 
-def _chances(found: Mapping[float, Ends], across: Axis, mark: float) -> Chart:
+def _chances(ends_at: Mapping[float, Ends], across: Axis, mark: float) -> Chart:
     lines = [
-        Line(name, look, [(at, 100 * each.result[place]) for at, each in found.items()])
+        Line(name, look, [(at, 100 * each.result[place]) for at, each in ends_at.items()])
         for place, (name, look) in enumerate([("X wins", "x"), ("draw", "draw"), ("O wins", "o")])
     ]
     return chart(across, Axis("probability, %", 0, 100), lines, mark)
 
 
-def _worth(found: Mapping[float, Ends], across: Axis, mark: float) -> Chart:
+def _worth(ends_at: Mapping[float, Ends], across: Axis, mark: float) -> Chart:
     lines = [
-        Line(name, f"line-{place}", [(at, each.openings[name]) for at, each in found.items()])
+        Line(name, f"line-{place}", [(at, each.openings[name]) for at, each in ends_at.items()])
         for place, name in enumerate(OPENINGS)
     ]
     return chart(across, Axis("wins − losses of X", -1, 1), lines, mark)

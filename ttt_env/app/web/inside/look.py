@@ -1,4 +1,4 @@
-"""What an address says about looking inside: the table, which of the views, and how these are set."""
+"""What the address of the page `Look inside` says: the table, the view and its settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from ttt_env.app.web.controls import BOUNDS, Control, controls_of
 from ttt_env.app.web.inside.twig import end_of
 from ttt_env.app.web.roster import Roster
-from ttt_env.app.web.table import Table, read_table
+from ttt_env.app.web.table import PlayTable, read_table
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 
@@ -31,14 +31,14 @@ SETTINGS = {
     "mcts.playout": _SEARCH["playout"],
     "mcts.seed": replace(_SEARCH["seed"], default="0"),
 }
-"""All that can be set, by its name in the address."""
+"""The control of each setting, by the setting's name in the address."""
 
 
 @dataclass(frozen=True)
 class Look:
     """A table and the settings that are not at their defaults."""
 
-    table: Table
+    table: PlayTable
     settings: dict[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> str:
@@ -50,7 +50,10 @@ class Look:
         return {name: text for name, text in (self.table.fields() | self.settings).items() if text}
 
     def url(
-        self, changes: Mapping[str, object] | None = None, table: Table | None = None, path: str = "/inside"
+        self,
+        changes: Mapping[str, object] | None = None,
+        table: PlayTable | None = None,
+        path: str = "/inside",
     ) -> str:
         """The address of the same with these settings, or another table."""
         settings = self.settings | {name: str(value) for name, value in (changes or {}).items()}
@@ -74,12 +77,12 @@ class Look:
         return end_of(position).capitalize() if position.is_over else f"{position.to_move} to move"
 
 
-EXAMPLE = Look(Table(get_game("tictactoe-v0"), cells=(0, 3, 1, 4, 6, 7), at=6), {"x.temperature": "0.2"})
+EXAMPLE = Look(PlayTable(get_game("tictactoe-v0"), cells=(0, 3, 1, 4, 6, 7), at=6), {"x.temperature": "0.2"})
 """`XX./OO./XO.`, the example of Lachlan Gibson, "Making tic-tac-toe interesting with AI"."""
 
 
 def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[Look, list[str]]:
-    """What an address asks to look at, and what is wrong with it; that is left out."""
+    """What an address asks to look at, and what is wrong with the address; the wrong parts are left out."""
     table, complaints = read_table(fields, roster)
     settings: dict[str, str] = {}
     for name, control in SETTINGS.items():

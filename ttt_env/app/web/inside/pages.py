@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.app.advice import is_solved
 from ttt_env.app.web.board import board_of
-from ttt_env.app.web.games import KINDS, is_exact, parse_game
+from ttt_env.app.web.games import KINDS, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
@@ -25,8 +26,8 @@ from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.play import body_of, cell_of
-from ttt_env.app.web.strength import moved_over
-from ttt_env.app.web.table import Table
+from ttt_env.app.web.roster import moved_over
+from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, TttEnvError
 from ttt_env.rules.sizes import is_instant
 
@@ -39,7 +40,7 @@ class InsidePages:
         self._foreseer = Foreseer()
 
     def routes(self) -> list[Route]:
-        """Where they are."""
+        """The addresses of these pages and what answers them."""
         return [
             Route("/inside", self.show),
             Route("/inside/tree", self.tree),
@@ -91,7 +92,7 @@ class InsidePages:
         )
 
     def _around(self, look: Look) -> dict[str, Any]:
-        """What all templates of the page draw with."""
+        """The variables that all templates of the page use."""
         return {
             "look": look,
             "board": board_of(look.table.position, look.table.last),
@@ -106,7 +107,7 @@ class InsidePages:
         }
 
     async def _seen(self, look: Look) -> dict[str, Any]:
-        """What the templates draw with, and what the view shows or why there is nothing: `lack`."""
+        """The variables of the templates for the chosen view; `lack` says why there is nothing to show."""
         views = {"tree": self._foreseen, "mcts": self._searched, "weights": self._weighed}
         try:
             return self._around(look) | await views[look["view"]](look)
@@ -115,28 +116,28 @@ class InsidePages:
 
     async def _foreseen(self, look: Look) -> dict[str, Any]:
         game = look.table.game
-        if not is_exact(game):
+        if not is_solved(game):
             raise GameTooLargeError(
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
-        found = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
-        return {"foresight": found, "plan": plan_of(found.tree)}
+        foresight = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
+        return {"foresight": foresight, "plan": plan_of(foresight.tree)}
 
     async def _searched(self, look: Look) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)
-        found = await self._house.desk.study(True, searched, *question)
-        return {"found": found, "plan": plan_of(found.tree)}
+        result = await self._house.desk.study(True, searched, *question)
+        return {"result": result, "plan": plan_of(result.tree)}
 
     async def _weighed(self, look: Look) -> dict[str, Any]:
         return {"weighing": await self._house.desk.study(True, weighed, look.table.position)}
 
 
-def _moved(table: Table, kind: str) -> Table:
-    """The same two at the start of another kind of game."""
+def _moved(table: PlayTable, kind: str) -> PlayTable:
+    """A table of the same two players at the start of another kind of game."""
     game = parse_game(kind)
-    x, o = (moved_over(seat, table.game, game) for seat in (table.x, table.o))
-    return Table(game, x, o)
+    x, o = (moved_over(player, table.game, game) for player in (table.x, table.o))
+    return PlayTable(game, x, o)
 
 
 def _search_settings(look: Look) -> tuple[int, float, float, str]:
@@ -151,7 +152,7 @@ def _temperatures(look: Look) -> tuple[float, float]:
     return float(look["x.temperature"]), float(look["o.temperature"])
 
 
-def _followed(table: Table, twig: Twig) -> Table:
+def _followed(table: PlayTable, twig: Twig) -> PlayTable:
     """The table after the moves that lead to a twig."""
     cells = (*table.cells[: table.at], *twig.cells)
     return replace(table, cells=cells, at=len(cells))

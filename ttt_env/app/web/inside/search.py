@@ -40,7 +40,7 @@ class Choice:
 
     @property
     def score(self) -> float:
-        """What is the largest for the next move that is selected."""
+        """The UCT score: the next simulation selects the move of the largest one."""
         return self.mean + self.bonus
 
 
@@ -108,9 +108,9 @@ def _twig(
     above = end_of(position) if position.is_over else f"cell {cells[-1]}" if cells else "root"
     mean = node.wins / node.visits if node.visits else 0.5
     tone = (2 * mean - 1) * (1 if position.ply % 2 else -1)  # the node counts for who has just moved
-    told = f"{node.wins:.4g}/{node.visits}"
+    below = f"{node.wins:.4g}/{node.visits}"
     share = node.visits / max(n_parent, 1)
-    return Twig(position, cells, above, told, share, tone, children=children, is_lit=is_lit)
+    return Twig(position, cells, above, below, share, tone, children=children, is_lit=is_lit)
 
 
 def _simulation(search: Search, root: Node, path: Cells) -> Simulation:

@@ -90,7 +90,7 @@ def _n_leaves(twig: Twig) -> int:
 
 
 @dataclass(frozen=True)
-class Grid:
+class EmptyBoard:
     """The empty board of a game: its view box, the ratio of height to width, and the path of its tiles."""
 
     view: str
@@ -99,12 +99,12 @@ class Grid:
 
 
 @lru_cache(maxsize=32)
-def grid_of(game: Game) -> Grid:
+def grid_of(game: Game) -> EmptyBoard:
     """The empty board on which all the small boards of a tree are drawn."""
     layout = layout_of(game.shape, _CELL)
     edge = layout.panels[0].x
     width, height = layout.width - 2 * edge, layout.height - 2 * edge
-    return Grid(f"{edge} {edge} {width} {height}", height / width, "".join(map(_square, layout.tiles)))
+    return EmptyBoard(f"{edge} {edge} {width} {height}", height / width, "".join(map(_square, layout.tiles)))
 
 
 def stones_of(twig: Twig) -> dict[str, str]:

@@ -6,10 +6,9 @@ from math import isclose
 
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
-from ttt_env.app.web.board import percent
+from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.twig import Twig, end_of
-from ttt_env.app.web.keeping import Keeper
-from ttt_env.render.words import signed
+from ttt_env.render.words import percent, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
 from ttt_env.rules.symmetry import canonical
@@ -113,8 +112,8 @@ class _Grower:
             if move.cell in alike
         )
         value = self._value(position)
-        told = end_of(position) if position.is_over else told_value(value)
-        return Twig(position, cells, "now", told, share=1.0, tone=value, children=children)
+        below = end_of(position) if position.is_over else told_value(value)
+        return Twig(position, cells, "now", below, share=1.0, tone=value, children=children)
 
     def _value(self, position: Position) -> float:
         value = float(self._values.of(Boards.of([position]))[0])
@@ -122,7 +121,7 @@ class _Grower:
 
 
 def distinct_moves(position: Position) -> dict[int, int]:
-    """One of the legal moves for each position, up to symmetry, that they lead to; and how many do."""
+    """A move to each position that can come next, symmetric ones merged, and how many moves lead there."""
     alike: dict[Position, list[int]] = {}
     for cell in position.legal_cells:
         alike.setdefault(canonical(position.child(cell)), []).append(cell)
@@ -130,7 +129,7 @@ def distinct_moves(position: Position) -> dict[int, int]:
 
 
 def plies_that_fit(position: Position, plies: int) -> int:
-    """How many of these plies, but one at least, a tree of `MOST_BOARDS` boards has room for."""
+    """How many of these plies a tree of at most `MOST_BOARDS` boards has room for, at least one."""
     level, n_boards = [position], 1
     for ply in range(plies):
         level = [parent.child(cell) for parent in level for cell in distinct_moves(parent)]

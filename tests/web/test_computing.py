@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from ttt_env import get_game
-from ttt_env.app.web.desk import BusyError, Desk
-from ttt_env.app.web.keeping import Keeper
+from ttt_env.app.web.computing import BusyError, Desk, Keeper
 
 
 @pytest.fixture

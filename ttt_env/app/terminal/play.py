@@ -1,18 +1,23 @@
-"""People and agents at a terminal: reads what they type, shows the board."""
+"""`ttt play`: people and agents at a terminal, who sits down, what is typed and shown, what is recorded."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from ttt_env.agent import Agent, make_agent
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.advice import hint, named
-from ttt_env.app.coordinates import parse_cell
+from ttt_env.app.advice import hint
+from ttt_env.app.coordinates import cells_text, parse_cell
 from ttt_env.app.terminal.board import STYLES, board
-from ttt_env.app.terminal.session import Session
-from ttt_env.errors import GameTooLargeError, IllegalMoveError
-from ttt_env.rules.game import SEATS, Seat
-from ttt_env.storage.game_log import GameLog
+from ttt_env.app.terminal.session import Player, PlaySession
+from ttt_env.errors import IllegalMoveError, ParameterError
+from ttt_env.rules.checks import as_seat
+from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.storage.game_log import PERSON, GameLog
 
 Ask = Callable[[str], str]
 _HELP = """\
@@ -25,7 +30,7 @@ _YES, _NO = {"", "y", "yes"}, {"n", "no", "q", "quit", "exit"}
 
 
 class Leave(Exception):
-    """Somebody wants to stop."""
+    """Raised when a person wants to stop playing."""
 
 
 class Terminal:
@@ -37,7 +42,7 @@ class Terminal:
 
     def __init__(
         self,
-        session: Session,
+        session: PlaySession,
         console: Console,
         ask: Ask,
         log: GameLog | None = None,
@@ -106,7 +111,7 @@ class Terminal:
         with self.console.status(f"{name} is thinking …"):
             cell = self.session.reply()
         self._say("")
-        self._say(_stone(seat), f"{name} plays {named([cell], self.session.game)}.")
+        self._say(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")
         if not self._people and not self.session.is_over:
             self._show(numbers=False)
 
@@ -130,12 +135,9 @@ class Terminal:
         return True
 
     def _hint(self) -> bool:
-        try:
-            with self.console.status("looking for the best move …"):
-                told = hint(self.session.position)
-        except GameTooLargeError as error:
-            told = f"No hint: {error}."
-        self._say(told)
+        with self.console.status("looking for the best move …"):
+            sentence = hint(self.session.position)
+        self._say(sentence)
         return False
 
     def _undo(self) -> bool:
@@ -155,7 +157,7 @@ class Terminal:
 
     def _help(self) -> bool:
         game = self.session.game
-        self._say(_HELP.format(example=named([game.n_cells // 2], game)))
+        self._say(_HELP.format(example=cells_text([game.n_cells // 2], game)))
         return False
 
     def _leave(self) -> bool:
@@ -204,3 +206,54 @@ class Terminal:
 
 def _stone(seat: Seat) -> Text:
     return Text(seat, STYLES[seat])
+
+
+def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, Player]:
+    """X and O of the first game: both as named, or a person on `seat` against the only one that is named.
+
+    Raises `ParameterError` for more than two players, or a seat for two.
+    """
+    if len(specs) > 2 or (len(specs) == 2 and seat is not None):
+        raise ParameterError("one player is your opponent, and --seat is yours; two players are X and O")
+    if len(specs) == 1:
+        specs = [PERSON, *specs] if as_seat((seat or "X").upper()) == "X" else [*specs, PERSON]
+    x, o = (Player(name, spec, _agent(spec, game)) for name, spec in zip(_names(specs), specs, strict=True))
+    return x, o
+
+
+def _agent(spec: str, game: Game) -> Agent | None:
+    return None if spec == PERSON else make_agent(spec, game)
+
+
+def _names(specs: Sequence[str]) -> list[str]:
+    """Names that tell the two apart."""
+    if specs[0] != specs[1]:
+        return ["you" if spec == PERSON else spec for spec in specs]
+    kind = "player" if specs[0] == PERSON else specs[0]
+    return [f"{kind} {letter}" for letter in "AB"]
+
+
+def sit_down(
+    game: Game, players: tuple[Player, Player], seed: int | None, games: int | None, record: bool
+) -> None:
+    """Play in this terminal; with `record`, finished games are written to the default game log."""
+    make_reading_robust()
+    session = PlaySession(game, players, np.random.default_rng(seed))
+    with ExitStack() as stack:
+        log = stack.enter_context(GameLog()) if record else None
+        Terminal(session, Console(), input, log, games).run()
+
+
+def ask_here() -> Ask | None:
+    """A function that asks the person at this terminal; None if the program does not run at a terminal."""
+    make_reading_robust()
+    return input if sys.stdin.isatty() and sys.stdout.isatty() else None
+
+
+def make_reading_robust() -> None:
+    """Let `input` take any bytes and, at a terminal, edit lines."""
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")
+    if sys.stdin.isatty():
+        with suppress(ImportError):
+            import readline  # noqa: F401 - its import is what does it

@@ -1,0 +1,126 @@
+"""What a command writes: its result to standard output or a file, its progress to standard error."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from time import monotonic
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress as RichProgress
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from ttt_env.errors import ParameterError
+
+STANDARD_OUTPUT = Path("-")
+INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
+_PLAIN_SECONDS = 10.0  # between two lines of progress where there is no terminal
+
+
+def print_json(result: object) -> None:
+    """Write the result to standard output as JSON."""
+    typer.echo(json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Raise `ParameterError` unless files can be written under these paths, before anything is computed.
+
+    `-` is standard output, which takes one result alone. A path of None is not written.
+    """
+    if paths.count(STANDARD_OUTPUT) > 1:
+        raise ParameterError("standard output takes one result: give `-` (and --json) once")
+    for path in paths:
+        if path is None or path == STANDARD_OUTPUT:
+            continue
+        if not path.parent.is_dir():
+            raise ParameterError(f"{path} cannot be written: there is no folder {str(path.parent)!r}")
+        if path.is_dir():
+            raise ParameterError(f"{path} cannot be written: it is a folder")
+
+
+def write_file(path: Path, save: Callable[[Path], object], suffix: str = "") -> None:
+    """Let `save` write the file of this path. For `-` its content goes to standard output.
+
+    `suffix` is the ending of the file's name that `save` needs for `-`, such as `.svg`.
+    """
+    if path != STANDARD_OUTPUT:
+        save(path)
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder, f"output{suffix}")
+        save(file)
+        typer.echo(file.read_bytes(), nl=False)
+
+
+class ProgressLine:
+    """What a long command is doing at the moment, in one line that is short enough for 80 columns."""
+
+    def __init__(self, task: str) -> None:
+        self._task, self.text = task, task
+
+    def count(self, done: int, total: int) -> None:
+        """Say that so many of the parts are done."""
+        self.say(f"{done:,} of {total:,}")
+
+    def say(self, text: str) -> None:
+        """Say how far the task is."""
+        self.text = f"{self._task}: {text}"
+
+
+@contextmanager
+def progress_line(task: str) -> Iterator[ProgressLine]:
+    """Show on standard error how far a task is and for how long it has been running.
+
+    A terminal shows one line, which is taken away at the end; a file or pipe gets a line every ten seconds.
+    Ctrl-C ends the command with status 130.
+    """
+    line, console = ProgressLine(task), Console(stderr=True)
+    try:
+        with _rich(line, console) if console.is_terminal else _plain(line):
+            yield line
+    except KeyboardInterrupt:
+        typer.echo(f"{line.text}: interrupted, there is no result", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+class _LineColumn(TextColumn):
+    """The line as it is at the moment of drawing, so that nobody has to push it."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        super().__init__("{task.description}", markup=False)
+        self._line = line
+
+    def render(self, task: Any) -> Any:
+        task.description = self._line.text
+        return super().render(task)
+
+
+@contextmanager
+def _rich(line: ProgressLine, console: Console) -> Iterator[None]:
+    with RichProgress(
+        SpinnerColumn(), TimeElapsedColumn(), _LineColumn(line), console=console, transient=True
+    ) as bar:
+        bar.add_task(line.text, total=None)
+        yield
+
+
+@contextmanager
+def _plain(line: ProgressLine) -> Iterator[None]:
+    begun, is_over = monotonic(), Event()
+
+    def tell() -> None:
+        while not is_over.wait(_PLAIN_SECONDS):
+            typer.echo(f"{line.text} ({monotonic() - begun:.0f} s)", err=True)
+
+    teller = Thread(target=tell, name="progress", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        teller.join()

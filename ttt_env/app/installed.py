@@ -1,0 +1,59 @@
+"""What is installed, for people and for programs: the agents with their parameters."""
+
+import inspect
+from typing import Any
+
+from ttt_env.agent import AgentLike, agent_class
+from ttt_env.rules.specs import parameters_of
+
+_TYPES = {AgentLike: "agent"}  # else a line of Python
+
+
+def agent_facts(name: str) -> dict[str, Any]:
+    """The agent of this name: its documentation, and each parameter with its type and default.
+
+    Raises `UnknownAgentError` if there is none.
+    """
+    build = agent_class(name)
+    return {
+        "name": name,
+        "class": f"{build.__module__}.{build.__qualname__}",
+        "parameters": [
+            {
+                "name": parameter.name,
+                "type": _type_name(parameter.annotation),
+                "required": parameter.default is parameter.empty,
+                "default": None if parameter.default is parameter.empty else parameter.default,
+            }
+            for parameter in parameters_of(build, skip=1).values()
+        ],
+        "documentation": inspect.getdoc(build) or "",
+    }
+
+
+def _type_name(annotation: Any) -> str:
+    if annotation in _TYPES:
+        return _TYPES[annotation]
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    for kind, name in _TYPES.items():
+        text = text.replace(str(kind), name)
+    return text.replace("collections.abc.", "").replace("typing.", "")
+
+
+def agent_text(name: str) -> str:
+    """The same for people: how it is called, its parameters, its documentation."""
+    facts = agent_facts(name)
+    lines = [f"{name} ({facts['class']})", ""]
+    for parameter in facts["parameters"]:
+        default = "required" if parameter["required"] else f"default {_default(parameter['default'])}"
+        lines.append(f"  {parameter['name']}: {parameter['type']}, {default}")
+    if not facts["parameters"]:
+        lines.append("  It has no parameters.")
+    return "\n".join([*lines, "", facts["documentation"]])
+
+
+def _default(value: object) -> str:
+    """The default as a spec string writes it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
