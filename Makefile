@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo test test-all check wheel browser clean
 
@@ -9,10 +10,21 @@ demo: $(STAMP)
 	$(BIN)/ttt demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
-test-all: $(STAMP)
-	$(BIN)/python -m pytest
+# The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
+PARTS := contract games learning proofs tables
+SLOW_contract := tests/test_agents_contract.py
+SLOW_games := tests/test_env_agreement.py tests/test_vector_agreement.py
+SLOW_learning := tests/test_q_learning.py tests/test_training.py
+SLOW_proofs := tests/test_proof.py
+SLOW_tables := tests/test_readme.py
+SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
+
+slow-%: $(STAMP)
+	$(PYTEST) -m slow $(SLOW_$*)
+
+test-all: test $(addprefix slow-,$(PARTS) rest)
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -20,13 +32,16 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Builds the wheel and imports it from an environment that has nothing else.
+# Builds the sources and from them the wheel, and uses it from an environment that has nothing else, in a project
+# that has an `agents` of its own.
 wheel: $(STAMP)
-	rm -rf dist build/empty
-	$(BIN)/python -m build --wheel --installer pip
+	rm -rf dist build/empty build/project
+	$(BIN)/python -m build --installer pip
 	$(PYTHON) -m venv build/empty
 	build/empty/bin/python -m pip install --quiet dist/*.whl
-	cd build && empty/bin/python -W error -c "import ttt_env; \
+	mkdir -p build/project/agents && touch build/project/agents/__init__.py
+	cd build/project && ../empty/bin/python -W error -c "import agents, ttt_env; \
+	  assert 'project' in agents.__file__; \
 	  assert all(ttt_env.certify(name).unbeatable for name in ('minimax', 'ppo', 'dqn')); \
 	  ttt_env.make('tictactoe-v0', opponent='random').reset(seed=0); print('the wheel works')"
 

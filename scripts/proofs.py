@@ -15,10 +15,11 @@ CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
 GAMES = (
     *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(3, 3, 3), (4, 3, 3), (5, 3, 3), (4, 4, 3), (4, 4, 4)]),
     *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(5, 4, 4), (6, 4, 4), (5, 5, 4), (6, 5, 4), (7, 4, 4)]),
-    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(8, 4, 4), (6, 6, 4), (5, 5, 5), (6, 6, 5)]),
+    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(8, 4, 4), (6, 6, 4), (7, 5, 4), (7, 6, 4), (8, 5, 4)]),
+    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(5, 5, 5), (6, 6, 5)]),
     "cube",
     "square-v0",
-    "square-v0:n=5",
+    *(f"square-v0:n={n}" for n in (5, 6, 7, 8)),
     "qubic-v0",
 )
 VERDICTS = {1: "first player wins", 0: "draw", -1: "second player wins"}

@@ -1,8 +1,19 @@
-"""What all tests share: how the fuzzers run."""
+"""What holds for all tests."""
+
+import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
-# Derandomized: every run tries the same inputs, and no time limit, so that no result depends on the machine.
+# The tests run in one process for each core: more threads of torch in each would only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell makes what it runs in the background ignore Ctrl-C, and with it all programs that the tests start;
+# some of these are tested on what they do then.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Derandomized: every run of the fuzzers tries the same inputs. No time limit: no result depends on the
+# machine.
 FUZZING = {
     "derandomize": True,
     "deadline": None,
@@ -10,5 +21,5 @@ FUZZING = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 }
 settings.register_profile("ci", max_examples=300, **FUZZING)
-settings.register_profile("long", max_examples=20_000, **FUZZING)
+settings.register_profile("long", max_examples=5_000, **FUZZING)
 settings.load_profile("ci")

@@ -404,7 +404,9 @@ class TestSpecs:
 
     @pytest.mark.parametrize("spec", [b"random", 10**5000, float("nan")], ids=["bytes", "huge int", "nan"])
     def test_what_is_no_spec(self, spec):
-        with pytest.raises(UnknownAgentError, match="an agent is a spec string, an Agent or a function"):
+        with pytest.raises(
+            UnknownAgentError, match="an agent is a spec string, an Agent, a function or a model, not"
+        ):
             make_agent(spec)
 
     @pytest.mark.parametrize("number", [np.int64, np.uint8, np.int16])

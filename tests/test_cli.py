@@ -24,7 +24,7 @@ def ttt(*arguments, cwd=None, answers=""):
         input=answers,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
     )
 
 
@@ -56,12 +56,12 @@ def stopped(out, signal_number, *arguments):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out.parents[1]
     ) as run:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not out.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(1)
         run.send_signal(signal_number)
-        told, mistakes = run.communicate(timeout=120)
+        told, mistakes = run.communicate(timeout=600)
     assert run.returncode == 128 + signal_number, mistakes
     assert "Interrupted: the best model so far is kept." in told
     return told

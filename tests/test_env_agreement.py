@@ -133,6 +133,7 @@ def all_games(position: Position, cells: tuple[int, ...] = ()) -> Iterator[tuple
         yield from all_games(position.child(cell), (*cells, cell))
 
 
+@pytest.mark.slow
 def test_all_games_end_alike_everywhere() -> None:
     env, script = ttt_env.make(TICTACTOE), Script()
     singles = {seat: ttt_env.make(TICTACTOE, opponent=script, play_as=seat) for seat in ("X", "O")}

@@ -210,7 +210,7 @@ def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
     endless = [writer(name, path, 10**9) for name in ("a", "b")]
     finite = [writer(name, path, 50) for name in ("c", "d")]
     acknowledged = {
-        name: process.communicate(timeout=60)[0] for name, process in zip("cd", finite, strict=True)
+        name: process.communicate(timeout=300)[0] for name, process in zip("cd", finite, strict=True)
     }
     for name, process in zip("ab", endless, strict=True):
         process.stdout.readline()

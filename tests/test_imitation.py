@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import Game, GameRecord, Position
+from ttt_env import Game, GameRecord, ParameterError, Position, make_agent
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameLogError
@@ -186,3 +186,17 @@ def test_a_fallback_that_is_not_fixed(path):
     assert agent.choose(TTT.start, np.random.default_rng(0)) == 4
     cells = {Imitation(TTT, path, spec).choose(position, np.random.default_rng(1)) for _ in range(3)}
     assert len(cells) == 1
+
+
+@pytest.mark.parametrize("path", [3, b"games.log", "a\0b", "\ud800"], ids=ascii)
+def test_what_is_no_path(path):
+    with pytest.raises(ParameterError, match="the path of a file is needed"):
+        Imitation(TTT, path)
+    if isinstance(path, str):
+        with pytest.raises(ParameterError, match=r"path=.* of imitation: the path of a file is needed"):
+            make_agent(f"imitation:{path}")
+
+
+def test_a_path_longer_than_files_have():
+    with pytest.raises(GameLogError, match="there is no game log xxx"):
+        Imitation(TTT, "x" * 5000)

@@ -372,7 +372,7 @@ except KeyboardInterrupt:
 
 def output_of(script):
     command = [sys.executable, "-W", "error", "-c", script]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     return run.stdout
 
 

@@ -12,7 +12,7 @@ import termios
 
 from ttt_env.storage.game_log import GameLog
 
-_PATIENCE = 60  # seconds
+_PATIENCE = 600  # seconds
 
 
 class Pseudo:

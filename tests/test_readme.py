@@ -13,7 +13,7 @@ import pytest
 import ttt_env
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 TTT = [sys.executable, "-W", "error", "-m", "ttt_env.app"]
 
@@ -109,9 +109,8 @@ def test_table_of_3x3():
     assert computed("tictactoe-v0", list(ladder().AGENTS)) == table_of("tictactoe-v0")
 
 
-@pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=4,n=4,k=4"])
-def test_a_row_of_4x4(game):
-    assert computed(game, ["weights"])["weights"] == table_of(game)["weights"]
+def test_a_row_of_4x4():
+    assert computed("square-v0", ["weights"])["weights"] == table_of("square-v0")["weights"]
 
 
 @pytest.mark.slow

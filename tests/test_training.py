@@ -185,7 +185,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path):
     for resume in ([], ["--resume"]):
         process = subprocess.Popen([*command, "--seconds", "1000", *resume], stdout=subprocess.DEVNULL)
         written = checkpoint.stat().st_mtime_ns if resume else 0
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         n_writes = 0
         while n_writes < 3 and time.monotonic() < deadline:
             time.sleep(0.01)

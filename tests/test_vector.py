@@ -27,10 +27,8 @@ from ttt_env import BatchAgent, Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import backend_of
-from ttt_env.envs.vector.bit_store import BitStore
 from ttt_env.envs.vector.env import VectorGameEnv
-from ttt_env.envs.vector.stores import store_of
-from ttt_env.envs.vector.table_store import TableStore, table_store
+from ttt_env.envs.vector.states import BitStore, TableStore, store_of, table_store
 
 STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
 MODES = ["next_step", "same_step", "disabled"]
@@ -620,7 +618,9 @@ class TestErrorsChangeNothing:
 
 
 class TestSeedsAndCopies:
-    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax", lowest], None], ids=str)
+    @pytest.mark.parametrize(
+        "opponent", ["random", ["random", "minimax", lowest], None], ids=["random", "mixed", "both sides"]
+    )
     @pytest.mark.parametrize("mode", MODES[:2])
     def test_same_seed_same_everything(self, store: str, mode: str, opponent: Any) -> None:
         envs, other = (ttt_env.make_vec("tictactoe-v0", 5, opponent, autoreset_mode=mode) for _ in range(2))

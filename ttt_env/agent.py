@@ -16,10 +16,10 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, as_cell, random_position
 from ttt_env.rules.specs import (
     Spec,
-    as_path,
     as_value,
     check_names,
     convert,
+    joined_path,
     key_of,
     parameters_of,
     read_items,
@@ -272,7 +272,7 @@ def _plain_value(
 ) -> str | None:
     """What the items that are no parameters say of the first parameter, which may be a path or an agent."""
     if next(iter(allowed), None) == "path":
-        return as_path(owner, items, allowed)
+        return joined_path(owner, items, allowed)
     plain = [item for item in items if key_of(item) is None]
     own = [item.strip() for item in items if key_of(item) is not None]
     if not build.takes_agent or not plain:

@@ -57,7 +57,7 @@ class Page:
         )
 
     def wait(self, condition):
-        waiting = WebDriverWait(self.browser, 30, 0.02, [StaleElementReferenceException])
+        waiting = WebDriverWait(self.browser, 300, 0.02, [StaleElementReferenceException])
         return waiting.until(lambda _: condition())
 
     def wait_for_status(self, status):

@@ -206,7 +206,7 @@ def test_fifty_visitors_at_once_each_play_their_own_game(log):
     seats = ["x=person&o=minimax", "x=weights&o=person", "o=mcts:simulations=50", "x=random&o=newell-simon"]
 
     def visitor(number):
-        with httpx2.Client(base_url=url, follow_redirects=True, timeout=60) as client:
+        with httpx2.Client(base_url=url, follow_redirects=True, timeout=300) as client:
             return cells_of(play(client, f"/play?{seats[number % 4]}", np.random.default_rng(number)))
 
     with Server(create_app(log=log)) as url, ThreadPoolExecutor(50) as visitors:
@@ -232,7 +232,7 @@ def test_a_search_of_another_visitor_does_not_hold_up_the_moves(site):
 
 
 def move_at(url, query):
-    return httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=60)
+    return httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=300)
 
 
 @pytest.mark.parametrize("n_games", [200, pytest.param(1000, marks=pytest.mark.slow)])

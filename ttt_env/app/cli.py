@@ -35,9 +35,9 @@ app = typer.Typer(
 _AGENTS = "name, name:value or name:key=value,key=value; see `ttt agents`"
 _PLAYERS = "your opponent, or X and O: person, or an agent of `ttt agents`"
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
+_NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 _DASH = "- for standard output"
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
-_NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="time to train")]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]

@@ -1,9 +1,11 @@
 """What callers give, checked once at the door: each function returns the value or raises the named error."""
 
+import os
 from collections.abc import Sequence
 from math import inf, nan
 from numbers import Real
 from operator import index
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -87,6 +89,16 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
     if not is_good or not chances.any():
         raise ParameterError(f"{name}={shown(weights)}: {size} finite numbers ≥ 0, not all 0, are needed")
     return np.asarray(chances / chances.max())
+
+
+def as_path(name: str, path: object, owner: str) -> Path:
+    """`path` as a `Path`. Raises `ParameterError` for what is none, and for names that no file can have."""
+    try:
+        if b"\0" not in os.fsencode(os.fspath(path)) and not isinstance(path, bytes):  # type: ignore[call-overload]
+            return Path(path)  # type: ignore[arg-type]
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise ParameterError(f"{name}={shown(path)} of {owner}: the path of a file is needed")
 
 
 def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator:

@@ -155,7 +155,7 @@ def as_value(items: Iterable[str]) -> str | None:
     return ",".join(items).strip() or None
 
 
-def as_path(owner: str, items: Iterable[str], allowed: Mapping[str, object]) -> str | None:
+def joined_path(owner: str, items: Iterable[str], allowed: Mapping[str, object]) -> str | None:
     """The path that these items are, with all their `=` and commas.
 
     Raises `ParameterError` where the text before a `=` is nearly the name of a parameter.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, AgentLike, Floats, make_agent
 from ttt_env.errors import GameLogError
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.symmetry import Keys, canonical_rows, keys_of_rows, motions, transform_rows
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
@@ -30,13 +31,13 @@ class Imitation(Agent):
     It is a fixed policy, if the fallback is one, of the log as it was when the agent was made; `refresh`
     looks again. `path` is the file of a `GameLog`, by default the one where games are recorded here.
 
-    Raises `GameLogError` for a path where there is no game log.
+    Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is no path.
     """
 
     def __init__(self, game: Game, path: str | None = None, fallback: AgentLike = "random") -> None:
         super().__init__(game)
-        self.path = default_path() if path is None else Path(path)
-        if path is not None and not os.path.isfile(path):
+        self.path = default_path() if path is None else as_path("path", path, "imitation")
+        if path is not None and not os.path.isfile(self.path):
             raise GameLogError(f"there is no game log {path}")
         self.fallback = make_agent(fallback, game)
         self.refresh()

@@ -1,0 +1,257 @@
+"""The boards of a batch of games, kept so that a move of all of them is a few array operations.
+
+A *state* is one array whose last axis are the sub-envs. Each board in it is seen by a *looker*, and
+`play` makes half a turn: the looker plays a cell, and then the other one looks. So after the moves of
+both, a board is seen by the one who saw it before, whatever happened: on a board that is over nothing is
+played and only the looker changes, and a stone on a taken cell ends the game with the board as it was.
+
+Games of which every board can be listed are kept as rows of tables (`TableStore`), larger ones as bit masks
+(`BitStore`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis.layers import reachable
+from ttt_env.envs.observation import planes_of
+from ttt_env.envs.vector.backends import Array, Backend
+from ttt_env.errors import ParameterError
+from ttt_env.kernels.codes import (
+    FORFEITED_BY_OTHER,
+    FULL_BY_OTHER,
+    IS_TURNED,
+    OF_OTHER,
+    OPEN,
+    WON,
+    WON_BY_OTHER,
+)
+from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import TABLE_CELLS, check_size, is_tabulated
+
+State: TypeAlias = Array
+Cells: TypeAlias = Array
+
+
+class Store(Protocol):
+    """One way to keep boards. All functions are pure: they return new arrays, and change none.
+
+    The arrays are those of the back end; where a state has one board, it stands for as many as there are
+    cells.
+    """
+
+    @property
+    def game(self) -> Game:
+        """The game of all boards."""
+
+    @property
+    def backend(self) -> Backend:
+        """Where the arrays are."""
+
+    def of(self, boards: Boards) -> State:
+        """The state of positions to be played, seen by who is to move."""
+
+    def play(self, state: State, cells: Cells) -> State:
+        """The state after each looker has chosen a cell, `[B]`, seen by the other."""
+
+    def codes(self, state: State) -> Array:
+        """What each board is to its looker, `int64[B]`: one of the numbers of `kernels.codes`."""
+
+    def is_open(self, state: State) -> Array:
+        """Whether each board is to be played, `bool[B]`."""
+
+    def is_legal(self, state: State, cells: Cells) -> Array:
+        """Whether these cells may be played, `bool[B]`."""
+
+    def planes(self, state: State) -> Array:
+        """What the lookers see, `int8[B, *shape, 2]`: plane 0 has their stones."""
+
+    def masks(self, state: State) -> Array:
+        """The cells that the lookers may play, `int8[B, cells]`; none where the game is over."""
+
+    def boards(self, state: State) -> Boards:
+        """The positions, seen by who is to move (after the end: by who would be)."""
+
+
+def store_of(game: Game, backend: Backend) -> Store:
+    """The faster store that can hold the game. Raises `GameTooLargeError` above 64 cells.
+
+    Raises `ParameterError` for a game without a table on another back end than NumPy.
+    """
+    if is_tabulated(game):
+        return table_store(game, backend)
+    if backend.is_remote:
+        raise ParameterError(
+            f"{game.name} has too many positions for a table: only backend='numpy' plays it; "
+            f"others play games of up to {TABLE_CELLS} cells, such as tictactoe-v0"
+        )
+    return BitStore(game, backend)
+
+
+@lru_cache(maxsize=8)
+def table_store(game: Game, backend: Backend) -> "TableStore":
+    """The table of a game on a back end, made once."""
+    return TableStore(game, backend)
+
+
+class TableStore:
+    """Every board of the game has a number; a move is a look-up. A state is `int64[B]`.
+
+    The boards to be played come first, `n_open` of them; `open_boards` are these positions. The tables
+    are made in NumPy and put on the back end, and what is done with them is the same on all.
+    """
+
+    def __init__(self, game: Game, backend: Backend) -> None:
+        self.game, self.backend = game, backend
+        layers = reachable(game)
+        self.open_boards = Boards.joined(game, (layer.boards(layer.open) for layer in layers))
+        self._won = Boards.joined(game, (layer.boards(layer.won) for layer in layers))
+        self._full = Boards.joined(game, (layer.boards(layer.drawn) for layer in layers))
+        self.n_open = len(self.open_boards)
+        ended = self._won, self._full
+        self._tabulate(
+            Boards.joined(game, [self.open_boards, *ended, *ended, self.open_boards, self.open_boards])
+        )
+
+    def __reduce__(self) -> tuple[Callable[[Game, Backend], "TableStore"], tuple[Game, Backend]]:
+        return table_store, (self.game, self.backend)
+
+    def _tabulate(self, boards: Boards) -> None:
+        sizes = [self.n_open, len(self._won), len(self._full)]
+        sizes += [*sizes[1:], self.n_open, self.n_open]
+        self._first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        codes = np.repeat(np.arange(7), sizes)
+        self._boards = boards
+        is_turned = IS_TURNED[codes]
+        views = [
+            np.where(is_turned, boards.theirs, boards.mine),
+            np.where(is_turned, boards.mine, boards.theirs),
+        ]
+        planes = planes_of(Boards(self.game, *views))
+        masks = (boards.cells(~boards.occupied_masks) & (codes == OPEN)[:, None]).view(np.int8)
+        after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
+        self.code_of, self._planes, self._masks, self.after, self._is_legal = map(
+            self.backend.put, (codes, planes, masks, after, masks.ravel().view(np.bool_))
+        )
+
+    def _after_open(self) -> NDArray[np.int64]:
+        """The numbers of the boards after each cell of the open ones, `[n_open, cells]`."""
+        after = np.empty((self.n_open, self.game.n_cells), np.int64)
+        after[:] = np.arange(self.n_open)[:, None] + self._first[FORFEITED_BY_OTHER]
+        legal = self.open_boards.legal
+        rows, cells = np.nonzero(legal)
+        after[legal] = self._find(self.open_boards[rows].play(cells))
+        return after
+
+    def _after_over(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The other looks: the same for every cell, `[S - n_open, cells]`."""
+        ended = codes[self.n_open :]
+        rank = np.arange(self.n_open, len(codes)) - self._first[ended]
+        other = rank + self._first[OF_OTHER[ended]]
+        return np.repeat(other[:, None], self.game.n_cells, axis=1)
+
+    @cached_property
+    def _sorted(self) -> tuple[Masks, NDArray[np.int64]]:
+        """The keys of the boards that their mover looks at, ascending, and their numbers."""
+        keys = self._keys(self._boards[: int(self._first[WON])])
+        order = np.argsort(keys)
+        return keys[order], order
+
+    def _keys(self, boards: Boards) -> Masks:
+        keys: Masks = boards.mine << np.uint64(self.game.n_cells) | boards.theirs
+        return keys
+
+    def _find(self, boards: Boards) -> NDArray[np.int64]:
+        keys, numbers = self._sorted
+        return numbers[np.searchsorted(keys, self._keys(boards))]
+
+    def of(self, boards: Boards) -> State:  # noqa: D102
+        return self.backend.put(self._find(boards))
+
+    def play(self, state: State, cells: Cells) -> State:  # noqa: D102
+        return self.backend.take(self.after, state * self.game.n_cells + cells, 0)
+
+    def codes(self, state: State) -> Array:  # noqa: D102
+        return self.backend.take(self.code_of, state, 0)
+
+    def is_open(self, state: State) -> Array:  # noqa: D102
+        return state < self.n_open
+
+    def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
+        return self.backend.take(self._is_legal, state * self.game.n_cells + cells, 0)
+
+    def planes(self, state: State) -> Array:  # noqa: D102
+        return self.backend.take(self._planes, state, 0)
+
+    def masks(self, state: State) -> Array:  # noqa: D102
+        return self.backend.take(self._masks, state, 0)
+
+    def boards(self, state: State) -> Boards:  # noqa: D102
+        return self._boards[self.backend.get(state)]
+
+
+@dataclass(frozen=True, eq=False)
+class BitStore:
+    """Boards as bit masks. A state is `uint64[3, B]`: the looker's stones, the other's, the codes.
+
+    Raises `GameTooLargeError` above 64 cells.
+    """
+
+    game: Game
+    backend: Backend
+
+    def __post_init__(self) -> None:
+        check_size(self.game)
+
+    @cached_property
+    def _sets_through(self) -> Masks:
+        """The winning sets through each cell, `[K, cells]`; missing ones are sets that nobody can own."""
+        through = self.game.winning_masks_through
+        table = np.full((max(1, *map(len, through)), self.game.n_cells), ~np.uint64(0))
+        for cell, masks in enumerate(through):
+            table[: len(masks), cell] = masks
+        return table
+
+    def of(self, boards: Boards) -> State:  # noqa: D102
+        return np.stack([boards.mine, boards.theirs, np.zeros_like(boards.mine)])
+
+    def play(self, state: State, cells: Cells) -> State:  # noqa: D102
+        mine, theirs, codes = state
+        is_open, good = codes == OPEN, self.is_legal(state, cells)
+        stones = mine | np.left_shift(good, cells, dtype=np.uint64, casting="unsafe")
+        sets = self._sets_through.take(cells, axis=1)
+        won = (sets & stones == sets).any(axis=0)
+        full = stones | theirs == np.uint64(self.game.full_mask)
+        after_good = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
+        after_open = np.where(good, after_good, FORFEITED_BY_OTHER)
+        after = np.empty((3, len(cells)), np.uint64)
+        after[0], after[1] = theirs, stones
+        after[2] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
+        return after
+
+    def codes(self, state: State) -> Array:  # noqa: D102
+        return state[2].astype(np.int64)
+
+    def is_open(self, state: State) -> Array:  # noqa: D102
+        return state[2] == OPEN
+
+    def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
+        taken = (state[0] | state[1]) >> cells.astype(np.uint64) & np.uint64(1)
+        return (taken | state[2]) == 0
+
+    def planes(self, state: State) -> Array:  # noqa: D102
+        return planes_of(Boards(self.game, state[0], state[1]))
+
+    def masks(self, state: State) -> Array:  # noqa: D102
+        free = np.where(state[2] == 0, ~(state[0] | state[1]), np.uint64(0))
+        return Boards(self.game, free, free).cells(free).view(np.int8)
+
+    def boards(self, state: State) -> Boards:  # noqa: D102
+        turned = IS_TURNED[state[2].astype(np.intp)]
+        mine, theirs = np.where(turned, state[1::-1], state[:2])
+        return Boards(self.game, mine, theirs)
