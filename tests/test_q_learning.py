@@ -182,8 +182,8 @@ def test_wrong_files(saved, tmp_path):
     ttt_env.make_agent("lookup").save(tmp_path / "lookup.npz")
     with pytest.raises(PolicyFileError, match="lacks positions, values"):
         ttt_env.make_agent(f"q-learning:{tmp_path}/lookup.npz")
-    with pytest.raises(ParameterError, match="unknown parameter"):
-        ttt_env.make_agent(f"q-learning:{saved},alpha=1")
+    with pytest.raises(ParameterError, match=r"unknown parameter .* did you mean path"):
+        ttt_env.make_agent(f"q-learning:{saved},paths=1")
 
 
 @pytest.mark.parametrize(

@@ -221,3 +221,14 @@ def test_spaces_are_looked_at_before_a_network_is_made(tmp_path):
     model.save(tmp_path / "model.zip")
     with pytest.raises(PolicyFileError, match=r"no model for tictactoe-v0.*1000000000000"):
         ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
+
+
+def test_a_model_that_diverged_is_refused(tmp_path):
+    import torch
+
+    model = fresh("A2C")
+    with torch.no_grad():
+        next(model.policy.parameters())[0] = torch.nan
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(PolicyFileError, match=r"model\.zip .* no finite number"):
+        ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")

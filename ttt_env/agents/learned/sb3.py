@@ -189,6 +189,9 @@ def _load(path: str, game: Game) -> "BasePolicy":
             seen, played, lambda _: 0.0, **data.get("policy_kwargs", {})
         )
         policy.load_state_dict(weights)
+        is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
+    if not is_finite:
+        raise PolicyFileError(f"{path} is no model that plays: a weight of it is no finite number")
     return policy
 
 
