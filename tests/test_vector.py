@@ -29,8 +29,8 @@ from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import backend_of
 from ttt_env.envs.vector.bit_store import BitStore
 from ttt_env.envs.vector.env import VectorGameEnv
+from ttt_env.envs.vector.states import TableStore, table_store
 from ttt_env.envs.vector.stores import store_of
-from ttt_env.envs.vector.table_store import TableStore, table_store
 
 STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
 MODES = ["next_step", "same_step", "disabled"]

@@ -18,7 +18,7 @@ from tests.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positi
 from ttt_env import Position
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import NumpyBackend, TorchBackend
-from ttt_env.envs.vector.compiled_steps import CompiledSteps
+from ttt_env.envs.vector.compiled import CompiledSteps
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.envs.vector.steps import ArraySteps
 

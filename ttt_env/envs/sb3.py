@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector.backends import Array
+from ttt_env.envs.vector.engine import Games
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.envs.vector.final import rows_of
-from ttt_env.envs.vector.openings import Games
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import SEATS, Game
 

@@ -13,8 +13,8 @@ from ttt_env.envs.board import GameEnv
 from ttt_env.envs.observation import ObservationKind, observation_space
 from ttt_env.envs.seeding import SeededEnv
 from ttt_env.envs.vector.backends import Array
+from ttt_env.envs.vector.engine import Games
 from ttt_env.envs.vector.final import final_infos, whole_infos
-from ttt_env.envs.vector.openings import Games
 from ttt_env.envs.vector.replies import Replies
 from ttt_env.envs.vector.store import Store
 from ttt_env.errors import EpisodeOrderError

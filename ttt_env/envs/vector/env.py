@@ -25,8 +25,8 @@ from ttt_env.envs.vector.arguments import (
 )
 from ttt_env.envs.vector.backends import Array, BackendName, backend_of
 from ttt_env.envs.vector.batch import BatchEnv, VectorRenderMode
+from ttt_env.envs.vector.engine import Openings, Starts
 from ttt_env.envs.vector.illegal import refuse_taken, resampled
-from ttt_env.envs.vector.openings import Openings, Starts
 from ttt_env.envs.vector.replies import Replies
 from ttt_env.envs.vector.store import Cells
 from ttt_env.envs.vector.stores import steps_of, store_of

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, FunctionAgent, checked_policies, sample_each
 from ttt_env.envs.opponents import Lineup, reply_of
 from ttt_env.envs.vector.backends import Array
+from ttt_env.envs.vector.states import TableStore
 from ttt_env.envs.vector.store import Cells, State, Store
-from ttt_env.envs.vector.table_store import TableStore
 from ttt_env.errors import ParameterError, PolicyError
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from ttt_env.envs.vector.backends import Array
-from ttt_env.envs.vector.openings import Games, Openings
+from ttt_env.envs.vector.engine import Games, Openings
 from ttt_env.envs.vector.replies import Replies
 from ttt_env.envs.vector.store import Cells, Store
 from ttt_env.kernels.codes import OF_OTHER, OPEN, REPLY

@@ -2,11 +2,11 @@
 
 from ttt_env.envs.vector.backends import Array, Backend
 from ttt_env.envs.vector.bit_store import BitStore
-from ttt_env.envs.vector.openings import Openings
+from ttt_env.envs.vector.engine import Openings
 from ttt_env.envs.vector.replies import Replies
+from ttt_env.envs.vector.states import TableStore, table_store
 from ttt_env.envs.vector.steps import ArraySteps, Steps
 from ttt_env.envs.vector.store import Store
-from ttt_env.envs.vector.table_store import TableStore, table_store
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated
@@ -30,7 +30,7 @@ def store_of(game: Game, backend: Backend) -> Store:
 def steps_of(store: Store, openings: Openings, replies: Replies | None, rewards: Array) -> Steps:
     """The fastest way to make the steps: compiled, in NumPy's memory and where a step is a few look-ups."""
     if isinstance(store, TableStore) and openings.are_look_ups(replies) and not store.backend.is_remote:
-        from ttt_env.envs.vector.compiled_steps import CompiledSteps
+        from ttt_env.envs.vector.compiled import CompiledSteps
 
         return CompiledSteps(store, openings, replies, rewards)
     return ArraySteps(store, openings, replies, rewards)

@@ -9,8 +9,8 @@ import numpy as np
 from ttt_env.envs.board import MAX_STARTS, PlayAs
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.replies import Replies
+from ttt_env.envs.vector.states import TableStore
 from ttt_env.envs.vector.store import State, Store
-from ttt_env.envs.vector.table_store import TableStore
 from ttt_env.errors import ImpossiblePositionError
 from ttt_env.kernels.codes import HALF, OPENING, OPPONENT, SEAT
 from ttt_env.rules.boards import Boards

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.vector.backends import Array
-from ttt_env.envs.vector.openings import Games, Openings
+from ttt_env.envs.vector.engine import Games, Openings
 from ttt_env.envs.vector.replies import Replies
+from ttt_env.envs.vector.states import TableStore
 from ttt_env.envs.vector.steps import Outcome
 from ttt_env.envs.vector.store import Cells
-from ttt_env.envs.vector.table_store import TableStore
 from ttt_env.kernels import steps as step_kernel
 from ttt_env.kernels.codes import OF_OTHER
 
