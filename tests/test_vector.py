@@ -27,10 +27,8 @@ from ttt_env import BatchAgent, Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import backend_of
-from ttt_env.envs.vector.bit_store import BitStore
 from ttt_env.envs.vector.env import VectorGameEnv
-from ttt_env.envs.vector.states import TableStore, table_store
-from ttt_env.envs.vector.stores import store_of
+from ttt_env.envs.vector.states import BitStore, TableStore, store_of, table_store
 
 STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
 MODES = ["next_step", "same_step", "disabled"]

@@ -19,8 +19,8 @@ from ttt_env import Position
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import NumpyBackend, TorchBackend
 from ttt_env.envs.vector.compiled import CompiledSteps
+from ttt_env.envs.vector.engine import ArraySteps
 from ttt_env.envs.vector.env import VectorGameEnv
-from ttt_env.envs.vector.steps import ArraySteps
 
 MODES = ["next_step", "same_step", "disabled"]
 LAST_CELL = Position.parse("XOX/XOO/O.X")

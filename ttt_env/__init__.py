@@ -12,7 +12,8 @@ from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tournament.tournament import Tournament, tournament
 from ttt_env.envs import sb3 as _sb3  # noqa: F401 - so that ttt_env.envs.sb3 is there
-from ttt_env.envs.episode import Transition, collect_episode
+from ttt_env.envs.observation import planes_of
+from ttt_env.envs.two_player import Transition, collect_episode
 from ttt_env.errors import (
     EpisodeOrderError,
     GameError,
@@ -83,6 +84,7 @@ __all__ = [
     "make_vec",
     "match",
     "mnk_v0",
+    "planes_of",
     "play_game",
     "prove",
     "qubic_v0",

@@ -3,11 +3,12 @@
 import inspect
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, overload
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from ttt_env.envs.observation import DictObservation, Planes
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
@@ -18,10 +19,29 @@ from ttt_env.rules.game import Game
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
+_OF_ONE_PLAYER = "play_as", "opponent_weights"
 _VECTOR_ENTRY_POINT = "ttt_env.envs.vector.env:VectorGameEnv"
 
 
-def make(id: Game | str, opponent: Opponents | None = None, **kwargs: Any) -> Any:
+@overload
+def make(
+    id: Game | str, opponent: None = None, *, observation: Literal["dict"] = "dict", **kwargs: Any
+) -> TwoPlayerEnv[DictObservation]: ...
+@overload
+def make(
+    id: Game | str, opponent: None = None, *, observation: Literal["planes"], **kwargs: Any
+) -> TwoPlayerEnv[Planes]: ...
+@overload
+def make(
+    id: Game | str, opponent: Opponents, *, observation: Literal["planes"] = "planes", **kwargs: Any
+) -> SingleAgentEnv[Planes]: ...
+@overload
+def make(
+    id: Game | str, opponent: Opponents, *, observation: Literal["dict"], **kwargs: Any
+) -> SingleAgentEnv[DictObservation]: ...
+def make(
+    id: Game | str, opponent: Opponents | None = None, **kwargs: Any
+) -> TwoPlayerEnv[Any] | SingleAgentEnv[Any]:
     """The environment of a game: two players without `opponent`, else one player against it.
 
     `id` is an id or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …) and of
@@ -30,32 +50,75 @@ def make(id: Game | str, opponent: Opponents | None = None, **kwargs: Any) -> An
     Returns a `pettingzoo.AECEnv` with the agents "X" and "O", or a `gymnasium.Env`.
 
     Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
-    exist or a value that it cannot take.
+    exist, one that only an env with an opponent has, or a value that it cannot take.
     """
-    if "game" in kwargs:
-        raise ParameterError(f"'game' is given twice, as {id!r} and as {kwargs['game']!r}")
+    _check_game_once(id, kwargs)
     if opponent is None:
+        _check_needs_no_opponent(id, kwargs)
         return TwoPlayerEnv(id, **kwargs)
-    env = SingleAgentEnv(id, opponent, **kwargs)
+    env: SingleAgentEnv[Any] = SingleAgentEnv(id, opponent, **kwargs)
     env.spec = _spec(id, {**kwargs, "opponent": opponent})
     return env
 
 
+@overload
+def make_vec(
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: Opponents | None = "random",
+    *,
+    observation: Literal["planes"] = "planes",
+    backend: Literal["numpy"] = "numpy",
+    **kwargs: Any,
+) -> VectorGameEnv[Planes]: ...
+@overload
+def make_vec(
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: Opponents | None = "random",
+    *,
+    observation: Literal["dict"],
+    backend: Literal["numpy"] = "numpy",
+    **kwargs: Any,
+) -> VectorGameEnv[DictObservation]: ...
+@overload
+def make_vec(
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: Opponents | None = "random",
+    *,
+    backend: Literal["torch"],
+    **kwargs: Any,
+) -> Any: ...  # a `VectorGameEnv` of tensors: PyTorch, and so its types, may not be installed
 def make_vec(
     id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
-) -> VectorGameEnv:
+) -> VectorGameEnv[Any]:
     """A batch of games as a `gymnasium.vector.VectorEnv`; with `opponent=None` both sides are stepped.
 
     `kwargs` are the parameters of the game and those of `VectorGameEnv`, among them `backend="torch"` and its
     `device`. Raises the errors of `make`, `GameTooLargeError` for a game of more than 64 cells, and
     `ImportError` for a back end whose extra is not installed.
     """
-    if "game" in kwargs:
-        raise ParameterError(f"'game' is given twice, as {id!r} and as {kwargs['game']!r}")
-    envs = VectorGameEnv(id, num_envs, opponent, **kwargs)
+    _check_game_once(id, kwargs)
+    envs: VectorGameEnv[Any] = VectorGameEnv(id, num_envs, opponent, **kwargs)
     given = {"opponent": opponent, "num_envs": num_envs, "vectorization_mode": "vector_entry_point"}
     envs.spec = _spec(id, {**kwargs, **given})
     return envs
+
+
+def _check_game_once(id: Game | str, kwargs: dict[str, Any]) -> None:
+    if "game" in kwargs:
+        raise ParameterError(f"'game' is given twice, as {id!r} and as {kwargs['game']!r}")
+
+
+def _check_needs_no_opponent(id: Game | str, kwargs: dict[str, Any]) -> None:
+    """Raise `ParameterError` for a parameter that has no meaning where both players are stepped."""
+    for name in filter(kwargs.__contains__, _OF_ONE_PLAYER):
+        game = id if isinstance(id, str) else id.name
+        raise ParameterError(
+            f"{name}={kwargs[name]!r} needs an opponent, and none is given: "
+            f"make({game!r}, opponent='random', {name}={kwargs[name]!r}) plays against one"
+        )
 
 
 def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:

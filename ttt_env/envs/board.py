@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args
 
 import gymnasium
 import numpy as np
@@ -20,7 +20,7 @@ from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game, parameters_of_game
 from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.rules.specs import check_names, parameters_of
 
 Illegal = Literal["lose", "raise", "resample"]
@@ -28,6 +28,19 @@ RenderMode = Literal["ansi", "rgb_array", "human"]
 PlayAs = Literal["X", "O", "random", "alternate"]
 MAX_STARTS = 1000  # draws of a first position after which an episode that cannot begin is given up
 StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
+
+
+class Info(TypedDict):
+    """What `reset` and `step` of an environment for one player tell beside the observation.
+
+    `action_mask` `int8[cells]` are the cells that may be played now, `seat` is whom the user plays. `winner`
+    is there after the step that ends an episode: the seat that has won, None in a draw and after an illegal
+    move, by which its player loses and nobody wins.
+    """
+
+    action_mask: NDArray[np.int8]
+    seat: Seat
+    winner: NotRequired[Seat | None]
 
 
 class Rewards(NamedTuple):
@@ -99,10 +112,6 @@ class GameEnv:
             raise ImpossiblePositionError(f"no episode can start in {position}: the game is over")
         return position
 
-    def _rng_state(self, options: Mapping[str, Any]) -> Any:
-        """The state to go back to where starting an episode may fail after numbers were drawn, else None."""
-        return self.np_random.bit_generator.state if options or callable(self._start) else None
-
     def _first_position(self, options: Mapping[str, Any], rng: np.random.Generator) -> Position:
         if "position" in options:
             return self._checked_start(options["position"])
@@ -117,8 +126,8 @@ class BoardEnv(GameEnv):
     _scene: Scene | None = None
     _legal = 0  # the bit mask of the cells that may be played now; 0 when the episode is over
 
-    def _configure(self, game: Game | str, *settings: Any) -> None:
-        super()._configure(game, *settings)
+    def _set_board(self) -> None:
+        """Make what the board needs, after `_configure`."""
         self._scenes = Scenes(self.game)
         self._window = Window(fps=self.metadata["render_fps"]) if self.render_mode == "human" else None
         self._last_cell: int | None = None
@@ -156,7 +165,7 @@ class BoardEnv(GameEnv):
             raise IllegalMoveError(f"cell {cell} of {self.position} is taken; free are {cells}")
         return cells[int(self.np_random.random() * len(cells))]
 
-    def render(self) -> Any:
+    def render(self) -> str | NDArray[np.uint8] | None:
         """The board as `render_mode` says: text, an RGB picture `uint8[height, width, 3]`, or None.
 
         In the mode "human" every move is shown as it is made, so there is nothing left to do.

@@ -1,19 +1,28 @@
 """The one place where positions become arrays and spaces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ttt_env.errors import ParameterError, unknown
+from ttt_env.errors import ImpossiblePositionError, ParameterError, unknown
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import SEATS, Game, Position, Seat
 
 ObservationKind = Literal["planes", "dict"]
+Planes: TypeAlias = NDArray[np.int8]
+Observed = TypeVar("Observed")  # what an environment shows: `Planes` or a `DictObservation`
 _MEMO_SIZE = 10_000
+
+
+class DictObservation(TypedDict):
+    """The planes `int8[*shape, 2]`, and which cells may be played, `int8[cells]`: as in PettingZoo."""
+
+    observation: Planes
+    action_mask: NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +40,11 @@ class Scene:
     mover: NDArray[np.int8]
     waiting: NDArray[np.int8]
     mask: NDArray[np.int8]
+
+    @property
+    def winner(self) -> Seat | None:
+        """The seat that has won; None in a draw and while the game goes on."""
+        return SEATS[(self.position.ply + (self.value > 0)) % 2] if self.value else None
 
     def __reduce__(self) -> tuple[Callable[[Position], "Scene"], tuple[Position]]:
         return _scene_of, (self.position,)
@@ -99,10 +113,28 @@ def _read_only(array: NDArray[np.int8]) -> NDArray[np.int8]:
     return array
 
 
-def planes_of(boards: Boards) -> NDArray[np.int8]:
-    """What the players to move see, `int8[B, *shape, 2]`."""
+def planes_of(positions: Boards | Position | Iterable[Position]) -> Planes:
+    """What the players to move see, as the environments show it: `int8[B, *shape, 2]`, 0 and 1.
+
+    Plane 0 has the stones of the player to move, plane 1 those of the other. `positions` are a batch, one
+    position or several of one game. An own network that is to be certified takes its input from here:
+
+    >>> planes_of(Position.parse("XO./.../..."))[0, 0].tolist()
+    [[1, 0], [0, 1], [0, 0]]
+
+    Raises `ImpossiblePositionError` for no position at all and for those of different games.
+    """
+    boards = positions if isinstance(positions, Boards) else _boards_of(positions)
     planes = np.stack([boards.cells(boards.mine), boards.cells(boards.theirs)], axis=-1)
     return planes.reshape(len(boards), *boards.game.shape, 2).view(np.int8)
+
+
+def _boards_of(positions: Position | Iterable[Position]) -> Boards:
+    rows = [positions] if isinstance(positions, Position) else list(positions)
+    for row in rows:
+        if not isinstance(row, Position):
+            raise ImpossiblePositionError(f"{row!r} is no position: positions or Boards have planes")
+    return Boards.of(rows)
 
 
 def observation_space(game: Game, kind: ObservationKind) -> spaces.Space[Any]:

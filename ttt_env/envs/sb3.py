@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.envs.opponents import Opponents
-from ttt_env.envs.vector.backends import Array
-from ttt_env.envs.vector.engine import Games
-from ttt_env.envs.vector.env import VectorGameEnv
-from ttt_env.envs.vector.final import rows_of
+from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError
+from ttt_env.kernels.codes import Games, Outcome
 from ttt_env.rules.game import SEATS, Game
 
 _NOTHING: dict[str, Any] = {}  # the info of every sub-env that goes on
@@ -58,11 +56,11 @@ def __getattr__(name: str) -> Any:
     return type(name, (_Adapter, VecEnv), {"__module__": __name__, "__doc__": _Adapter.__doc__})
 
 
-class _Games(VectorGameEnv):
+class _Games(VectorGameEnv[Any]):
     """Tells in `final_obs` the observations of the ended episodes alone, one after the other."""
 
-    def _final(self, games: Games, over: Array) -> dict[str, Any]:
-        return {"final_obs": self._seen(self._ended(games, over))[0]}
+    def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
+        return {"final_obs": self._seen(self._some(games, outcome.over.nonzero()[0]))[0]}
 
 
 class _Adapter:
@@ -77,7 +75,7 @@ class _Adapter:
     num_envs: int
     render_mode: str | None
 
-    def __init__(self, envs: VectorGameEnv) -> None:
+    def __init__(self, envs: VectorGameEnv[Any]) -> None:
         self.envs = envs
         self._begin = time.time()
         self._lengths = np.zeros(envs.num_envs, np.int64)
@@ -130,7 +128,8 @@ class _Adapter:
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """The boards as RGB pictures, with `render_mode="rgb_array"`."""
-        return self.envs.render() or [None] * self.num_envs
+        pictures = self.envs.render() or [None] * self.num_envs
+        return [None if isinstance(picture, str) else picture for picture in pictures]
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether `get_attr` knows it."""

@@ -1,22 +1,16 @@
 """The single-agent environment: a Gymnasium env in which an agent of one's choice is the opponent."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, SupportsFloat, get_args
+from typing import Any, SupportsIndex, get_args
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent
-from ttt_env.envs.board import (
-    MAX_STARTS,
-    BoardEnv,
-    Illegal,
-    PlayAs,
-    RenderMode,
-    StartLike,
-)
-from ttt_env.envs.observation import ObservationKind, Scene, observation_space
+from ttt_env.envs.board import MAX_STARTS, BoardEnv, Illegal, Info, PlayAs, RenderMode, StartLike
+from ttt_env.envs.observation import ObservationKind, Observed, Scene, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents, reply_of
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
 from ttt_env.rules.checks import one_of
@@ -26,11 +20,12 @@ from ttt_env.rules.specs import check_names
 _OPTIONS = {"play_as": None, "position": None}
 
 
-class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
+class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     """A game against an opponent, seen by one player.
 
     `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it.
-    An episode whose first position the opponent ends at once is drawn anew.
+    An episode whose first position the opponent ends at once is drawn anew. `info` is an `Info`: the
+    mask of the cells that may be played, the user's seat and, at the end, the winner.
 
     `opponent` is an agent or a list of agents, of which one is drawn for each episode, with chances in
     proportion to `opponent_weights` (None: all alike). `play_as` says on which seat: "X", "O", "random"
@@ -53,6 +48,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         **parameters: Any,
     ) -> None:
         self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
+        self._set_board()
         self.observation_space = observation_space(self.game, observation)
         self.action_space = spaces.Discrete(self.game.n_cells)
         self.play_as = one_of("play_as", play_as, get_args(PlayAs))
@@ -74,29 +70,33 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
         agents = self._lineup.agents
         return agents[0] if len(agents) == 1 else agents[self._lineup.numbers(self.np_random.random())]
 
-    def reset(
+    def reset(  # type: ignore[override]  # a typed dict is a dict, which Gymnasium's type cannot say
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode. `options` may give its `play_as` and its first `position`."""
+    ) -> tuple[Observed, Info]:
+        """Start an episode. `options` may give its `play_as` and its first `position`.
+
+        Raises `ParameterError` or `ImpossiblePositionError` for other things, and what an opponent or a
+        `start` function raises; nothing has changed then.
+        """
         options = options or {}
         check_names("reset options", options, _OPTIONS)
         play_as = one_of("play_as", options.get("play_as", self.play_as), get_args(PlayAs))
         if "position" in options:
             self._checked_start(options["position"])
-        before, state = (self.np_random, self._episodes, self.opponent), self._rng_state(options)
+        rng = self.np_random
+        before, state = (self._np_random_seed, self._episodes, self.opponent), rng.bit_generator.state
         gymnasium.Env.reset(self, seed=seed)
         try:
             self._episodes = 0 if seed is not None else self._episodes
             self.opponent = self._drawn_opponent()
             self.seat, scene, cell = self._first_scene(play_as, options)
         except BaseException:
-            self.np_random, self._episodes, self.opponent = before
-            if state is not None:
-                self.np_random.bit_generator.state = state
+            self._np_random, (self._np_random_seed, self._episodes, self.opponent) = rng, before
+            rng.bit_generator.state = state
             raise
         self._episodes += 1
         self._show(scene, cell)
-        return self._observation(scene), self._info()
+        return self._observation(scene), {"action_mask": self._mask(), "seat": self.seat}
 
     def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> tuple[Seat, Scene, int | None]:
         """The seat to play, the first scene in which that seat moves, and the cell of the opponent's move."""
@@ -118,13 +118,16 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
             return SEATS[int(self.np_random.random() * 2)]
         return SEATS[self._episodes % 2] if play_as == "alternate" else play_as
 
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(  # type: ignore[override]  # as for `reset`
+        self, action: SupportsIndex
+    ) -> tuple[Observed, float, bool, bool, Info]:
         """Play a cell. Returns observation, reward, terminated, truncated (never), info.
 
         Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
         that is no cell; nothing has changed then.
         """
-        if not self._legal:
+        scene = self._scene
+        if scene is None or not self._legal:
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
         chosen = as_cell(action, self.game)
         cell = chosen if self._legal >> chosen & 1 else self._instead_of(chosen)
@@ -132,27 +135,27 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Any, Any]):
             self._legal = 0
             reward = self.rewards_of.illegal
         else:
-            reward = self._play(cell)
+            scene, reward = self._play(scene, cell)
+        info: Info = {"action_mask": self._mask(), "seat": self.seat}
         over = not self._legal
-        return self._observation(self._scene), reward, over, False, self._info()  # type: ignore[arg-type]
+        if over:
+            info["winner"] = None if cell is None else scene.winner
+        return self._observation(scene), reward, over, False, info
 
-    def _play(self, cell: int) -> float:
-        """Play the cell and let the opponent reply. Returns the reward."""
-        scene = self._scenes.after(self._scene.position, cell)  # type: ignore[union-attr]
+    def _play(self, scene: Scene, cell: int) -> tuple[Scene, float]:
+        """Play the cell and let the opponent reply. Returns the scene after it, and the reward."""
+        scene = self._scenes.after(scene.position, cell)
         if scene.value is not None:
             self._show(scene, cell)
-            return self.rewards_of.at_end(scene.value)[0]
+            return scene, self.rewards_of.at_end(scene.value)[0]
         reply = reply_of(self.opponent, scene.position, self.np_random)
         self._show(scene, cell)
         scene = self._scenes.after(scene.position, reply)
         self._show(scene, reply)
-        return 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
+        return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 
     def _observation(self, scene: Scene) -> Any:
         planes = scene.mover if scene.position.to_move == self.seat else scene.waiting
         if self._gives_dict:
             return {"observation": planes.copy(), "action_mask": self._mask()}
         return planes.copy()
-
-    def _info(self) -> dict[str, Any]:
-        return {"action_mask": self._mask()}

@@ -1,17 +1,19 @@
-"""The two-player environment: a PettingZoo AEC env with the agents X and O."""
+"""The two-player environment: a PettingZoo AEC env with the agents X and O, and a whole episode of it."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, overload
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
+from ttt_env.agent import AgentLike, make_agent
 from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike
-from ttt_env.envs.observation import ObservationKind, observation_space
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError
+from ttt_env.envs.observation import ObservationKind, Observed, observation_space
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat, as_cell
 
@@ -19,7 +21,13 @@ _RESET = "call reset()"
 _OTHER: dict[Seat, Seat] = {"X": "O", "O": "X"}
 
 
-class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
+class MaskInfo(TypedDict):
+    """What the two-player environment tells an agent: the cells that it may play now, `int8[cells]`."""
+
+    action_mask: NDArray[np.int8]
+
+
+class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Generic[Observed]):
     """Both players of a game, one move at a time.
 
     The checks of PettingZoo's wrappers (order of calls, illegal moves, actions out of bounds) are
@@ -40,6 +48,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
     ) -> None:
         AECEnv.__init__(self)
         self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
+        self._set_board()
         name = self.game.name.partition(":")[0].replace("-", "_")
         self.metadata = {**BoardEnv.metadata, "name": name, "is_parallelizable": False}  # type: ignore[misc]
         self.possible_agents: list[Seat] = list(SEATS)
@@ -47,23 +56,25 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         self.agent_selection: Seat = "X"
         self._to_move: Seat = "X"
         self._cumulative_rewards: dict[Seat, float] = {}
-        self._infos: dict[Seat, dict[str, Any]] | None = None
+        self._infos: dict[Seat, MaskInfo] | None = None
         self.observation_spaces = {seat: observation_space(self.game, observation) for seat in SEATS}
         self.action_spaces = {seat: spaces.Discrete(self.game.n_cells) for seat in SEATS}
         self.np_random = np.random.default_rng()
 
-    def observation_space(self, agent: Seat) -> spaces.Space[Any]:
+    def observation_space(self, agent: Seat) -> spaces.Space[Observed]:
         """The observation space of this agent."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: Seat) -> spaces.Space[Any]:
+    def action_space(self, agent: Seat) -> spaces.Discrete:
         """The action space of this agent: the cells."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Start an episode. `options={"position": …}` says where; other options are ignored."""
         options = options or {}
-        rng, state = self.np_random if seed is None else np.random.default_rng(seed), self._rng_state(options)
+        rng = self.np_random if seed is None else np.random.default_rng(seed)
+        may_fail = options or callable(self._start)  # after numbers were drawn
+        state = self.np_random.bit_generator.state if may_fail else None
         try:
             position = self._first_position(options, rng)
         except BaseException:
@@ -92,7 +103,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
                 return
             yield self.agent_selection
 
-    def observe(self, agent: Seat) -> Any:
+    def observe(self, agent: Seat) -> Observed:
         """What this agent sees: its own stones on plane 0. The mask of who may not move is empty.
 
         Raises `EpisodeOrderError` before `reset`, `ParameterError` for an agent that is not X or O.
@@ -105,11 +116,15 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         else:
             as_seat(agent)
             planes, mask = scene.waiting.copy(), self._scenes.no_mask
-        if not self._gives_dict:
-            return planes
-        return {"observation": planes, "action_mask": mask.copy()}
+        seen: Any = {"observation": planes, "action_mask": mask.copy()} if self._gives_dict else planes
+        observation: Observed = seen
+        return observation
 
-    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    @overload
+    def last(self, observe: Literal[True] = True) -> tuple[Observed, float, bool, bool, MaskInfo]: ...
+    @overload
+    def last(self, observe: bool) -> tuple[Observed | None, float, bool, bool, MaskInfo]: ...
+    def last(self, observe: bool = True) -> tuple[Observed | None, float, bool, bool, MaskInfo]:
         """Observation, reward since its last move, terminated, truncated, info of `agent_selection`.
 
         Raises `EpisodeOrderError` before `reset` and after the last agent has left.
@@ -129,22 +144,23 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
             ) from None
 
     @property
-    def infos(self) -> dict[Seat, dict[str, Any]]:
+    def infos(self) -> dict[Seat, MaskInfo]:
         """For each agent the mask `int8[cells]` of what it may play now, as `action_mask`: read-only."""
         if self._infos is None:
-            scene, none = self._scene, {"action_mask": self._scenes.no_mask}
-            legal = {"action_mask": scene.mask} if scene and self._legal else none.copy()
+            scene, none = self._scene, MaskInfo(action_mask=self._scenes.no_mask)
+            legal = MaskInfo(action_mask=scene.mask) if scene and self._legal else none.copy()
             infos = {self._to_move: legal, _OTHER[self._to_move]: none}
             self._infos = infos if len(self.agents) == 2 else {seat: infos[seat] for seat in self.agents}
         return self._infos
 
-    def step(self, action: Any) -> None:
+    def step(self, action: SupportsIndex | None) -> None:
         """Play a cell for `agent_selection`; None if it is dead, which takes it out of the episode.
 
         Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
         that is no cell; nothing has changed then.
         """
-        if not self._legal:
+        scene = self._scene
+        if scene is None or not self._legal:
             self._step_dead(action)
             return
         chosen = as_cell(action, self.game)
@@ -156,13 +172,13 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
             self._legal = 0
             self._finish(seat, self.rewards_of.illegal, 0.0)
         else:
-            scene = self._scenes.after(self._scene.position, cell)  # type: ignore[union-attr]
+            scene = self._scenes.after(scene.position, cell)
             self._show(scene, cell)
             self._to_move = self.agent_selection
             if scene.value is not None:
                 self._finish(seat, *self.rewards_of.at_end(scene.value))
 
-    def _step_dead(self, action: Any) -> None:
+    def _step_dead(self, action: object) -> None:
         if not self.agents:
             raise EpisodeOrderError(f"step() before reset(), or after the last agent has left: {_RESET}")
         if action is not None:
@@ -181,3 +197,43 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Any, Any]):
         # The mover's account was emptied by its move, the other's by the one before.
         self._cumulative_rewards = {seat: reward, other: reward_of_other}
         self.terminations = {seat: True, other: True}
+
+
+class Transition(NamedTuple, Generic[Observed]):
+    """What one player saw, did, got for it, and saw when it was next asked (or when the game was over).
+
+    `reward` is all that the player got between the two observations: a loss by the other's reply is here.
+    """
+
+    observation: Observed
+    action: int
+    reward: float
+    next_observation: Observed
+    terminated: bool
+
+
+def collect_episode(
+    env: TwoPlayerEnv[Observed], agents: Mapping[Seat, AgentLike], seed: int | None = None
+) -> dict[Seat, list[Transition[Observed]]]:
+    """Play one episode, reset included, and return each player's own transitions.
+
+    The agents see `env.position` and draw from `env.np_random`, so `seed` decides the episode.
+
+    This is what the loop of PettingZoo leaves to its user: `last()` gives the reward of the move
+    *before* together with the observation for the move to come.
+    """
+    if set(agents) != set(SEATS):
+        raise ParameterError(f"agents for {sorted(map(str, agents))}: one for X and one for O are needed")
+    players = {seat: make_agent(agents[seat], env.game) for seat in SEATS}
+    rows: dict[Seat, list[Transition[Observed]]] = {seat: [] for seat in SEATS}
+    pending: dict[Seat, tuple[Observed, int]] = {}
+    env.reset(seed=seed)
+    for seat in env.agent_iter():
+        observation, reward, terminated, _, _ = env.last()
+        if seat in pending:
+            rows[seat].append(Transition(*pending[seat], reward, observation, terminated))
+        action = None if terminated else players[seat].choose(env.position, env.np_random)
+        if action is not None:
+            pending[seat] = (observation, action)
+        env.step(action)
+    return rows

@@ -1,22 +1,46 @@
 """The steps of `ArraySteps` in NumPy's memory, compiled: each sub-env by itself, one after the other.
 
-Importing this module imports numba: import it where an environment is made. The numbers of `codes` are
-compiled in: delete the `__pycache__` folder after they change.
+Importing this module imports numba: import it where an environment is made.
 """
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, ParamSpec, cast
 
+import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from ttt_env.kernels.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT
+from ttt_env.kernels.codes import (
+    HALF,
+    OPEN,
+    OPENING,
+    OPPONENT,
+    REPLY,
+    SEAT,
+    Bools,
+    Floats,
+    Games,
+    Integers,
+    Outcome,
+    Rules,
+)
 from ttt_env.kernels.compiled import compiled
 
-Integers: TypeAlias = NDArray[np.int64]
-Seats: TypeAlias = NDArray[np.int8]
-Bools: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
+Arguments = ParamSpec("Arguments")
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - whom the user plays
+
+
+def of_types(
+    function: Callable[Arguments, None], *arguments: Arguments.args, **none: Arguments.kwargs
+) -> Callable[Arguments, None]:
+    """The machine code of a compiled function for arguments of the very types that these have.
+
+    numba looks at the type of every argument, and of all that a record holds, in every call. For a step of
+    64 games this takes longer than the step itself.
+    """
+    types = tuple(map(numba.typeof, arguments))
+    dispatcher = cast(Any, function)
+    dispatcher.compile(types)
+    return cast("Callable[Arguments, None]", dispatcher.get_overload(types))
 
 
 @compiled
@@ -29,82 +53,66 @@ def are_below(cells: Integers, n_cells: int) -> bool:
 
 
 @compiled
-def after_reply(
-    board: int, who: int, draw: float, after: Integers, n_cells: int, policies: Floats, n_open: int
-) -> int:
+def after_reply(board: int, who: int, draw: float, rules: Rules) -> int:
     """The board after the reply that a draw picks."""
-    row = min(board, n_open) + who * (n_open + 1)
+    row = min(board, rules.n_open) + who * (rules.n_open + 1)
     cell = 0
-    for column in range(policies.shape[1]):
-        cell += policies[row, column] <= draw
-    return int(after[board * n_cells + cell])
+    for column in range(rules.policies.shape[1]):
+        cell += rules.policies[row, column] <= draw
+    return int(rules.after[board * rules.n_cells + cell])
 
 
 @compiled
-def play(
-    state: Integers, seats: Seats, who: Integers, cells: Integers,
-    draws: Floats, after: Integers, n_cells: int, policies: Floats, n_open: int,
-) -> None:  # fmt: skip
+def play(games: Games, cells: Integers, draws: Floats, rules: Rules) -> None:
     """Play the cells, and the replies if there are policies."""
     for at in range(len(cells)):
-        board = after[state[at] * n_cells + cells[at]]
-        if len(policies):
-            board = after_reply(board, who[at], draws[REPLY, at], after, n_cells, policies, n_open)
+        board = rules.after[games.state[at] * rules.n_cells + cells[at]]
+        if len(rules.policies):
+            board = after_reply(board, games.who[at], draws[REPLY, at], rules)
         else:
-            seats[at] = 1 - seats[at]
-        state[at] = board
+            games.seats[at] = 1 - games.seats[at]
+        games.state[at] = board
 
 
 @compiled
-def begin(
-    where: Bools, state: Integers, seats: Seats, who: Integers, episodes: Integers,
-    draws: Floats, after: Integers, n_cells: int, policies: Floats, n_open: int,
-    chances: Floats, first: int, to_move: int, play_as: int,
-) -> None:  # fmt: skip
+def begin(where: Bools, games: Games, draws: Floats, rules: Rules) -> None:
     """Begin the next episodes of some sub-envs."""
     for at in range(len(where)):
         if not where[at]:
             continue
-        board, seat = first, to_move
-        if len(policies):
-            if len(chances) > 1:
-                who[at] = np.searchsorted(chances, draws[OPPONENT, at], side="right")
-            if play_as == RANDOM:
+        board, seat = rules.first, rules.to_move
+        if len(rules.policies):
+            if len(rules.chances) > 1:
+                games.who[at] = np.searchsorted(rules.chances, draws[OPPONENT, at], side="right")
+            if rules.play_as == RANDOM:
                 seat = int(draws[SEAT, at] >= HALF)
             else:
-                seat = episodes[at] % 2 if play_as == ALTERNATE else play_as
-            if seat != to_move:
-                board = after_reply(first, who[at], draws[OPENING, at], after, n_cells, policies, n_open)
-        state[at], seats[at] = board, seat
-        episodes[at] += 1
+                seat = games.episodes[at] % 2 if rules.play_as == ALTERNATE else rules.play_as
+            if seat != rules.to_move:
+                board = after_reply(board, games.who[at], draws[OPENING, at], rules)
+        games.state[at], games.seats[at] = board, seat
+        games.episodes[at] += 1
 
 
 @compiled
-def judge(
-    state: Integers, seats: Seats, codes: Integers, values: Floats,
-    over: Bools, rewards: Floats, of_seats: Floats,
-) -> None:  # fmt: skip
-    """Write which games are over, and the rewards of who was stepped; `[B, 2]` of both if both were."""
-    for at in range(len(over)):
-        code = codes[state[at]]
-        over[at] = code != OPEN
-        if len(of_seats):
-            rewards[at] = values[1, code]
-            of_seats[at, seats[at]] = values[0, code]
-            of_seats[at, 1 - seats[at]] = values[1, code]
+def judge(games: Games, rules: Rules, outcome: Outcome) -> None:
+    """Write what the step tells into `outcome`."""
+    worth = rules.worth
+    for at in range(len(outcome.over)):
+        code, seat = rules.codes[games.state[at]], games.seats[at]
+        outcome.over[at] = code != OPEN
+        outcome.winners[at] = worth.winners[seat, code]
+        if len(outcome.of_seats):
+            outcome.rewards[at] = worth.of_other[code]
+            outcome.of_seats[at, seat] = worth.of_looker[code]
+            outcome.of_seats[at, 1 - seat] = worth.of_other[code]
         else:
-            rewards[at] = values[0, code]
+            outcome.rewards[at] = worth.of_looker[code]
 
 
 @compiled
-def step(
-    where: Bools, state: Integers, seats: Seats, who: Integers, episodes: Integers,
-    draws: Floats, after: Integers, n_cells: int, policies: Floats, n_open: int,
-    chances: Floats, first: int, to_move: int, play_as: int,
-    cells: Integers, codes: Integers, values: Floats, over: Bools, rewards: Floats, of_seats: Floats,
-) -> None:  # fmt: skip
-    """Play, begin the next episodes of the sub-envs `where`, and judge."""
-    play(state, seats, who, cells, draws, after, n_cells, policies, n_open)
-    begin(where, state, seats, who, episodes, draws, after, n_cells, policies, n_open,
-          chances, first, to_move, play_as)  # fmt: skip
-    judge(state, seats, codes, values, over, rewards, of_seats)
+def step(games: Games, cells: Integers, begins: Bools, draws: Floats, rules: Rules, outcome: Outcome) -> None:
+    """Play, begin the next episodes of the sub-envs that `begins`, which may be empty, and judge."""
+    play(games, cells, draws, rules)
+    begin(begins, games, draws, rules)
+    judge(games, rules, outcome)

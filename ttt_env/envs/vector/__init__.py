@@ -1,1 +1,1 @@
-"""The vector environment."""
+"""The vector environment: what it shows (`env`), what happens (`engine`, `compiled`), on what (`states`)."""

@@ -14,6 +14,7 @@ from ttt_env.errors import ParameterError
 from ttt_env.rules.checks import one_of
 
 Array: TypeAlias = Any  # of the back end's library: the standard has no type for it yet
+Source: TypeAlias = Any  # the library's generator of random numbers
 BackendName = Literal["numpy", "torch"]
 _ONE_IN_EACH_BYTE = 0x0101010101010101
 

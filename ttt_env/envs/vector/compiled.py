@@ -1,24 +1,22 @@
 """The steps of `ArraySteps`, compiled. Importing this module imports numba."""
 
-from typing import Any, get_args
+from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.vector.backends import Array
-from ttt_env.envs.vector.engine import Games, Openings
-from ttt_env.envs.vector.replies import Replies
-from ttt_env.envs.vector.states import TableStore
-from ttt_env.envs.vector.steps import Outcome
-from ttt_env.envs.vector.store import Cells
-from ttt_env.kernels import steps as step_kernel
-from ttt_env.kernels.codes import OF_OTHER
+from ttt_env.envs.vector.engine import Openings, Replies
+from ttt_env.envs.vector.states import Cells, TableStore
+from ttt_env.kernels import steps as kernel
+from ttt_env.kernels.codes import Bools, Floats, Games, Integers, Outcome, Rules, Worth
 
-_BOOL = np.dtype(np.bool_)
+_BOOL, _INT8 = np.dtype(np.bool_), np.dtype(np.int8)
 _NONE = np.empty((0, 2))
 _NO_CHANCES = np.empty(0)
 _NOWHERE = np.empty(0, np.bool_)
+Step = Callable[[Games, Integers, Bools, Floats, Rules, Outcome], None]
 
 
 class CompiledSteps:
@@ -29,36 +27,43 @@ class CompiledSteps:
 
     are_sure = True
 
-    def __init__(
-        self, store: TableStore, openings: Openings, replies: Replies | None, rewards: NDArray[np.float64]
-    ) -> None:
-        self._arguments = store, openings, replies, rewards
-        policies: Any = _NONE if replies is None else replies.policies
-        chances: Any = _NO_CHANCES if replies is None else replies.chances
-        first, to_move = (int(part[0]) for part in openings.first or ())
-        play_as = get_args(PlayAs).index(openings.play_as)
-        moves = store.after, store.game.n_cells, policies, store.n_open
-        self._rules: Any = *moves, chances, first, to_move, play_as
-        self._codes, self._worth = store.code_of, np.stack([rewards, rewards[OF_OTHER]])
+    def __init__(self, store: TableStore, openings: Openings, replies: Replies | None, worth: Worth) -> None:
+        if openings.first is None:
+            raise ValueError("compiled steps need one first position")
+        self._arguments = store, openings, replies, worth
+        first, to_move = (int(part[0]) for part in openings.first)
+        self._rules = Rules(
+            n_cells=store.game.n_cells,
+            n_open=store.n_open,
+            after=store.after,
+            codes=store.code_of,
+            policies=_NONE if replies is None or replies.policies is None else replies.policies,
+            chances=_NO_CHANCES if replies is None else replies.chances,
+            first=first,
+            to_move=to_move,
+            play_as=get_args(PlayAs).index(openings.play_as),
+            worth=worth,
+        )
         self._is_two_sided = replies is None
+        self._step: Step | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type["CompiledSteps"], tuple[TableStore, Openings, Replies | None, Worth]]:
         return type(self), self._arguments
 
     def step(  # noqa: D102
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
-    ) -> Outcome:
-        size: int = len(cells)
-        over, rewards = np.empty(size, _BOOL), np.empty(size)
-        of_seats = np.empty((size, 2)) if self._is_two_sided else None
-        step_kernel.step(  # type: ignore[call-arg]
-            _NOWHERE if begins is None else begins, *games, draws, *self._rules,
-            cells, self._codes, self._worth, over, rewards, _NONE if of_seats is None else of_seats,
-        )  # fmt: skip
-        return games, over, rewards, of_seats
+    ) -> tuple[Games, Outcome]:
+        size = len(cells)
+        of_seats = np.empty((size, 2)) if self._is_two_sided else _NONE
+        outcome = Outcome(np.empty(size, _BOOL), np.empty(size), np.empty(size, _INT8), of_seats)
+        where = _NOWHERE if begins is None else begins
+        if self._step is None:
+            self._step = kernel.of_types(kernel.step, games, cells, where, draws, self._rules, outcome)
+        self._step(games, cells, where, draws, self._rules, outcome)
+        return games, outcome
 
     def begin(  # noqa: D102
         self, games: Games, where: Array, draws: Array, rng: np.random.Generator
     ) -> Games:
-        step_kernel.begin(where, *games, draws, *self._rules)
+        kernel.begin(where, games, draws, self._rules)
         return games

@@ -1,31 +1,113 @@
-"""How the episodes of a batch of games begin."""
+"""What happens in a batch of games: replies of opponents, openings of episodes, and whole steps.
+
+Everything here is operations on whole arrays, for every store, opponent and start; `compiled.py` makes the
+same steps faster where they are a few look-ups.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ttt_env.agent import Agent, FunctionAgent, checked_policies, sample_each
 from ttt_env.envs.board import MAX_STARTS, PlayAs
+from ttt_env.envs.opponents import Lineup, reply_of
 from ttt_env.envs.vector.backends import Array
-from ttt_env.envs.vector.replies import Replies
-from ttt_env.envs.vector.states import TableStore
-from ttt_env.envs.vector.store import State, Store
-from ttt_env.errors import ImpossiblePositionError
-from ttt_env.kernels.codes import HALF, OPENING, OPPONENT, SEAT
+from ttt_env.envs.vector.states import Cells, State, Store, TableStore
+from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, PolicyError
+from ttt_env.kernels.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT, Floats, Games, Outcome, Worth
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Position
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
+_NEVER = 2.0  # no draw reaches it
+_NOT_TOLD = np.empty((0, 2))
 
 
-class Games(NamedTuple):
-    """The games of the sub-envs: boards, `int8` seats that look (0: X), `int64` opponents, episodes begun."""
+class Replies:
+    """The replies of some agents, of which each sub-env has one.
 
-    state: State
-    seats: Array
-    who: Array
-    episodes: Array
+    On a `TableStore` the policies of an agent that `is_fixed` are asked for once, now, in all positions;
+    `is_tabulated` says that all are. A fixed agent elsewhere is asked for the `policies` of a batch, and
+    any other one, functions among them, to `choose` in each position: in NumPy's memory alone. On another
+    back end every agent needs a table: raises `ParameterError` for one that is not fixed.
+    """
+
+    def __init__(self, store: Store, lineup: Lineup) -> None:
+        self.store, self.agents = store, lineup.agents
+        self._tables = [_table(store, agent) for agent in self.agents]
+        tables = [table for table in self._tables if table is not None]
+        self.is_mixed = len(self.agents) > 1
+        self.is_tabulated = len(tables) == len(self.agents)
+        self._n_rows = len(tables[0]) if tables else 0
+        self.policies = store.backend.put(np.concatenate(tables)) if self.is_tabulated else None
+        self.chances = store.backend.put(lineup.totals)
+
+    def numbers(self, draws: Array) -> Array:
+        """The numbers of the agents that these draws pick, `int64`."""
+        return self.store.backend.xp.searchsorted(self.chances, draws, side="right")
+
+    def cells(
+        self, state: State, who: Array, draws: Array, rng: np.random.Generator, where: Array | bool = True
+    ) -> Cells:
+        """The cells, `[B]`, that the agents numbered `who`, `[B]`, play on the open boards of a state.
+
+        `draws` `[B]` decide for agents with a policy, `rng` for others. The cells of boards that are over
+        or not `where` have no meaning. Raises `IllegalMoveError` or `PolicyError` for an agent that plays
+        a taken cell.
+        """
+        backend = self.store.backend
+        if self.policies is not None:
+            rows = backend.xp.minimum(state, self._n_rows - 1)
+            rows = rows + who * self._n_rows if self.is_mixed else rows
+            return backend.count(backend.take(self.policies, rows, 0) <= draws[:, None])
+        state = np.broadcast_to(state, (*state.shape[:-1], len(draws)))
+        wanted = self.store.is_open(state) & where
+        cells = np.zeros(len(draws), np.int64)
+        for number in range(len(self.agents)):
+            at = np.flatnonzero(wanted & (who == number) if self.is_mixed else wanted)
+            if len(at):
+                cells[at] = self._cells_of(number, state.take(at, axis=-1), draws[at], rng)
+        return cells
+
+    def _cells_of(self, number: int, state: State, draws: Floats, rng: np.random.Generator) -> Cells:
+        agent, table = self.agents[number], self._tables[number]
+        if table is not None:
+            return self.store.backend.count(table.take(state, axis=0) <= draws[:, None])
+        boards = self.store.boards(state)
+        if isinstance(agent, FunctionAgent) or not agent.is_fixed:
+            return np.array([reply_of(agent, position, rng) for position in boards])
+        cells = sample_each(agent.policies(boards), draws)
+        legal = self.store.is_legal(state, cells)
+        if not legal.all():
+            at = int(np.argmin(legal))
+            raise PolicyError(
+                f"{agent!r} gives cell {cells[at]} of {boards[at]}, which is not free, a chance"
+            )
+        return cells
+
+
+def _table(store: Store, agent: Agent) -> Floats | None:
+    """The summed policies of an agent, `[positions + 1, 8 k]`, one row a position; None without any.
+
+    How many numbers of a row do not exceed a draw is the cell, as in `sample_each`. The last row is that
+    of the boards that are over.
+    """
+    is_remote = store.backend.is_remote
+    if is_remote and not agent.is_fixed:
+        raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
+    is_function = isinstance(agent, FunctionAgent) and not is_remote
+    if not isinstance(store, TableStore) or is_function or not agent.is_fixed:
+        return None
+    policies = checked_policies(agent, store.open_boards)
+    n_cells = store.game.n_cells
+    table = np.full((store.n_open + 1, max(8, -(-(n_cells - 1) // 8) * 8)), _NEVER)
+    totals = np.cumsum(policies, axis=1)
+    last = n_cells - 1 - np.argmax(policies[:, ::-1] > 0, axis=1)
+    totals[np.arange(n_cells) >= last[:, None]] = _NEVER  # as in `sample_each`, against rounding
+    table[:-1, : n_cells - 1] = totals[:, :-1]
+    return table
 
 
 class Openings:
@@ -79,7 +161,7 @@ class Openings:
     ) -> Games:
         """By the numbers of the sub-envs: nothing is done for the others."""
         take, left = self._backend.take, self._backend.xp.nonzero(where)[0]
-        made = games
+        made, agents = games, replies.agents if replies else []
         for _ in range(MAX_STARTS):
             if not len(left):
                 return made
@@ -90,8 +172,7 @@ class Openings:
                 return made
             left = left[~self.store.is_open(take(made.state, left, -1))]
             draws = self._backend.put(rng.random(draws.shape))
-        opponent: Any = replies.agents[made.who[left[0]]]  # type: ignore[union-attr]
-        seat = SEATS[made.seats[left[0]]]
+        opponent, seat = agents[made.who[left[0]]], SEATS[made.seats[left[0]]]
         position = self.store.boards(take(made.state, left, -1))[0]
         raise ImpossiblePositionError(f"{opponent!r} ends the game before {seat} can move: {position}")
 
@@ -124,15 +205,14 @@ class Openings:
         opened = self.store.play(state, replies.cells(state, who, draw(OPENING), rng, waits))
         return Games(self._backend.xp.where(waits, opened, state), seats, who, games.episodes + 1)
 
-    def _first(self, index: Any, rng: np.random.Generator) -> tuple[State, Array]:
+    def _first(self, index: Array | None, rng: np.random.Generator) -> tuple[State, Array]:
         """The first boards, and the seats to move there. One of each is enough where all are the same."""
         if self.first is not None:
             return self.first
         numbers = self._backend.get(index)
         if isinstance(self.starts, list):
             return self._encoded([self.starts[at] for at in numbers])
-        draw: Any = self.starts
-        return self._encoded([draw(rng) for _ in numbers])
+        return self._encoded([self.starts(rng) for _ in numbers])  # type: ignore[operator]
 
     def _seats(self, episodes: Array, draw: Callable[[int], Array]) -> Array:
         xp = self._backend.xp
@@ -145,3 +225,99 @@ class Openings:
 
 def _unless_same(merge: Callable[[Array, Array], Array], new: Array, old: Array) -> Array:
     return old if new is old else merge(new, old)
+
+
+class Steps(Protocol):
+    """One way to make the steps. `draws` are the numbers from [0, 1) of a step, `float64[rows, B]`."""
+
+    are_sure: bool
+    """Whether no code of others is called, which may fail."""
+
+    def step(
+        self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
+    ) -> tuple[Games, Outcome]:
+        """The games after the cells, `int64[B]`, and the replies, and what there is to tell of it.
+
+        The sub-envs that `begins`, `bool[B]` or None for none of them, begin their next episodes instead.
+        """
+
+    def begin(self, games: Games, where: Array, draws: Array, rng: np.random.Generator) -> Games:
+        """The games, with new ones in the sub-envs `where`, `bool[B]`."""
+
+
+class ArraySteps:
+    """By operations on whole arrays, for every store, opponent and start."""
+
+    def __init__(self, store: Store, openings: Openings, replies: Replies | None, worth: Worth) -> None:
+        self.store, self.openings, self.replies = store, openings, replies
+        self._backend = store.backend
+        is_tabulated = replies is None or replies.is_tabulated
+        self.are_sure = is_tabulated and not callable(openings.starts)
+        self._worth = Worth(*(store.backend.put(part) for part in worth))
+
+    def step(  # noqa: D102
+        self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
+    ) -> tuple[Games, Outcome]:
+        games = self._played(games, cells, draws, rng)
+        if begins is not None and (self._backend.is_remote or begins.any()):
+            games = self.begin(games, begins, draws, rng)
+        return games, self._outcome(self.store.codes(games.state), games.seats)
+
+    def begin(  # noqa: D102
+        self, games: Games, where: Array, draws: Array, rng: np.random.Generator
+    ) -> Games:
+        return self.openings.begin(games, where, self.replies, draws, rng)
+
+    def _played(self, games: Games, cells: Cells, draws: Array, rng: np.random.Generator) -> Games:
+        """The games after the move and the reply."""
+        state = self.store.play(games.state, cells)
+        if self.replies is None:
+            return games._replace(state=state, seats=1 - games.seats)
+        replies = self.replies.cells(state, games.who, draws[REPLY], rng)
+        return games._replace(state=self.store.play(state, replies))
+
+    def _outcome(self, codes: Array, seats: Array) -> Outcome:
+        xp, take = self._backend.xp, self._backend.take
+        looks_x = seats == 0
+        as_x, as_o = (take(winners, codes, 0) for winners in self._worth.winners)
+        over, winners = codes != OPEN, xp.where(looks_x, as_x, as_o)
+        of_looker = take(self._worth.of_looker, codes, 0)
+        if self.replies is not None:
+            return Outcome(over, of_looker, winners, _NOT_TOLD)
+        of_mover = take(self._worth.of_other, codes, 0)
+        of_seats = xp.where(looks_x, of_looker, of_mover), xp.where(looks_x, of_mover, of_looker)
+        return Outcome(over, of_mover, winners, xp.stack(of_seats, axis=1))
+
+
+def refuse_taken(store: Store, state: State, cells: Cells) -> None:
+    """Raise `IllegalMoveError` if one of the cells is taken on a board that is to be played."""
+    taken = _are_taken(store, state, cells)
+    if taken.any():
+        at = int(np.flatnonzero(store.backend.get(taken))[0])
+        cell, position = int(cells[at]), store.boards(state)[at]
+        raise IllegalMoveError(
+            f"cell {cell} of {position} in sub-env {at} is taken; free are {position.legal_cells}"
+        )
+
+
+def resampled(store: Store, state: State, cells: Cells, draws: Array) -> Cells:
+    """The cells, with free ones, which the draws `[B]` pick, in place of taken ones."""
+    taken = _are_taken(store, state, cells)
+    if store.backend.is_remote:
+        return store.backend.xp.where(taken, _free_cells(store, state, draws), cells)
+    index = taken.nonzero()[0]
+    if len(index):
+        cells = cells.copy()
+        cells[index] = _free_cells(store, state.take(index, axis=-1), draws[index])
+    return cells
+
+
+def _are_taken(store: Store, state: State, cells: Cells) -> Array:
+    return ~store.is_legal(state, cells) & store.is_open(state)
+
+
+def _free_cells(store: Store, state: State, draws: Array) -> Cells:
+    """A free cell of each board, all equally likely."""
+    xp = store.backend.xp
+    counts = xp.cumulative_sum(store.masks(state), axis=1, dtype=xp.int64)
+    return xp.sum(counts <= (draws * counts[:, -1])[:, None], axis=1)

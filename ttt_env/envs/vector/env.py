@@ -1,47 +1,62 @@
 """The vector environment: a batch of games, each against an opponent or played by both sides."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, get_args
 
+import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
-from numpy.typing import ArrayLike
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.agent import Agent
-from ttt_env.envs.board import (
-    Illegal,
-    PlayAs,
-    StartLike,
-)
-from ttt_env.envs.observation import ObservationKind
+from ttt_env.envs.board import GameEnv, Illegal, PlayAs, StartLike
+from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
-from ttt_env.envs.vector.arguments import (
-    Autoreset,
-    as_cells,
-    as_mode,
-    as_number,
-    as_positions,
-    as_reset_mask,
+from ttt_env.envs.vector.backends import Array, Backend, BackendName, Source, backend_of
+from ttt_env.envs.vector.engine import (
+    ArraySteps,
+    Openings,
+    Replies,
+    Starts,
+    Steps,
+    refuse_taken,
+    resampled,
 )
-from ttt_env.envs.vector.backends import Array, BackendName, backend_of
-from ttt_env.envs.vector.batch import BatchEnv, VectorRenderMode
-from ttt_env.envs.vector.engine import Openings, Starts
-from ttt_env.envs.vector.illegal import refuse_taken, resampled
-from ttt_env.envs.vector.replies import Replies
-from ttt_env.envs.vector.store import Cells
-from ttt_env.envs.vector.stores import steps_of, store_of
-from ttt_env.errors import EpisodeOrderError, ParameterError
-from ttt_env.kernels.codes import N_DRAWS, OPPONENT, RESAMPLE, SEAT
-from ttt_env.rules.checks import one_of
+from ttt_env.envs.vector.states import Cells, TableStore, store_of
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError
+from ttt_env.kernels.codes import (
+    N_DRAWS,
+    NOBODY,
+    OF_OTHER,
+    OPPONENT,
+    RESAMPLE,
+    SEAT,
+    WON,
+    WON_BY_OTHER,
+    Games,
+    Outcome,
+    Worth,
+)
+from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.text import draw_text
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import check_names
 
+Autoreset = Literal["next_step", "same_step", "disabled"]
+VectorRenderMode = Literal["ansi", "rgb_array"]
 # A member of an enumeration is looked up slowly, three times a step.
 NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
+_MODES = {mode.name.lower(): mode for mode in AutoresetMode}
 _OPTIONS = {"play_as": None, "position": None, "reset_mask": None}
+_NO_DRAWS = np.empty((0, 0))
 
 
-class VectorGameEnv(BatchEnv):
+class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     """`num_envs` games at once, each a `SingleAgentEnv`; with `opponent=None`, both sides are stepped.
 
     **Against an opponent** every array is the batch of what `SingleAgentEnv` gives: an observation is
@@ -49,13 +64,19 @@ class VectorGameEnv(BatchEnv):
     for each episode, with chances in proportion to `opponent_weights` (None: all alike).
 
     **Both sides** (`opponent=None`): an action is for the player to move; the observation, the mask and
-    `info["seat"]` (`int8[B]`, 0 for X, 1 for O) are those of the player to move next, the reward is that
-    of the player who has just moved. `info["rewards"]`, `float64[B, 2]`, has what X and O got. At the end
-    the observation is that of the player who did not move last.
+    `info["seat"]` are those of the player to move next, the reward is that of the player who has just moved.
+    `info["rewards"]`, `float64[B, 2]`, has what X and O got. At the end the observation is that of the
+    player who did not move last.
 
-    `info["action_mask"]` is `int8[B, cells]`. Autoreset is Gymnasium's: "next_step" ignores the action of
+    `info["action_mask"]` is `int8[B, cells]`, `info["seat"]` `int8[B]`: 0 where the user plays X, 1 for O.
+    After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
+    or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
+    `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array of the name with `_` before
+    it says for which sub-envs a value is told.
+
+    Autoreset is Gymnasium's: "next_step" ignores the action of
     a sub-env that is over and begins its next episode, with reward 0; "same_step" begins it at once, the end
-    being in `info["final_obs"]` and `info["final_info"]`; "disabled" waits for
+    being in `info["final_obs"]` and `info["final_info"]`, the winner too; "disabled" waits for
     `reset(options={"reset_mask": bool[B]})`.
 
     There is one generator for all sub-envs. A step draws the same number of rows of `num_envs` numbers,
@@ -70,7 +91,12 @@ class VectorGameEnv(BatchEnv):
     again with `illegal="raise"`, without autoreset, and at starts that a function draws or one reply may end.
     In "same_step" `info["final_obs"]` and `info["final_info"]` have the arrays of all sub-envs, as they were
     before the reset: those that ended are in `info["_final_obs"]`, `bool[B]`.
+
+    The types are those of NumPy; on a device the same arrays are tensors.
     """
+
+    _games: Games | None = None
+    _source: tuple[np.random.Generator, Source] | None = None  # what it was seeded by, and it
 
     def __init__(
         self,
@@ -92,22 +118,25 @@ class VectorGameEnv(BatchEnv):
     ) -> None:
         one_of("render_mode", render_mode, (None, *get_args(VectorRenderMode)))
         self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
-        self.num_envs = as_number(num_envs)
-        self.autoreset_mode = as_mode(autoreset_mode)
+        self.num_envs = as_integer("num_envs", num_envs, "make_vec", least=1)
+        self.autoreset_mode = _as_mode(autoreset_mode)
         self.metadata: dict[str, Any] = {  # type: ignore[misc]
             "render_modes": list(get_args(VectorRenderMode)),
             "render_fps": 4,
             "autoreset_mode": self.autoreset_mode,
         }
         self.play_as = one_of("play_as", play_as, get_args(PlayAs))
-        self._set_spaces(observation)
+        self.single_observation_space = observation_space(self.game, observation)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.single_action_space = spaces.Discrete(self.game.n_cells)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._backend = backend_of(backend, device)
         self._store = store_of(self.game, self._backend)
         self._openings = Openings(self._store, self._starts(), self.play_as)
         self._set_replies(None if opponent is None else self._replies_of(opponent, opponent_weights))
         if opponent is None and (play_as != "random" or opponent_weights is not None):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
-        self._true, self._false = self._of_all(True), self._of_all(False)
+        self._true, self._false = self._of_all(True), self._of_all(False)  # to be copied
         self._over = self._false
 
     def _starts(self) -> Starts:
@@ -122,7 +151,47 @@ class VectorGameEnv(BatchEnv):
     def _set_replies(self, replies: Replies | None) -> None:
         self._replies = replies
         self._n_draws = self._rows_of_draws()
-        self._steps = steps_of(self._store, self._openings, replies, self._rewards_by_code())
+        self._steps = self._fastest_steps()
+
+    def _fastest_steps(self) -> Steps:
+        """Compiled steps in NumPy's memory where a step is a few look-ups, else those on whole arrays."""
+        parts = self._openings, self._replies, self._worth()
+        is_calm = self._openings.are_look_ups(self._replies) and not self._backend.is_remote
+        if is_calm and isinstance(self._store, TableStore):
+            from ttt_env.envs.vector.compiled import CompiledSteps
+
+            return CompiledSteps(self._store, *parts)
+        return ArraySteps(self._store, *parts)
+
+    def _worth(self) -> Worth:
+        """What the ends are worth to the looker and to the other, and who has won."""
+        by_me, by_other = self.rewards_of.at_end(-1 if self.game.misere else 1)
+        draw, illegal = self.rewards_of.draw, self.rewards_of.illegal
+        of_looker = np.array([0.0, by_other, draw, by_me, draw, illegal, 0.0])
+        winners = np.full((2, len(OF_OTHER)), NOBODY, np.int8)
+        for looker in range(2):
+            winners[looker, WON] = looker ^ self.game.misere
+            winners[looker, WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
+        return Worth(of_looker, of_looker[OF_OTHER], winners)
+
+    def _rows_of_draws(self) -> int:
+        """How many rows of numbers a step draws."""
+        if self.illegal == "resample":
+            return RESAMPLE + 1
+        if self._replies is None:
+            return 0
+        return OPPONENT + 1 if self._replies.is_mixed else SEAT + 1
+
+    @property
+    def boards(self) -> Boards:
+        """The positions of the sub-envs. Raises `EpisodeOrderError` before the first `reset`."""
+        return self._store.boards(self._begun().state)
+
+    @property
+    def seats(self) -> NDArray[np.int8]:
+        """The seats of who looks at the observations, `int8[B]`: 0 is X, 1 is O."""
+        seats: NDArray[np.int8] = self._backend.copy(self._begun().seats)
+        return seats
 
     @property
     def opponents(self) -> list[Agent]:
@@ -138,14 +207,24 @@ class VectorGameEnv(BatchEnv):
         """
         if self._replies is None or opponent is None:
             raise ParameterError("opponent=None, both sides, is chosen when the environment is made")
-        self._set_replies(self._replies_of(opponent, weights))
+        replies = self._replies_of(opponent, weights)
+        self._set_replies(replies)
         if self._games is not None:
-            who = self._replies.numbers(self._draws(1)[0])
-            self._games = self._games._replace(who=who)
+            self._games = self._games._replace(who=replies.numbers(self._draws(1)[0]))
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """The cells that may be played now, `bool[B, cells]`; sb3-contrib asks for them by this name."""
+        xp, shape = self._backend.xp, (self.num_envs, self.game.n_cells)
+        masks: NDArray[np.bool_]
+        if self._games is None:
+            masks = xp.zeros(shape, dtype=xp.bool, device=self._backend.device)
+        else:
+            masks = self._store.masks(self._games.state).view(xp.bool)
+        return masks
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Observed, dict[str, Any]]:
         """Start an episode in all sub-envs, or in those of `options["reset_mask"]`, `bool[B]`.
 
         `options` may give `play_as` and `position`: a position, or a list of one for each sub-env. A
@@ -172,60 +251,210 @@ class VectorGameEnv(BatchEnv):
         check_names("reset options", options, _OPTIONS)
         if "play_as" in options:
             one_of("play_as", options["play_as"], get_args(PlayAs) if self._replies else ("random",))
-        is_reset = as_reset_mask(options.get("reset_mask"), self.num_envs, self._backend)
+        is_reset = _as_reset_mask(options.get("reset_mask"), self.num_envs, self._backend)
         if self._games is None and not is_reset.all():
             raise EpisodeOrderError("a reset_mask before the first reset()")
         if "position" in options:
-            options["position"] = as_positions(options["position"], self.num_envs, self._checked_start)
+            options["position"] = _as_positions(options["position"], self.num_envs, self._checked_start)
         return is_reset
 
-    def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
+    def step(
+        self, actions: ArrayLike
+    ) -> tuple[Observed, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Play a cell in every sub-env. Returns observations, rewards, terminations, truncations, info.
 
         Raises `EpisodeOrderError` before `reset`, and after the end of an episode without autoreset;
         `IllegalMoveError` for actions that are not integers `[B]`, each a cell (also where it is ignored).
         Nothing has changed then.
         """
-        cells = self._checked_actions(actions)
+        games, cells = self._begun(), self._checked_cells(actions)
         if self._steps.are_sure:
-            return self._step(cells)
+            return self._step(games, cells)
         with self._unchanged_by_errors():
-            return self._step(cells)
+            return self._step(games, cells)
 
-    def _rows_of_draws(self) -> int:
-        """How many rows of numbers a step draws."""
-        if self.illegal == "resample":
-            return RESAMPLE + 1
-        if self._replies is None:
-            return 0
-        return OPPONENT + 1 if self._replies.is_mixed else SEAT + 1
-
-    def _step(self, cells: Cells) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
-        draws = self._draws(self._n_draws)
-        games, rng, copy = self._begun(), self.np_random, self._backend.copy
-        if self.illegal == "resample":
-            cells = resampled(self._store, games.state, cells, draws[RESAMPLE])
-        begins = self._over if self.autoreset_mode is NEXT_STEP else None
-        games, over, rewards, of_seats = self._steps.step(games, cells, begins, draws, rng)
-        final: dict[str, Any] = {}
-        if self.autoreset_mode is SAME_STEP and (self._backend.is_remote or over.any()):
-            final = self._final(games, over)
-            games = self._steps.begin(games, over, draws, rng)
-        self._games, self._over = games, over
-        observation, info = self._seen(games)
-        if of_seats is not None:
-            info["rewards"], info["_rewards"] = of_seats, info["_action_mask"]
-        info.update(final)
-        return observation, rewards, copy(over), copy(self._false), info
-
-    def _checked_actions(self, actions: Any) -> Cells:
-        """The actions as an array. Raises the errors of `step`."""
-        if self._games is None:
-            raise EpisodeOrderError("step() before reset(): call reset()")
-        cells = as_cells(actions, self.num_envs, self.game, self._backend)
+    def _checked_cells(self, actions: ArrayLike) -> Cells:
+        """The actions as `int64[B]`. Raises the errors of `step`."""
+        cells = self._backend.cells(actions, self.num_envs, self.game.n_cells)
+        if cells is None:
+            allowed = f"int[{self.num_envs}], each 0 to {self.game.n_cells - 1}"
+            raise IllegalMoveError(
+                f"{actions!r} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
+            )
         if self.autoreset_mode is DISABLED and self._over.any():
             at = np.flatnonzero(self._backend.get(self._over)).tolist()
             raise EpisodeOrderError(f"the episodes of sub-envs {at} are over: reset them by a reset_mask")
         if self.illegal == "raise":
-            refuse_taken(self._store, self._games.state, cells)
+            refuse_taken(self._store, self._begun().state, cells)
         return cells
+
+    def _step(
+        self, games: Games, cells: Cells
+    ) -> tuple[Observed, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        draws = self._draws(self._n_draws)
+        rng, copy = self.np_random, self._backend.copy
+        if self.illegal == "resample":
+            cells = resampled(self._store, games.state, cells, draws[RESAMPLE])
+        begins = self._over if self.autoreset_mode is NEXT_STEP else None
+        games, outcome = self._steps.step(games, cells, begins, draws, rng)
+        over = outcome.over
+        told: dict[str, Any] = {}
+        if self.autoreset_mode is not SAME_STEP:
+            told = {"winner": outcome.winners, "_winner": copy(over)}
+        elif self._backend.is_remote or over.any():
+            told = self._final(games, outcome)
+            games = self._steps.begin(games, over, draws, rng)
+        self._games, self._over = games, over
+        observation, info = self._seen(games)
+        if self._replies is None:
+            info["rewards"], info["_rewards"] = outcome.of_seats, copy(self._true)
+        info.update(told)
+        return observation, outcome.rewards, copy(over), copy(self._false), info
+
+    def _begun(self) -> Games:
+        if self._games is None:
+            raise EpisodeOrderError("no episode has begun yet: call reset() first")
+        return self._games
+
+    def _of_all(self, value: bool | int, kind: str = "bool") -> Array:
+        """`[B]` times this value."""
+        xp = self._backend.xp
+        return xp.full(self.num_envs, value, dtype=getattr(xp, kind), device=self._backend.device)
+
+    def _blank(self) -> Games:
+        state = self._store.of(Boards.start(self.game, self.num_envs))
+        return Games(state, *(self._of_all(0, kind) for kind in ("int8", "int64", "int64")))
+
+    def _seen(self, games: Games) -> tuple[Any, dict[str, Any]]:
+        """Observation and info: each array is the caller's own."""
+        copy, store, true = self._backend.copy, self._store, self._true
+        planes, mask = store.planes(games.state), store.masks(games.state)
+        info = {
+            "action_mask": mask,
+            "_action_mask": copy(true),
+            "seat": copy(games.seats),
+            "_seat": copy(true),
+        }
+        if self._gives_dict:
+            return {"observation": planes, "action_mask": copy(mask)}, info
+        return planes, info
+
+    def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
+        """`final_obs` and `final_info` of the episodes that have ended.
+
+        In NumPy they have Gymnasium's form: `final_obs` `[B]` are objects, the observation of each sub-env
+        that is over, else None; the arrays of `final_info` are 0 for the others. On a device, where the
+        host should not look at which episodes ended, they are the observations and infos of all.
+        """
+        over, copy = outcome.over, self._backend.copy
+        if self._backend.is_remote:
+            observations, info = self._seen(games)
+            info |= {"winner": outcome.winners, "_winner": None}
+            final_info = {key: copy(over) if key.startswith("_") else part for key, part in info.items()}
+        else:
+            ended = over.nonzero()[0]
+            observation, info = self._seen(self._some(games, ended))
+            observations = np.full(len(over), None)
+            observations[ended] = np.fromiter(rows_of(observation), np.object_, len(ended))
+            final_info = {}
+            told = {
+                "action_mask": info["action_mask"],
+                "seat": info["seat"],
+                "winner": outcome.winners[ended],
+            }
+            for key, part in told.items():
+                final_info[key] = np.zeros((len(over), *part.shape[1:]), part.dtype)
+                final_info[key][ended] = part
+                final_info[f"_{key}"] = over.copy()
+        found = {"final_obs": observations, "final_info": final_info}
+        return found | {f"_{key}": copy(over) for key in found}
+
+    def _some(self, games: Games, index: Array) -> Games:
+        """The games of the sub-envs with these numbers."""
+        state = self._backend.take(games.state, index, -1)
+        return games._replace(state=state, seats=games.seats[index])
+
+    def render(self) -> tuple[str, ...] | tuple[NDArray[np.uint8], ...] | None:
+        """The boards as `render_mode` says: texts, or RGB pictures `uint8[height, width, 3]`."""
+        if self.render_mode == "ansi":
+            return tuple(draw_text(position, None) for position in self.boards)
+        if self.render_mode == "rgb_array":
+            return tuple(draw_pixels(position, None) for position in self.boards)
+        gymnasium.logger.warn("render() without a render_mode: give make_vec() one of ansi, rgb_array")
+        return None
+
+    def _drawn_from(self) -> Source:
+        """The back end's source of random numbers, which `np_random` seeds; in NumPy it is `np_random`."""
+        if self._source is None or self._source[0] is not self.np_random:
+            self._source = self.np_random, self._backend.source(self.np_random)
+        return self._source[1]
+
+    def _draws(self, n_rows: int) -> Array:
+        """Numbers from [0, 1), `float64[n_rows, B]`."""
+        if not n_rows:
+            return _NO_DRAWS
+        return self._backend.random(self._drawn_from(), (n_rows, self.num_envs))
+
+    def _seed(self, seed: int | Sequence[int]) -> None:
+        seeds = _as_seeds(seed, self.num_envs)
+        if isinstance(seed, Sequence | np.ndarray):
+            self.np_random = np.random.default_rng(seeds)
+        else:
+            VectorEnv.reset(self, seed=seeds[0])
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Go back to the random numbers of before where what is done here fails."""
+        restore, source = self._backend.restore, self._drawn_from()
+        before = self._np_random, self._np_random_seed, self._source
+        states = self.np_random.bit_generator.state, self._backend.state(source)
+        try:
+            yield
+        except BaseException:
+            self._np_random, self._np_random_seed, self._source = before
+            self.np_random.bit_generator.state = states[0]
+            restore(source, states[1])
+            raise
+
+
+def rows_of(batch: Any) -> list[Any]:
+    """The rows of an array, or of a dict of arrays."""
+    if not isinstance(batch, dict):
+        return list(batch)
+    return [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
+
+
+def _as_mode(mode: Autoreset | AutoresetMode) -> AutoresetMode:
+    if isinstance(mode, AutoresetMode):
+        return mode
+    return _MODES[one_of("autoreset_mode", mode, get_args(Autoreset))]
+
+
+def _as_seeds(seed: int | Sequence[int], size: int) -> list[int]:
+    """The seeds, one, or `size` of them. Raises `ParameterError` for other things."""
+    is_one = not isinstance(seed, Sequence | np.ndarray)
+    given: Any = [seed] if is_one else seed
+    seeds = [int(one) for one in given if isinstance(one, int | np.integer) and one >= 0]
+    if len(seeds) != len(given) or not (is_one or len(seeds) == size):
+        raise ParameterError(f"seed={seed!r}: an int from 0 on, or {size} of them")
+    return seeds
+
+
+def _as_reset_mask(mask: Array | None, size: int, backend: Backend) -> Array:
+    """Which sub-envs to reset, `bool[size]`; None is all. Raises `ParameterError` for other things."""
+    xp = backend.xp
+    if mask is None:
+        return xp.ones(size, dtype=xp.bool, device=backend.device)
+    is_mask = isinstance(mask, np.ndarray | type(xp.empty(0))) and mask.shape == (size,)
+    if not is_mask or mask.dtype not in (np.bool_, xp.bool) or not mask.any():
+        raise ParameterError(f"reset_mask={mask!r}: bool[{size}], not all False, is needed")
+    return xp.asarray(mask, device=backend.device)
+
+
+def _as_positions(given: object, size: int, check: Callable[[object], Position]) -> list[Position]:
+    """One checked position for each sub-env, from one for all or a list of them."""
+    if isinstance(given, Position | str) or not isinstance(given, Sequence):
+        return [check(given)] * size
+    if len(given) != size:
+        raise ParameterError(f"{len(given)} positions for {size} sub-envs")
+    return [check(position) for position in given]

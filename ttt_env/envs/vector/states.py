@@ -1,7 +1,18 @@
-"""Boards as rows of tables, for games of which every board can be listed."""
+"""The boards of a batch of games, kept so that a move of all of them is a few array operations.
 
+A *state* is one array whose last axis are the sub-envs. Each board in it is seen by a *looker*, and
+`play` makes half a turn: the looker plays a cell, and then the other one looks. So after the moves of
+both, a board is seen by the one who saw it before, whatever happened: on a board that is over nothing is
+played and only the looker changes, and a stone on a taken cell ends the game with the board as it was.
+
+Games of which every board can be listed are kept as rows of tables (`TableStore`), larger ones as bit masks
+(`BitStore`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +20,77 @@ from numpy.typing import NDArray
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.observation import planes_of
 from ttt_env.envs.vector.backends import Array, Backend
-from ttt_env.envs.vector.store import Cells, State
-from ttt_env.kernels.codes import FORFEITED_BY_OTHER, IS_TURNED, OF_OTHER, OPEN, WON
+from ttt_env.errors import ParameterError
+from ttt_env.kernels.codes import (
+    FORFEITED_BY_OTHER,
+    FULL_BY_OTHER,
+    IS_TURNED,
+    OF_OTHER,
+    OPEN,
+    WON,
+    WON_BY_OTHER,
+)
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import TABLE_CELLS, check_size, is_tabulated
+
+State: TypeAlias = Array
+Cells: TypeAlias = Array
+
+
+class Store(Protocol):
+    """One way to keep boards. All functions are pure: they return new arrays, and change none.
+
+    The arrays are those of the back end; where a state has one board, it stands for as many as there are
+    cells.
+    """
+
+    @property
+    def game(self) -> Game:
+        """The game of all boards."""
+
+    @property
+    def backend(self) -> Backend:
+        """Where the arrays are."""
+
+    def of(self, boards: Boards) -> State:
+        """The state of positions to be played, seen by who is to move."""
+
+    def play(self, state: State, cells: Cells) -> State:
+        """The state after each looker has chosen a cell, `[B]`, seen by the other."""
+
+    def codes(self, state: State) -> Array:
+        """What each board is to its looker, `int64[B]`: one of the numbers of `kernels.codes`."""
+
+    def is_open(self, state: State) -> Array:
+        """Whether each board is to be played, `bool[B]`."""
+
+    def is_legal(self, state: State, cells: Cells) -> Array:
+        """Whether these cells may be played, `bool[B]`."""
+
+    def planes(self, state: State) -> Array:
+        """What the lookers see, `int8[B, *shape, 2]`: plane 0 has their stones."""
+
+    def masks(self, state: State) -> Array:
+        """The cells that the lookers may play, `int8[B, cells]`; none where the game is over."""
+
+    def boards(self, state: State) -> Boards:
+        """The positions, seen by who is to move (after the end: by who would be)."""
+
+
+def store_of(game: Game, backend: Backend) -> Store:
+    """The faster store that can hold the game. Raises `GameTooLargeError` above 64 cells.
+
+    Raises `ParameterError` for a game without a table on another back end than NumPy.
+    """
+    if is_tabulated(game):
+        return table_store(game, backend)
+    if backend.is_remote:
+        raise ParameterError(
+            f"{game.name} has too many positions for a table: only backend='numpy' plays it; "
+            f"others play games of up to {TABLE_CELLS} cells, such as tictactoe-v0"
+        )
+    return BitStore(game, backend)
 
 
 @lru_cache(maxsize=8)
@@ -31,12 +109,16 @@ class TableStore:
     def __init__(self, game: Game, backend: Backend) -> None:
         self.game, self.backend = game, backend
         layers = reachable(game)
-        parts = [_joined(game, [layer.boards(getattr(layer, kind)) for layer in layers]) for kind in _KINDS]
-        self.open_boards, self._won, self._full = parts
+        self.open_boards = Boards.joined(game, (layer.boards(layer.open) for layer in layers))
+        self._won = Boards.joined(game, (layer.boards(layer.won) for layer in layers))
+        self._full = Boards.joined(game, (layer.boards(layer.drawn) for layer in layers))
         self.n_open = len(self.open_boards)
-        self._tabulate(_joined(game, [*parts, *parts[1:], self.open_boards, self.open_boards]))
+        ended = self._won, self._full
+        self._tabulate(
+            Boards.joined(game, [self.open_boards, *ended, *ended, self.open_boards, self.open_boards])
+        )
 
-    def __reduce__(self) -> tuple[Any, tuple[Game, Backend]]:
+    def __reduce__(self) -> tuple[Callable[[Game, Backend], "TableStore"], tuple[Game, Backend]]:
         return table_store, (self.game, self.backend)
 
     def _tabulate(self, boards: Boards) -> None:
@@ -113,9 +195,63 @@ class TableStore:
         return self._boards[self.backend.get(state)]
 
 
-_KINDS = ("open", "won", "drawn")
+@dataclass(frozen=True, eq=False)
+class BitStore:
+    """Boards as bit masks. A state is `uint64[3, B]`: the looker's stones, the other's, the codes.
 
+    Raises `GameTooLargeError` above 64 cells.
+    """
 
-def _joined(game: Game, parts: list[Boards]) -> Boards:
-    mine = np.concatenate([part.mine for part in parts])
-    return Boards(game, mine, np.concatenate([part.theirs for part in parts]))
+    game: Game
+    backend: Backend
+
+    def __post_init__(self) -> None:
+        check_size(self.game)
+
+    @cached_property
+    def _sets_through(self) -> Masks:
+        """The winning sets through each cell, `[K, cells]`; missing ones are sets that nobody can own."""
+        through = self.game.winning_masks_through
+        table = np.full((max(1, *map(len, through)), self.game.n_cells), ~np.uint64(0))
+        for cell, masks in enumerate(through):
+            table[: len(masks), cell] = masks
+        return table
+
+    def of(self, boards: Boards) -> State:  # noqa: D102
+        return np.stack([boards.mine, boards.theirs, np.zeros_like(boards.mine)])
+
+    def play(self, state: State, cells: Cells) -> State:  # noqa: D102
+        mine, theirs, codes = state
+        is_open, good = codes == OPEN, self.is_legal(state, cells)
+        stones = mine | np.left_shift(good, cells, dtype=np.uint64, casting="unsafe")
+        sets = self._sets_through.take(cells, axis=1)
+        won = (sets & stones == sets).any(axis=0)
+        full = stones | theirs == np.uint64(self.game.full_mask)
+        after_good = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
+        after_open = np.where(good, after_good, FORFEITED_BY_OTHER)
+        after = np.empty((3, len(cells)), np.uint64)
+        after[0], after[1] = theirs, stones
+        after[2] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
+        return after
+
+    def codes(self, state: State) -> Array:  # noqa: D102
+        return state[2].astype(np.int64)
+
+    def is_open(self, state: State) -> Array:  # noqa: D102
+        return state[2] == OPEN
+
+    def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
+        taken = (state[0] | state[1]) >> cells.astype(np.uint64) & np.uint64(1)
+        return (taken | state[2]) == 0
+
+    def planes(self, state: State) -> Array:  # noqa: D102
+        return planes_of(Boards(self.game, state[0], state[1]))
+
+    def masks(self, state: State) -> Array:  # noqa: D102
+        free = np.where(state[2] == 0, ~(state[0] | state[1]), np.uint64(0))
+        return Boards(self.game, free, free).cells(free).view(np.int8)
+
+    def boards(self, state: State) -> Boards:  # noqa: D102
+        turned = IS_TURNED[state[2].astype(np.intp)]
+        mine, theirs = np.where(turned, state[1::-1], state[:2])
+        return Boards(self.game, mine, theirs)
