@@ -1,10 +1,10 @@
 """Who plays against the user: agents of which each episode draws one, and what an agent replies."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.errors import IllegalMoveError, ParameterError
@@ -23,16 +23,16 @@ class Lineup:
 
     def __init__(self, opponent: Opponents, weights: ArrayLike | None, game: Game) -> None:
         is_one = isinstance(opponent, str) or not isinstance(opponent, Sequence)
-        named: Any = [opponent] if is_one else opponent
+        named = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)
         if not named:
             raise ParameterError("opponent=[]: at least one agent is needed")
         self.totals = np.cumsum(as_weights("opponent weights", weights, len(named)))
         self.totals /= self.totals[-1]
         self.agents = [make_agent(agent, game) for agent in named]
 
-    def numbers(self, draws: NDArray[np.float64] | float) -> Any:
-        """The number of the agent that each draw from [0, 1) picks: `intp`, of the shape of `draws`."""
-        return self.totals.searchsorted(draws, side="right")
+    def picked(self, draw: float) -> Agent:
+        """The agent that a draw from [0, 1) picks: the first whose summed chance exceeds it."""
+        return self.agents[int(self.totals.searchsorted(draw, side="right"))]
 
 
 def reply_of(opponent: Agent, position: Position, rng: np.random.Generator) -> int:

@@ -68,7 +68,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
 
     def _drawn_opponent(self) -> Agent:
         agents = self._lineup.agents
-        return agents[0] if len(agents) == 1 else agents[self._lineup.numbers(self.np_random.random())]
+        return agents[0] if len(agents) == 1 else self._lineup.picked(self.np_random.random())
 
     def reset(  # type: ignore[override]  # a typed dict is a dict, which Gymnasium's type cannot say
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -149,13 +149,16 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
             self._show(scene, cell)
             return scene, self.rewards_of.at_end(scene.value)[0]
         reply = reply_of(self.opponent, scene.position, self.np_random)
-        self._show(scene, cell)
+        if self._window is not None:
+            self._window.show(scene.position, cell)
         scene = self._scenes.after(scene.position, reply)
         self._show(scene, reply)
         return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 
     def _observation(self, scene: Scene) -> Any:
-        planes = scene.mover if scene.position.to_move == self.seat else scene.waiting
+        # Where a cell may be played it is the user's turn: to ask takes a tenth of a step.
+        is_mover = self._legal or scene.position.to_move == self.seat
+        planes = scene.mover if is_mover else scene.waiting
         if self._gives_dict:
             return {"observation": planes.copy(), "action_mask": self._mask()}
         return planes.copy()

@@ -117,8 +117,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
             as_seat(agent)
             planes, mask = scene.waiting.copy(), self._scenes.no_mask
         seen: Any = {"observation": planes, "action_mask": mask.copy()} if self._gives_dict else planes
-        observation: Observed = seen
-        return observation
+        return seen  # type: ignore[no-any-return]  # `observation` has said which of the two
 
     @overload
     def last(self, observe: Literal[True] = True) -> tuple[Observed, float, bool, bool, MaskInfo]: ...
@@ -147,8 +146,9 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
     def infos(self) -> dict[Seat, MaskInfo]:
         """For each agent the mask `int8[cells]` of what it may play now, as `action_mask`: read-only."""
         if self._infos is None:
-            scene, none = self._scene, MaskInfo(action_mask=self._scenes.no_mask)
-            legal = MaskInfo(action_mask=scene.mask) if scene and self._legal else none.copy()
+            scene = self._scene
+            none: MaskInfo = {"action_mask": self._scenes.no_mask}
+            legal: MaskInfo = {"action_mask": scene.mask} if scene and self._legal else none.copy()
             infos = {self._to_move: legal, _OTHER[self._to_move]: none}
             self._infos = infos if len(self.agents) == 2 else {seat: infos[seat] for seat in self.agents}
         return self._infos

@@ -23,7 +23,7 @@ from ttt_env.kernels.codes import (
     Outcome,
     Rules,
 )
-from ttt_env.kernels.compiled import compiled
+from ttt_env.kernels.compiled import ONE, compiled
 
 Arguments = ParamSpec("Arguments")
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - whom the user plays
@@ -99,13 +99,13 @@ def judge(games: Games, rules: Rules, outcome: Outcome) -> None:
     """Write what the step tells into `outcome`."""
     worth = rules.worth
     for at in range(len(outcome.over)):
-        code, seat = rules.codes[games.state[at]], games.seats[at]
+        code, seat = np.uint64(rules.codes[games.state[at]]), np.uint64(games.seats[at])
         outcome.over[at] = code != OPEN
         outcome.winners[at] = worth.winners[seat, code]
         if len(outcome.of_seats):
             outcome.rewards[at] = worth.of_other[code]
             outcome.of_seats[at, seat] = worth.of_looker[code]
-            outcome.of_seats[at, 1 - seat] = worth.of_other[code]
+            outcome.of_seats[at, seat ^ ONE] = worth.of_other[code]
         else:
             outcome.rewards[at] = worth.of_looker[code]
 

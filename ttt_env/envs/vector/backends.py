@@ -4,18 +4,26 @@ The environment is written against the functions of the Python array API standar
 `xp`. What the standard leaves open, random numbers and transfers, or what waits for a device, is here.
 """
 
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.errors import ParameterError
 from ttt_env.rules.checks import one_of
 
+if TYPE_CHECKING:
+    import torch
+
 Array: TypeAlias = Any  # of the back end's library: the standard has no type for it yet
 Source: TypeAlias = Any  # the library's generator of random numbers
+State: TypeAlias = Any  # what its generator tells of itself
+AnyArray: TypeAlias = NDArray[np.generic]
+Make: TypeAlias = "Callable[[BackendName, str | None], Backend]"
 BackendName = Literal["numpy", "torch"]
+_INT64 = np.dtype(np.int64)
 _ONE_IN_EACH_BYTE = 0x0101010101010101
 
 
@@ -35,7 +43,7 @@ class Backend(Protocol):
     def device(self) -> Any:
         """The device of all arrays."""
 
-    def put(self, array: NDArray[Any]) -> Array:
+    def put(self, array: AnyArray) -> Array:
         """The array on the device."""
 
     def get(self, array: Array) -> NDArray[Any]:
@@ -50,19 +58,19 @@ class Backend(Protocol):
     def count(self, passed: Array) -> Array:
         """How many are true in each row of `bool[B, 8 k]`."""
 
-    def cells(self, actions: Any, size: int, n_cells: int) -> Array | None:
+    def cells(self, actions: ArrayLike, size: int, n_cells: int) -> Array | None:
         """The actions as `int64[size]`; None if they are not so many integers in [0, n_cells)."""
 
-    def source(self, rng: np.random.Generator) -> Any:
+    def source(self, rng: np.random.Generator) -> Source:
         """A source that is seeded by `rng`."""
 
-    def random(self, source: Any, shape: tuple[int, ...]) -> Array:
+    def random(self, source: Source, shape: tuple[int, ...], /) -> Array:
         """Numbers in [0, 1), `float64` of this shape."""
 
-    def state(self, source: Any) -> Any:
+    def state(self, source: Source) -> State:
         """What `restore` needs to have the source draw the same numbers again."""
 
-    def restore(self, source: Any, state: Any) -> None:
+    def restore(self, source: Source, state: State) -> None:
         """Bring the source back to a state."""
 
 
@@ -74,48 +82,47 @@ class NumpyBackend:
     is_remote = False
     copy, take = staticmethod(np.ndarray.copy), staticmethod(np.ndarray.take)
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return backend_of, ("numpy",)
+    def __reduce__(self) -> tuple[Make, tuple[BackendName, None]]:
+        return backend_of, ("numpy", None)
 
-    def put(self, array: NDArray[Any]) -> Array:  # noqa: D102
+    def put(self, array: AnyArray) -> AnyArray:  # noqa: D102
         return array
 
-    def get(self, array: Array) -> NDArray[Any]:  # noqa: D102
-        kept: NDArray[Any] = array
-        return kept
+    def get(self, array: NDArray[Any]) -> NDArray[Any]:  # noqa: D102
+        return array
 
-    def count(self, passed: Array) -> Array:
+    def count(self, passed: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Eight truth values at a time are counted as the bits of a number."""
         counts = np.bitwise_count(passed.view(np.uint64))
         return counts[:, 0] if counts.shape[1] == 1 else counts.sum(axis=1, dtype=np.uint8)
 
-    def cells(self, actions: Any, size: int, n_cells: int) -> Array | None:  # noqa: D102
+    def cells(self, actions: ArrayLike, size: int, n_cells: int) -> NDArray[np.int64] | None:  # noqa: D102
         try:
             cells = np.asarray(actions)
         except ValueError:
             return None
-        if cells.shape != (size,) or cells.dtype.kind not in "iu":
-            return None
-        if cells.dtype != np.int64 or not cells.flags.carray:
+        if cells.dtype is not _INT64 or not cells.flags.carray:
+            if cells.dtype.kind not in "iu":
+                return None
             cells = cells.astype(np.int64)
-        return cells if self._are_below(cells, n_cells) else None
+        return cells if cells.shape == (size,) and self._are_below(cells, n_cells) else None
 
     @cached_property
-    def _are_below(self) -> Any:
+    def _are_below(self) -> Callable[[NDArray[np.int64], int], bool]:
         from ttt_env.kernels.steps import are_below
 
         return are_below
 
-    def source(self, rng: np.random.Generator) -> Any:  # noqa: D102
+    def source(self, rng: np.random.Generator) -> np.random.Generator:  # noqa: D102
         return rng
 
-    def random(self, source: Any, shape: tuple[int, ...]) -> Array:  # noqa: D102
+    def random(self, source: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:  # noqa: D102
         return source.random(shape)
 
-    def state(self, source: Any) -> Any:  # noqa: D102
+    def state(self, source: np.random.Generator) -> Mapping[str, Any]:  # noqa: D102
         return source.bit_generator.state
 
-    def restore(self, source: Any, state: Any) -> None:  # noqa: D102
+    def restore(self, source: np.random.Generator, state: Mapping[str, Any]) -> None:  # noqa: D102
         source.bit_generator.state = state
 
 
@@ -138,22 +145,22 @@ class TorchBackend:
         except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
             raise ParameterError(f"device={device!r}: backend='torch' cannot use it: {error}") from error
 
-    def __reduce__(self) -> tuple[Any, tuple[str, str | None]]:
+    def __reduce__(self) -> tuple[Make, tuple[BackendName, str | None]]:
         return backend_of, ("torch", self._asked)
 
     @cached_property
-    def _integers(self) -> tuple[Any, ...]:
+    def _integers(self) -> "tuple[torch.dtype, ...]":
         torch = self._torch
         return torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32
 
-    def put(self, array: NDArray[Any]) -> Array:  # noqa: D102
+    def put(self, array: AnyArray) -> Array:  # noqa: D102
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device, copy=True)
 
-    def get(self, array: Array) -> NDArray[Any]:  # noqa: D102
+    def get(self, array: "torch.Tensor") -> NDArray[Any]:  # noqa: D102
         found: NDArray[Any] = array.cpu().numpy()
         return found
 
-    def copy(self, array: Array) -> Array:  # noqa: D102
+    def copy(self, array: "torch.Tensor") -> "torch.Tensor":  # noqa: D102
         return array.clone()
 
     def take(self, array: Array, index: Array, axis: int) -> Array:  # noqa: D102
@@ -164,7 +171,7 @@ class TorchBackend:
         counts = passed.view(self.xp.int64) * _ONE_IN_EACH_BYTE >> 56
         return counts[:, 0] if counts.shape[1] == 1 else self.xp.sum(counts, axis=1)
 
-    def cells(self, actions: Any, size: int, n_cells: int) -> Array | None:
+    def cells(self, actions: ArrayLike, size: int, n_cells: int) -> "torch.Tensor | None":
         """The host waits for the device here: no sub-env may move if one of the actions is bad."""
         try:
             cells = self._torch.as_tensor(actions, device=self.device)
@@ -172,19 +179,19 @@ class TorchBackend:
             return None
         if cells.shape != (size,) or cells.dtype not in self._integers:
             return None
-        cells = cells.to(self._torch.int64)
+        cells = cells.to(self.xp.int64)
         return cells if bool(((cells >= 0) & (cells < n_cells)).all()) else None
 
-    def source(self, rng: np.random.Generator) -> Any:  # noqa: D102
+    def source(self, rng: np.random.Generator) -> "torch.Generator":  # noqa: D102
         return self._torch.Generator(self.device).manual_seed(int(rng.integers(1 << 63)))
 
-    def random(self, source: Any, shape: tuple[int, ...]) -> Array:  # noqa: D102
+    def random(self, source: "torch.Generator", shape: tuple[int, ...]) -> "torch.Tensor":  # noqa: D102
         return self._torch.rand(shape, generator=source, dtype=self._torch.float64, device=self.device)
 
-    def state(self, source: Any) -> Any:  # noqa: D102
+    def state(self, source: "torch.Generator") -> "torch.Tensor":  # noqa: D102
         return source.get_state()
 
-    def restore(self, source: Any, state: Any) -> None:  # noqa: D102
+    def restore(self, source: "torch.Generator", state: "torch.Tensor") -> None:  # noqa: D102
         source.set_state(state)
 
 

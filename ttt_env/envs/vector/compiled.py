@@ -17,6 +17,7 @@ _NONE = np.empty((0, 2))
 _NO_CHANCES = np.empty(0)
 _NOWHERE = np.empty(0, np.bool_)
 Step = Callable[[Games, Integers, Bools, Floats, Rules, Outcome], None]
+Begin = Callable[[Bools, Games, Floats, Rules], None]
 
 
 class CompiledSteps:
@@ -46,6 +47,7 @@ class CompiledSteps:
         )
         self._is_two_sided = replies is None
         self._step: Step | None = None
+        self._begin: Begin | None = None
 
     def __reduce__(self) -> tuple[type["CompiledSteps"], tuple[TableStore, Openings, Replies | None, Worth]]:
         return type(self), self._arguments
@@ -65,5 +67,7 @@ class CompiledSteps:
     def begin(  # noqa: D102
         self, games: Games, where: Array, draws: Array, rng: np.random.Generator
     ) -> Games:
-        kernel.begin(where, games, draws, self._rules)
+        if self._begin is None:
+            self._begin = kernel.of_types(kernel.begin, where, games, draws, self._rules)
+        self._begin(where, games, draws, self._rules)
         return games

@@ -267,13 +267,14 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         `IllegalMoveError` for actions that are not integers `[B]`, each a cell (also where it is ignored).
         Nothing has changed then.
         """
-        games, cells = self._begun(), self._checked_cells(actions)
+        games = self._begun()
+        cells = self._checked_cells(games, actions)
         if self._steps.are_sure:
             return self._step(games, cells)
         with self._unchanged_by_errors():
             return self._step(games, cells)
 
-    def _checked_cells(self, actions: ArrayLike) -> Cells:
+    def _checked_cells(self, games: Games, actions: ArrayLike) -> Cells:
         """The actions as `int64[B]`. Raises the errors of `step`."""
         cells = self._backend.cells(actions, self.num_envs, self.game.n_cells)
         if cells is None:
@@ -285,7 +286,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             at = np.flatnonzero(self._backend.get(self._over)).tolist()
             raise EpisodeOrderError(f"the episodes of sub-envs {at} are over: reset them by a reset_mask")
         if self.illegal == "raise":
-            refuse_taken(self._store, self._begun().state, cells)
+            refuse_taken(self._store, games.state, cells)
         return cells
 
     def _step(
@@ -298,17 +299,19 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         begins = self._over if self.autoreset_mode is NEXT_STEP else None
         games, outcome = self._steps.step(games, cells, begins, draws, rng)
         over = outcome.over
-        told: dict[str, Any] = {}
         if self.autoreset_mode is not SAME_STEP:
-            told = {"winner": outcome.winners, "_winner": copy(over)}
+            observation, info = self._seen(games)
+            info["winner"], info["_winner"] = outcome.winners, copy(over)
         elif self._backend.is_remote or over.any():
-            told = self._final(games, outcome)
+            final = self._final(games, outcome)
             games = self._steps.begin(games, over, draws, rng)
-        self._games, self._over = games, over
-        observation, info = self._seen(games)
+            observation, info = self._seen(games)
+            info.update(final)
+        else:
+            observation, info = self._seen(games)
         if self._replies is None:
             info["rewards"], info["_rewards"] = outcome.of_seats, copy(self._true)
-        info.update(told)
+        self._games, self._over = games, over
         return observation, outcome.rewards, copy(over), copy(self._false), info
 
     def _begun(self) -> Games:
@@ -327,47 +330,42 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     def _seen(self, games: Games) -> tuple[Any, dict[str, Any]]:
         """Observation and info: each array is the caller's own."""
-        copy, store, true = self._backend.copy, self._store, self._true
-        planes, mask = store.planes(games.state), store.masks(games.state)
+        copy, true = self._backend.copy, self._true
         info = {
-            "action_mask": mask,
+            "action_mask": self._store.masks(games.state),
             "_action_mask": copy(true),
             "seat": copy(games.seats),
             "_seat": copy(true),
         }
+        return self._observation(games), info
+
+    def _observation(self, games: Games) -> Any:
+        planes = self._store.planes(games.state)
         if self._gives_dict:
-            return {"observation": planes, "action_mask": copy(mask)}, info
-        return planes, info
+            return {"observation": planes, "action_mask": self._store.masks(games.state)}
+        return planes
 
     def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
-        """`final_obs` and `final_info` of the episodes that have ended.
+        """`final_obs` and `final_info` of the episodes that have ended, before the next ones begin.
 
-        In NumPy they have Gymnasium's form: `final_obs` `[B]` are objects, the observation of each sub-env
-        that is over, else None; the arrays of `final_info` are 0 for the others. On a device, where the
-        host should not look at which episodes ended, they are the observations and infos of all.
+        In NumPy `final_obs` `[B]` has Gymnasium's form: objects, the observation of each sub-env that is
+        over, else None. On a device, where the host should not look at which are over, it has those of all.
         """
         over, copy = outcome.over, self._backend.copy
-        if self._backend.is_remote:
-            observations, info = self._seen(games)
-            info |= {"winner": outcome.winners, "_winner": None}
-            final_info = {key: copy(over) if key.startswith("_") else part for key, part in info.items()}
-        else:
-            ended = over.nonzero()[0]
-            observation, info = self._seen(self._some(games, ended))
-            observations = np.full(len(over), None)
-            observations[ended] = np.fromiter(rows_of(observation), np.object_, len(ended))
-            final_info = {}
-            told = {
-                "action_mask": info["action_mask"],
-                "seat": info["seat"],
-                "winner": outcome.winners[ended],
-            }
-            for key, part in told.items():
-                final_info[key] = np.zeros((len(over), *part.shape[1:]), part.dtype)
-                final_info[key][ended] = part
-                final_info[f"_{key}"] = over.copy()
-        found = {"final_obs": observations, "final_info": final_info}
+        final_info = {"action_mask": self._store.masks(games.state), "seat": copy(games.seats)}
+        final_info["winner"] = outcome.winners
+        final_info |= {f"_{key}": copy(over) for key in final_info}
+        found = {"final_obs": self._final_observations(games, over), "final_info": final_info}
         return found | {f"_{key}": copy(over) for key in found}
+
+    def _final_observations(self, games: Games, over: Array) -> Any:
+        if self._backend.is_remote:
+            return self._observation(games)
+        ended = over.nonzero()[0]
+        observations = np.full(len(over), None)
+        rows = rows_of(self._observation(self._some(games, ended)))
+        observations[ended] = np.fromiter(rows, np.object_, len(ended))
+        return observations
 
     def _some(self, games: Games, index: Array) -> Games:
         """The games of the sub-envs with these numbers."""
@@ -385,7 +383,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     def _drawn_from(self) -> Source:
         """The back end's source of random numbers, which `np_random` seeds; in NumPy it is `np_random`."""
-        if self._source is None or self._source[0] is not self.np_random:
+        if self._source is None or self._source[0] is not self._np_random:
             self._source = self.np_random, self._backend.source(self.np_random)
         return self._source[1]
 
