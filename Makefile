@@ -20,13 +20,16 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Builds the wheel and imports it from an environment that has nothing else.
+# Builds the sources and from them the wheel, and uses it from an environment that has nothing else, in a project
+# that has an `agents` of its own.
 wheel: $(STAMP)
-	rm -rf dist build/empty
-	$(BIN)/python -m build --wheel --installer pip
+	rm -rf dist build/empty build/project
+	$(BIN)/python -m build --installer pip
 	$(PYTHON) -m venv build/empty
 	build/empty/bin/python -m pip install --quiet dist/*.whl
-	cd build && empty/bin/python -W error -c "import ttt_env; \
+	mkdir -p build/project/agents && touch build/project/agents/__init__.py
+	cd build/project && ../empty/bin/python -W error -c "import agents, ttt_env; \
+	  assert 'project' in agents.__file__; \
 	  assert all(ttt_env.certify(name).unbeatable for name in ('minimax', 'ppo', 'dqn')); \
 	  ttt_env.make('tictactoe-v0', opponent='random').reset(seed=0); print('the wheel works')"
 
