@@ -663,20 +663,21 @@ WINNERS = {"X": 0, "O": 1, None: -1}
 
 
 class TestInfo:
-    def test_no_two_arrays_are_one(self) -> None:
-        for opponent, mode in itertools.product(["random", None], MODES):
-            envs = started(2, opponent=opponent, play_as="random", autoreset_mode=mode, observation="dict")
-            shown = [envs.reset(seed=0, options={"position": [NEAR_WIN, Position.parse("X../.../...")]})]
-            over: Any = [False]
-            while not any(over):
-                told = envs.step(np.argmax(envs.action_masks(), axis=1))
-                over = told[2]
-                shown.append(told)
-            for told in shown:
-                parts = [*told[0].values(), *told[1:-1]]
-                for info in (told[-1], told[-1].get("final_info", {})):
-                    parts += [part for part in info.values() if isinstance(part, np.ndarray)]
-                assert not any(np.shares_memory(one, two) for one, two in itertools.combinations(parts, 2))
+    @pytest.mark.parametrize("opponent", ["random", None])
+    @pytest.mark.parametrize("mode", MODES)
+    def test_no_two_arrays_are_one(self, mode: str, opponent: Any) -> None:
+        """Neither of one step nor of two."""
+        envs = started(2, opponent=opponent, play_as="random", autoreset_mode=mode, observation="dict")
+        observation, info = envs.reset(
+            seed=0, options={"position": [NEAR_WIN, Position.parse("X../.../...")]}
+        )
+        arrays, over = [*observation.values(), *info.values()], np.zeros(2, np.bool_)
+        while not over.any():
+            observation, rewards, over, truncated, info = envs.step(np.argmax(envs.action_masks(), axis=1))
+            parts = [*observation.values(), rewards, over, truncated, *info.values()]
+            arrays += [*parts, *info.get("final_info", {}).values()]
+        arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        assert not any(np.shares_memory(one, two) for one, two in itertools.combinations(arrays, 2))
 
     @pytest.mark.parametrize("opponent", ["random", None])
     def test_every_value_says_where_it_is_told(self, store: str, opponent: Any) -> None:
