@@ -74,10 +74,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array of the name with `_` before
     it says for which sub-envs a value is told.
 
-    Autoreset is Gymnasium's: "next_step" ignores the action of
-    a sub-env that is over and begins its next episode, with reward 0; "same_step" begins it at once, the end
-    being in `info["final_obs"]` and `info["final_info"]`, the winner too; "disabled" waits for
-    `reset(options={"reset_mask": bool[B]})`.
+    Autoreset is Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its next
+    episode, with reward 0; "same_step" begins it at once, the end being in `info["final_obs"]` and
+    `info["final_info"]`, the winner too; "disabled" waits for `reset(options={"reset_mask": bool[B]})`.
 
     There is one generator for all sub-envs. A step draws the same number of rows of `num_envs` numbers,
     whoever is over, so what a sub-env draws depends on the seed and on how many steps were made, and on no
