@@ -330,7 +330,7 @@ def test_the_machine_code_is_given_the_types_it_was_made_for(
     ]
     for options in resets:
         envs.reset(seed=3, options=options)
-        for actions in ([8] * 20, np.full(20, 7, np.uint8), np.arange(20)[::-1] % 9):
+        for actions in ([8] * 20, np.full(20, 7, np.uint8), (np.arange(20) % 9)[::-1]):
             if mode != "disabled" or not envs._over.any():
                 envs.step(actions)
         if opponent is not None:

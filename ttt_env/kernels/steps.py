@@ -25,7 +25,7 @@ from ttt_env.kernels.codes import (
 )
 from ttt_env.kernels.compiled import ONE, compiled
 
-Code = TypeVar("Code", bound=Callable[..., None])
+Code = TypeVar("Code", bound=Callable[..., object])
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - whom the user plays
 
 
