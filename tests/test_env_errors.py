@@ -62,7 +62,7 @@ def state_of(env: Any) -> dict[str, Any]:
         "mask": env.action_masks().tolist(),
         "rng": env.np_random.bit_generator.state,
     }
-    names = ["seat", "opponent", "play_as"]
+    names = ["seat", "opponent", "play_as", "np_random_seed", "_episodes"]
     names += ["agents", "agent_selection", "rewards", "_cumulative_rewards", "terminations", "truncations"]
     state |= {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
     return state
@@ -239,6 +239,49 @@ class TestSingleReset:
         raises_and_keeps(
             env, lambda env: env.reset(seed=seed, options={"play_as": "O"}), IllegalMoveError, "9"
         )
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+class TestResetAgainstAnOpponentThatFails:
+    """The opponent, drawn anew, opens the game and fails: who it was, and every number, is as before."""
+
+    @staticmethod
+    def fails(position: Position) -> int:
+        raise OSError("the engine is gone")
+
+    def failing(self) -> Any:
+        env = ttt_env.make("tictactoe-v0", lowest, play_as="O")
+        env.reset(seed=7)
+        env.set_opponent([self.fails] * 3)
+        return env
+
+    def test_changes_nothing(self, seed: int | None) -> None:
+        env = self.failing()
+        for _ in range(8):
+            raises_and_keeps(env, lambda env: env.reset(seed=seed), OSError, "the engine is gone")
+        assert env.np_random_seed == 7
+
+    def test_keeps_the_very_opponent(self, seed: int | None) -> None:
+        env = self.failing()
+        for _ in range(8):
+            opponent = env.opponent
+            with pytest.raises(OSError):
+                env.reset(seed=seed)
+            assert env.opponent is opponent
+
+    def test_keeps_the_turn(self, seed: int | None) -> None:
+        good = [True]
+        env = ttt_env.make(
+            "tictactoe-v0", lambda position: lowest(position) if good else 99, play_as="alternate"
+        )
+        env.reset(seed=7)
+        good.clear()
+        for _ in range(3):
+            with pytest.raises(IllegalMoveError):
+                env.reset(options={"play_as": "O"}, seed=seed)
+        good.append(True)
+        env.reset()
+        assert env.seat == "O"
 
 
 class TestOpponents:

@@ -1,6 +1,8 @@
 """`make` and the ways to an environment by name."""
 
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium
@@ -57,6 +59,21 @@ def test_parameters_of_the_game(id: str, parameters: dict[str, Any], opponent: s
     env.reset(seed=0)
     assert env.game.shape == (3, 4)
     assert env.position.game.name == "mnk-v0:m=4,n=3,k=3"
+
+
+def test_gymnasium_finds_the_ids_without_an_import() -> None:
+    """By the module in front of the id, as in a worker process that has imported nothing."""
+    code = (
+        "import gymnasium\n"
+        "env = gymnasium.make('ttt_env:ttt_env/tictactoe-v0', opponent='minimax', play_as='X')\n"
+        "env.reset(seed=0)\n"
+        "print(int(env.step(4)[4]['action_mask'].sum()))\n"
+        "kind = gymnasium.VectorizeMode.VECTOR_ENTRY_POINT\n"
+        "envs = gymnasium.make_vec('ttt_env:ttt_env/square-v0', 3, vectorization_mode=kind)\n"
+        "print(envs.reset(seed=0)[0].shape)\n"
+    )
+    output = subprocess.check_output([sys.executable, "-W", "error", "-c", code], text=True)
+    assert output.split("\n") == ["7", "(3, 4, 4, 2)", ""]
 
 
 def test_parameters_of_the_game_by_gymnasium() -> None:
@@ -135,7 +152,18 @@ BAD_NAMES: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
         "'misere'",
     ),
     "max_cycles": ("tictactoe-v0", {"max_cycles": 9}, ttt_env.ParameterError, "'max_cycles'"),
-    "play_as without opponent": ("tictactoe-v0", {"play_as": "X"}, ttt_env.ParameterError, "'play_as'"),
+    "play_as without opponent": (
+        "tictactoe-v0",
+        {"play_as": "X"},
+        ttt_env.ParameterError,
+        r"play_as='X' needs an opponent, .*make\('tictactoe-v0', opponent='random', play_as='X'\)",
+    ),
+    "opponent_weights without opponent": (
+        "tictactoe-v0",
+        {"opponent_weights": [1, 2]},
+        ttt_env.ParameterError,
+        r"opponent_weights=\[1, 2\] needs an opponent",
+    ),
     "a misspelt opponent": ("tictactoe-v0", {"opponnent": "random"}, ttt_env.ParameterError, "mean opponent"),
     "game given twice": (
         "tictactoe-v0",

@@ -11,6 +11,7 @@ import pytest
 
 import ttt_env
 from ttt_env import Agent, Position
+from ttt_env.envs.opponents import Lineup
 from ttt_env.envs.single import SingleAgentEnv
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -238,6 +239,29 @@ class TestOpponents:
         assert set(seen) == {1, 1 << 8}
         assert abs(seen[1] - 3000) < 110  # four standard deviations
 
+    def test_setting_several_draws_one_of_them_now(self) -> None:
+        """Who plays the rest of the episode is drawn by one number, with the chances of the weights."""
+        drawn = []
+        for seed in range(60):
+            env = started(seed=seed)
+            draw = copy.deepcopy(env.np_random).random()
+            env.set_opponent([lowest, highest, "minimax"], [0.25, 0.5, 0.25])
+            number = (draw >= 0.25) + (draw >= 0.75)
+            assert env.opponent is env._lineup.agents[number]
+            drawn.append(int(number))
+        assert set(drawn) == {0, 1, 2}
+
+    def test_setting_one_takes_no_number(self) -> None:
+        env = started(opponent=[lowest, highest])
+        state = env.np_random.bit_generator.state
+        env.set_opponent("minimax")
+        assert env.np_random.bit_generator.state == state
+
+    @pytest.mark.parametrize("draw", [0.0, 0.25, 0.75])
+    def test_a_draw_that_meets_a_summed_chance_picks_the_next(self, draw: float) -> None:
+        lineup = Lineup([lowest, highest, "minimax"], [1, 2, 1], ttt_env.get_game("tictactoe-v0"))
+        assert lineup.picked(draw) is lineup.agents[[0.0, 0.25, 0.75].index(draw)]
+
     @pytest.mark.parametrize("weights", BAD_WEIGHTS, ids=str)
     def test_bad_weights_change_nothing(self, weights: Any) -> None:
         env = started()
@@ -370,6 +394,51 @@ class TestObservations:
         kept = first.copy()
         env.step(8)
         assert (first == kept).all()
+
+
+class TestInfo:
+    @pytest.mark.parametrize("play_as", ["X", "O"])
+    def test_says_whom_the_user_plays(self, play_as: str) -> None:
+        env = ttt_env.make("tictactoe-v0", opponent=lowest, play_as=play_as)
+        _, info = env.reset(seed=0)
+        assert set(info) == {"action_mask", "seat"} and info["seat"] == play_as
+        info = env.step(8)[4]
+        assert set(info) == {"action_mask", "seat"} and info["seat"] == play_as
+
+    @pytest.mark.parametrize(
+        ("settings", "cells", "winner"),
+        [
+            ({}, (6, 7, 8), "X"),
+            ({}, (8, 4, 3), "O"),
+            ({"misere": True}, (6, 7, 8), "O"),
+            ({"misere": True}, (8, 4, 3), "X"),
+            ({"play_as": "O"}, (8, 7), "X"),
+            ({"play_as": "O", "start": Position.parse("XX./OO./X..")}, (5,), "O"),
+            ({"start": Position.parse("XOX/XOO/O.X")}, (7,), None),
+            ({"play_as": "O", "start": Position.parse("XOX/XOO/.X.")}, (6,), None),
+            ({}, (4, 4), None),
+        ],
+        ids=str,
+    )
+    def test_names_the_winner_at_the_end(
+        self, settings: dict[str, Any], cells: tuple[int, ...], winner: str | None
+    ) -> None:
+        env = started(*cells[:-1], **settings)
+        _, _, over, _, info = env.step(cells[-1])
+        assert over and info["winner"] == winner == env.position.winner and info["seat"] == env.seat
+
+    def test_names_the_winners_of_random_games(self) -> None:
+        env = ttt_env.make("tictactoe-v0", opponent="random", illegal="resample")
+        seen = set()
+        for seed in range(200):
+            (_, info), over = env.reset(seed=seed), False
+            while not over:
+                assert "winner" not in info
+                _, reward, over, _, info = env.step(seed % 9)
+            assert info["winner"] == env.position.winner
+            assert reward == (0.0 if info["winner"] is None else 1.0 if info["winner"] == env.seat else -1.0)
+            seen.add((env.seat, info["winner"]))
+        assert seen == {(seat, winner) for seat in "XO" for winner in ("X", "O", None)}
 
 
 class TestSeeds:

@@ -661,6 +661,83 @@ class TestSeedsAndCopies:
                 array[...] = None if array.dtype == object else 1
 
 
+WINNERS = {"X": 0, "O": 1, None: -1}
+
+
+class TestInfo:
+    @pytest.mark.parametrize("opponent", ["random", None])
+    @pytest.mark.parametrize("mode", MODES)
+    def test_no_two_arrays_are_one(self, mode: str, opponent: Any) -> None:
+        """Neither of one step nor of two."""
+        envs = started(2, opponent=opponent, play_as="random", autoreset_mode=mode, observation="dict")
+        observation, info = envs.reset(
+            seed=0, options={"position": [NEAR_WIN, Position.parse("X../.../...")]}
+        )
+        arrays, over = [*observation.values(), *info.values()], np.zeros(2, np.bool_)
+        while not over.any():
+            observation, rewards, over, truncated, info = envs.step(np.argmax(envs.action_masks(), axis=1))
+            parts = [*observation.values(), rewards, over, truncated, *info.values()]
+            arrays += [*parts, *info.get("final_info", {}).values()]
+        arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        assert not any(np.shares_memory(one, two) for one, two in itertools.combinations(arrays, 2))
+
+    @pytest.mark.parametrize("opponent", ["random", None])
+    def test_every_value_says_where_it_is_told(self, store: str, opponent: Any) -> None:
+        envs = started(5, opponent=opponent, play_as="random")
+        told = [(envs.reset(seed=0)[1], envs.seats), (envs.step(np.arange(5))[4], envs.seats)]
+        for info, seats in told:
+            names = {name for name in info if not name.startswith("_")}
+            assert {"action_mask", "seat"} <= names and {f"_{name}" for name in names} <= set(info)
+            assert info["seat"].tolist() == seats.tolist() and info["seat"].dtype == np.int8
+            assert info["_seat"].all() and info["_action_mask"].all()
+
+    @pytest.mark.parametrize(
+        "settings", [{}, {"misere": True}, {"play_as": "O"}, {"opponent": None}], ids=str
+    )
+    @pytest.mark.parametrize("mode", MODES)
+    def test_names_the_winners(self, store: str, mode: str, settings: dict[str, Any]) -> None:
+        envs = started(300, autoreset_mode=mode, **{"opponent": "random", "play_as": "random", **settings})
+        rng, seen = np.random.default_rng(3), set()
+        for _ in range(14):
+            cells = np.where(rng.random(300) < 0.1, rng.integers(9, size=300), free_cells(envs, rng))
+            before = envs.boards
+            _, _, over, _, info = envs.step(cells)
+            told = info.get("final_info", {}) if mode == "same_step" else info
+            if "winner" in told:
+                assert told["_winner"].tolist() == over.tolist() and told["winner"].dtype == np.int8
+                assert (told["winner"][~over] == -1).all()
+            for at in np.flatnonzero(over):
+                after = self.end(before[int(at)], envs, int(at), info, mode)
+                assert told["winner"][at] == WINNERS[after.winner]
+                seen.add(after.winner)
+            if mode == "disabled" and over.any():
+                envs.reset(options={"reset_mask": over})
+        assert seen == {"X", "O", None}
+
+    @staticmethod
+    def end(before: Position, envs: VectorGameEnv, at: int, info: Any, mode: str) -> Position:
+        """The last position of an episode; in same_step by what its looker saw."""
+        if mode != "same_step":
+            return envs.boards[at]
+        seat, planes = info["final_info"]["seat"][at], info["final_obs"][at]
+        mine, theirs = (int(np.dot(planes[..., side].ravel(), 1 << np.arange(9))) for side in (0, 1))
+        is_turned = (mine | theirs).bit_count() % 2 != seat
+        return Position(before.game, theirs, mine) if is_turned else Position(before.game, mine, theirs)
+
+    def test_tells_the_seat_and_the_winner_as_the_single_env(self) -> None:
+        for seed, play_as in itertools.product(range(5), ["X", "O"]):
+            envs = started(1, seed=seed, play_as=play_as, opponent=highest)
+            env = ttt_env.make("tictactoe-v0", highest, play_as=play_as)
+            told, over, rng = env.reset(seed=seed)[1], False, np.random.default_rng(seed)
+            while not over:
+                cell = int(free_cells(envs, rng)[0])
+                batch = envs.step([cell])[4]
+                over, _, told = env.step(cell)[2:]
+                assert WINNERS[told["seat"]] == batch["seat"][0]
+                assert ("winner" in told) == batch["_winner"][0]
+            assert WINNERS[told["winner"]] == batch["winner"][0]
+
+
 class TestFrameworks:
     @pytest.mark.parametrize("kind", ["planes", "dict"])
     @pytest.mark.parametrize("id", ["tictactoe-v0", "qubic-v0"])

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -15,12 +16,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import ttt_env
 from tests.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
-from ttt_env import Position
+from ttt_env import BatchAgent, Boards, Position
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import NumpyBackend, TorchBackend
 from ttt_env.envs.vector.compiled import CompiledSteps
 from ttt_env.envs.vector.engine import ArraySteps
 from ttt_env.envs.vector.env import VectorGameEnv
+from ttt_env.kernels import steps
+from ttt_env.kernels.codes import N_DRAWS, OPENING, OPPONENT, REPLY, SEAT
 
 MODES = ["next_step", "same_step", "disabled"]
 LAST_CELL = Position.parse("XOX/XOO/O.X")
@@ -182,9 +185,9 @@ class TestIsNumpys:
 def without_compiling(envs: VectorGameEnv) -> VectorGameEnv:
     """The same environment with steps that are operations on whole arrays."""
     twin = copy.deepcopy(envs)
-    steps: Any = twin._steps
-    assert isinstance(steps, CompiledSteps)
-    twin._steps = ArraySteps(*steps.__reduce__()[1])
+    compiled: Any = twin._steps
+    assert isinstance(compiled, CompiledSteps)
+    twin._steps = ArraySteps(*compiled.__reduce__()[1])
     return twin
 
 
@@ -232,6 +235,108 @@ class TestCompiledSteps:
         envs.step(np.arange(50) % 9)
         envs.set_opponent("minimax")
         play_alike([envs, without_compiling(envs)])
+
+
+class Quarters(BatchAgent):
+    """Plays each of the first four free cells with probability 1/4; alike if there are fewer."""
+
+    def policies(self, boards: Boards) -> Any:
+        chosen = boards.legal & (boards.legal.cumsum(axis=1) <= 4)
+        return chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+
+
+BELOW = np.nextafter([0.25, 0.5, 1.0], 0)
+QUARTERS = {0.0: 0, 0.25: 1, 0.5: 2, 0.75: 3, BELOW[0]: 0, BELOW[1]: 1, BELOW[2]: 3}
+
+
+class TestDrawsThatMeetASumExactly:
+    """A draw is from [0, 1): the number whose summed chance it meets is not picked, but the next one."""
+
+    @pytest.fixture(params=["compiled", "arrays"])
+    def made(self, request: pytest.FixtureRequest) -> Any:
+        at = ["compiled", "arrays"].index(request.param)
+        return lambda *settings, **more: compiled_and_not(*settings, **more)[at]
+
+    @staticmethod
+    def step(envs: VectorGameEnv, cell: int, row: int, numbers: list[float]) -> None:
+        """A step whose draws are these numbers in this row, and 0 in the others."""
+        draws = np.zeros((N_DRAWS, envs.num_envs))
+        draws[row] = numbers
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(envs, "_draws", lambda n_rows: draws[:n_rows].copy())
+            envs.step(np.full(envs.num_envs, cell))
+
+    def begin(self, envs: VectorGameEnv, row: int, numbers: list[float]) -> None:
+        """End all episodes by a taken cell, and begin the next ones with these draws."""
+        envs.reset(seed=0, options={"position": Position.parse("X../O../..."), "play_as": "X"})
+        assert envs.step(np.zeros(envs.num_envs, np.int64))[2].all()
+        self.step(envs, 0, row, numbers)
+
+    def test_replies(self, made: Any) -> None:
+        envs = made(len(QUARTERS), Quarters(ttt_env.get_game("tictactoe-v0")), play_as="X")
+        envs.reset(seed=0)
+        self.step(envs, 8, REPLY, list(QUARTERS))
+        assert [board.o_mask for board in envs.boards] == [1 << cell for cell in QUARTERS.values()]
+
+    def test_replies_on_bit_masks(self) -> None:
+        game = ttt_env.get_game("square-v0")
+        envs = ttt_env.make_vec(game, len(QUARTERS), Quarters(game), play_as="X")
+        envs.reset(seed=0)
+        self.step(envs, 15, REPLY, list(QUARTERS))
+        assert [board.o_mask for board in envs.boards] == [1 << cell for cell in QUARTERS.values()]
+
+    def test_openings(self, made: Any) -> None:
+        envs = made(len(QUARTERS), Quarters(ttt_env.get_game("tictactoe-v0")), play_as="O")
+        self.begin(envs, OPENING, list(QUARTERS))
+        assert [board.x_mask for board in envs.boards] == [1 << cell for cell in QUARTERS.values()]
+
+    def test_opponents(self, made: Any) -> None:
+        envs = made(4, ["random", "minimax"], opponent_weights=[1, 1], play_as="X")
+        self.begin(envs, OPPONENT, [0.0, BELOW[1], 0.5, BELOW[2]])
+        assert envs._games.who.tolist() == [0, 0, 1, 1]
+
+    def test_seats(self, made: Any) -> None:
+        envs = made(4, "random", play_as="random")
+        self.begin(envs, SEAT, [0.0, BELOW[1], 0.5, BELOW[2]])
+        assert envs.seats.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("opponent", [None, "random", ["random", "minimax"]], ids=str)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_machine_code_is_given_the_types_it_was_made_for(
+    monkeypatch: pytest.MonkeyPatch, mode: str, opponent: Any
+) -> None:
+    """It does not look at them itself: another type would be read as if it were the right one."""
+    make_code, n_calls = steps.of_types, []
+
+    def checking(function: Any, *arguments: Any) -> Any:
+        code, types = make_code(function, *arguments), tuple(map(numba.typeof, arguments))
+
+        def checked(*later: Any) -> None:
+            n_calls.append(1)
+            assert tuple(map(numba.typeof, later)) == types
+            code(*later)
+
+        return checked
+
+    monkeypatch.setattr(steps, "of_types", checking)
+    envs = ttt_env.make_vec("tictactoe-v0", 20, opponent, autoreset_mode=mode)
+    resets: list[dict[str, Any]] = [
+        {},
+        {"position": Position.parse("X../.O./...")},
+        {"position": [NEAR_WIN, Position.parse(".../.../...")] * 10},
+        {"reset_mask": np.arange(20) % 2 == 0},
+        {} if opponent is None else {"play_as": "O"},
+    ]
+    for options in resets:
+        envs.reset(seed=3, options=options)
+        for actions in ([8] * 20, np.full(20, 7, np.uint8), (np.arange(20) % 9)[::-1]):
+            if mode != "disabled" or not envs._over.any():
+                envs.step(actions)
+        if opponent is not None:
+            envs.set_opponent(["random", "minimax", "block"])
+        envs = copy.deepcopy(envs)
+    assert n_calls
 
 
 def test_numba_is_imported_when_an_environment_is_made() -> None:

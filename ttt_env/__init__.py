@@ -30,7 +30,7 @@ from ttt_env.errors import (
     UnknownAgentError,
     UnknownGameError,
 )
-from ttt_env.registration import make, make_vec, pettingzoo_module, register_envs
+from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game, runs, squares
 from ttt_env.rules.game import Game, Position, random_position
@@ -38,10 +38,10 @@ from ttt_env.rules.notation import GameRecord
 
 __version__ = "0.1.0"
 
-tictactoe_v0 = pettingzoo_module("tictactoe-v0")
-square_v0 = pettingzoo_module("square-v0")
-mnk_v0 = pettingzoo_module("mnk-v0")
-qubic_v0 = pettingzoo_module("qubic-v0")
+tictactoe_v0 = PettingZooModule("tictactoe-v0")
+square_v0 = PettingZooModule("square-v0")
+mnk_v0 = PettingZooModule("mnk-v0")
+qubic_v0 = PettingZooModule("qubic-v0")
 
 register_envs()
 

@@ -1,8 +1,6 @@
 """Environments by id, for this package, for Gymnasium and for PettingZoo's `module.env()` convention."""
 
 import inspect
-from functools import partial
-from types import SimpleNamespace
 from typing import Any, Literal, overload
 
 import gymnasium
@@ -146,10 +144,25 @@ def register_envs() -> None:
             )
 
 
-def pettingzoo_module(id: str) -> SimpleNamespace:
+class PettingZooModule:
     """What PettingZoo users expect of `from package import game_v0`: `env` and `raw_env`.
 
     Both are the same: the checks of PettingZoo's wrappers are built into the environment.
     """
-    build = partial(make, id)
-    return SimpleNamespace(env=build, raw_env=build, __doc__=inspect.getdoc(CATALOGUE[id]))
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+        self.__doc__ = inspect.getdoc(CATALOGUE[id])
+
+    @overload
+    def env(
+        self, *, observation: Literal["dict"] = "dict", **kwargs: Any
+    ) -> TwoPlayerEnv[DictObservation]: ...
+    @overload
+    def env(self, *, observation: Literal["planes"], **kwargs: Any) -> TwoPlayerEnv[Planes]: ...
+    def env(self, **kwargs: Any) -> TwoPlayerEnv[Any]:
+        """The environment of two players, as `make` gives it."""
+        env: TwoPlayerEnv[Any] = make(self._id, **kwargs)
+        return env
+
+    raw_env = env

@@ -4,7 +4,7 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 try:
     import typer

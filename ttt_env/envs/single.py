@@ -18,6 +18,7 @@ from ttt_env.rules.game import SEATS, Game, Seat, as_cell
 from ttt_env.rules.specs import check_names
 
 _OPTIONS = {"play_as": None, "position": None}
+_PLAY_AS = get_args(PlayAs)
 
 
 class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
@@ -51,7 +52,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self._set_board()
         self.observation_space = observation_space(self.game, observation)
         self.action_space = spaces.Discrete(self.game.n_cells)
-        self.play_as = one_of("play_as", play_as, get_args(PlayAs))
+        self.play_as = one_of("play_as", play_as, _PLAY_AS)
         self.seat: Seat = "X"
         self._episodes = 0
         self._lineup = Lineup(opponent, opponent_weights, self.game)
@@ -80,7 +81,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         """
         options = options or {}
         check_names("reset options", options, _OPTIONS)
-        play_as = one_of("play_as", options.get("play_as", self.play_as), get_args(PlayAs))
+        play_as = one_of("play_as", options.get("play_as", self.play_as), _PLAY_AS)
         if "position" in options:
             self._checked_start(options["position"])
         rng = self.np_random

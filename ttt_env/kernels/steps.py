@@ -4,7 +4,7 @@ Importing this module imports numba: import it where an environment is made.
 """
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, cast
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -25,22 +25,20 @@ from ttt_env.kernels.codes import (
 )
 from ttt_env.kernels.compiled import ONE, compiled
 
-Arguments = ParamSpec("Arguments")
+Code = TypeVar("Code", bound=Callable[..., object])
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - whom the user plays
 
 
-def of_types(
-    function: Callable[Arguments, None], *arguments: Arguments.args, **none: Arguments.kwargs
-) -> Callable[Arguments, None]:
+def of_types(function: Code, *arguments: object) -> Code:
     """The machine code of a compiled function for arguments of the very types that these have.
 
     numba looks at the type of every argument, and of all that a record holds, in every call. For a step of
-    64 games this takes longer than the step itself.
+    64 games this takes as long as the step itself. The machine code trusts its caller to keep to the types.
     """
     types = tuple(map(numba.typeof, arguments))
-    dispatcher = cast(Any, function)
+    dispatcher: Any = function
     dispatcher.compile(types)
-    return cast("Callable[Arguments, None]", dispatcher.get_overload(types))
+    return cast(Code, dispatcher.get_overload(types))
 
 
 @compiled

@@ -109,9 +109,9 @@ class NumpyBackend:
 
     @cached_property
     def _are_below(self) -> Callable[[NDArray[np.int64], int], bool]:
-        from ttt_env.kernels.steps import are_below
+        from ttt_env.kernels.steps import are_below, of_types
 
-        return are_below
+        return of_types(are_below, np.empty(0, np.int64), 0)
 
     def source(self, rng: np.random.Generator) -> np.random.Generator:  # noqa: D102
         return rng

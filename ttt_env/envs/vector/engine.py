@@ -254,6 +254,7 @@ class ArraySteps:
         is_tabulated = replies is None or replies.is_tabulated
         self.are_sure = is_tabulated and not callable(openings.starts)
         self._worth = Worth(*(store.backend.put(part) for part in worth))
+        self._n_codes, self._winners = len(worth.of_looker), store.backend.put(worth.winners.ravel())
 
     def step(  # noqa: D102
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
@@ -278,13 +279,11 @@ class ArraySteps:
 
     def _outcome(self, codes: Array, seats: Array) -> Outcome:
         xp, take = self._backend.xp, self._backend.take
-        looks_x = seats == 0
-        as_x, as_o = (take(winners, codes, 0) for winners in self._worth.winners)
-        over, winners = codes != OPEN, xp.where(looks_x, as_x, as_o)
+        over, winners = codes != OPEN, take(self._winners, codes + seats * self._n_codes, 0)
         of_looker = take(self._worth.of_looker, codes, 0)
         if self.replies is not None:
             return Outcome(over, of_looker, winners, _NOT_TOLD)
-        of_mover = take(self._worth.of_other, codes, 0)
+        of_mover, looks_x = take(self._worth.of_other, codes, 0), seats == 0
         of_seats = xp.where(looks_x, of_looker, of_mover), xp.where(looks_x, of_mover, of_looker)
         return Outcome(over, of_mover, winners, xp.stack(of_seats, axis=1))
 

@@ -74,10 +74,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array of the name with `_` before
     it says for which sub-envs a value is told.
 
-    Autoreset is Gymnasium's: "next_step" ignores the action of
-    a sub-env that is over and begins its next episode, with reward 0; "same_step" begins it at once, the end
-    being in `info["final_obs"]` and `info["final_info"]`, the winner too; "disabled" waits for
-    `reset(options={"reset_mask": bool[B]})`.
+    Autoreset is Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its next
+    episode, with reward 0; "same_step" begins it at once, the end being in `info["final_obs"]` and
+    `info["final_info"]`, the winner too; "disabled" waits for `reset(options={"reset_mask": bool[B]})`.
 
     There is one generator for all sub-envs. A step draws the same number of rows of `num_envs` numbers,
     whoever is over, so what a sub-env draws depends on the seed and on how many steps were made, and on no
@@ -96,7 +95,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     """
 
     _games: Games | None = None
-    _source: tuple[np.random.Generator, Source] | None = None  # what it was seeded by, and it
+    _source: tuple[np.random.Generator, Source] | None = None
 
     def __init__(
         self,
@@ -292,8 +291,8 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def _step(
         self, games: Games, cells: Cells
     ) -> tuple[Observed, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        draws = self._draws(self._n_draws)
-        rng, copy = self.np_random, self._backend.copy
+        draws, copy = self._draws(self._n_draws), self._backend.copy
+        rng, _ = self._randomness()
         if self.illegal == "resample":
             cells = resampled(self._store, games.state, cells, draws[RESAMPLE])
         begins = self._over if self.autoreset_mode is NEXT_STEP else None
@@ -381,17 +380,18 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         gymnasium.logger.warn("render() without a render_mode: give make_vec() one of ansi, rgb_array")
         return None
 
-    def _drawn_from(self) -> Source:
-        """The back end's source of random numbers, which `np_random` seeds; in NumPy it is `np_random`."""
-        if self._source is None or self._source[0] is not self._np_random:
-            self._source = self.np_random, self._backend.source(self.np_random)
-        return self._source[1]
+    def _randomness(self) -> tuple[np.random.Generator, Source]:
+        """`np_random`, and the back end's source of numbers that it seeds; in NumPy they are the same."""
+        known = self._source
+        if known is None or known[0] is not self._np_random:
+            known = self._source = self.np_random, self._backend.source(self.np_random)
+        return known
 
     def _draws(self, n_rows: int) -> Array:
         """Numbers from [0, 1), `float64[n_rows, B]`."""
         if not n_rows:
             return _NO_DRAWS
-        return self._backend.random(self._drawn_from(), (n_rows, self.num_envs))
+        return self._backend.random(self._randomness()[1], (n_rows, self.num_envs))
 
     def _seed(self, seed: int | Sequence[int]) -> None:
         seeds = _as_seeds(seed, self.num_envs)
@@ -403,7 +403,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
         """Go back to the random numbers of before where what is done here fails."""
-        restore, source = self._backend.restore, self._drawn_from()
+        restore, source = self._backend.restore, self._randomness()[1]
         before = self._np_random, self._np_random_seed, self._source
         states = self.np_random.bit_generator.state, self._backend.state(source)
         try:
