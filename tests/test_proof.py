@@ -218,11 +218,11 @@ def test_an_interruption_leaves_nothing_broken():
 
 
 def test_the_table_grows_without_loss(monkeypatch):
-    from ttt_env.kernels import proof_search
+    from ttt_env.kernels import proof as proof_kernel
 
     game = ttt_env.get_game("mnk-v0:m=6,n=4,k=4")
     small = prove(game, seconds=60)
-    monkeypatch.setattr(proof_search, "_FIRST_BITS", 8)
+    monkeypatch.setattr(proof_kernel, "_FIRST_BITS", 8)
     assert prove(game, seconds=60).value == small.value == 0
 
 
@@ -249,12 +249,12 @@ def test_long_compilation_is_said(monkeypatch, caplog):
 
 
 def test_without_a_folder_for_compiled_code(monkeypatch):
-    from ttt_env.kernels import compiled
+    from ttt_env.kernels import bits
 
     def njit(**options):
         if "cache" in options:
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 
-    monkeypatch.setattr(compiled.numba, "njit", njit)
-    assert compiled.compiled(abs) is abs
+    monkeypatch.setattr(bits.numba, "njit", njit)
+    assert bits.compiled(abs) is abs

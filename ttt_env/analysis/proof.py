@@ -199,10 +199,10 @@ class _Question:
     """A search that is always asked whether the same seat wins."""
 
     def __init__(self, game: Game, seat: Seat) -> None:
-        from ttt_env.kernels import proof_search
+        from ttt_env.kernels import proof as proof_kernel
 
-        self._kernel = proof_search
-        self._rules, self._search = proof_search.rules_of(game), proof_search.new_search(game)
+        self._kernel = proof_kernel
+        self._rules, self._search = proof_kernel.rules_of(game), proof_kernel.new_search(game)
         self.game, self.seat = game, seat
 
     def begin(self, position: Position, width: int) -> None:

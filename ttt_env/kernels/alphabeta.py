@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import NONE, cell_of, compiled, completing, count, is_several
+from ttt_env.kernels.bits import NONE, cell_of, compiled, completing, count, is_several
 from ttt_env.kernels.proof_moves import NO, OPEN, YES, Masks, Rules, heaviest, weigh
 
 WIN, _MOST_THREATS = 6, 5

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import NONE, compiled
+from ttt_env.kernels.bits import NONE, compiled
 from ttt_env.kernels.playouts import Rules, completes, draw_below, next_bits, nth_cell, playout, size, stone
 
 LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import ONE, cell_of, compiled, completing, count, lowest
+from ttt_env.kernels.bits import ONE, cell_of, compiled, completing, count, lowest
 
 Random = NDArray[np.uint64]
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import NONE, cell_of, compiled, completing, count, is_several, lowest
+from ttt_env.kernels.bits import NONE, cell_of, compiled, completing, count, is_several, lowest
 
 Masks = NDArray[np.uint64]
 

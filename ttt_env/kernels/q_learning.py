@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import compiled
+from ttt_env.kernels.bits import compiled
 from ttt_env.kernels.playouts import Random, draw_below, next_bits
 
 _11, _2_TO_MINUS_53 = np.uint64(11), 2.0**-53

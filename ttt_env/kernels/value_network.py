@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import compiled
+from ttt_env.kernels.bits import compiled
 from ttt_env.kernels.playouts import Random, Rules, completes, draw_below, nth_cell, size, stone
 
 

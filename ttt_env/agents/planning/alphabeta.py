@@ -108,7 +108,7 @@ class _Searcher:
 
     def __init__(self, game: Game) -> None:
         from ttt_env.kernels import alphabeta as alphabeta_kernel
-        from ttt_env.kernels.proof_search import rules_of
+        from ttt_env.kernels.proof import rules_of
 
         self.game, self._kernel = game, alphabeta_kernel
         self._rules = rules_of(game)

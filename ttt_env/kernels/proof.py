@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ttt_env.kernels.compiled import NONE, ONE, cell_of, compiled
+from ttt_env.kernels.bits import NONE, ONE, cell_of, compiled
 from ttt_env.kernels.proof_moves import (
     ANSWER,
     DEPTH,
