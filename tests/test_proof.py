@@ -8,7 +8,6 @@ import pytest
 
 import ttt_env
 from tests import reference
-from ttt_env.analysis import proof as proof_module
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.proof import prove
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
@@ -239,22 +238,3 @@ def test_wrong_positions():
 def test_more_than_64_cells():
     with pytest.raises(GameTooLargeError, match="81 cells"):
         prove("mnk-v0:m=9,n=9,k=5")
-
-
-def test_long_compilation_is_said(monkeypatch, caplog):
-    times = itertools.count(step=10.0)
-    monkeypatch.setattr(proof_module.time, "monotonic", lambda: next(times))
-    prove(TICTACTOE, nodes=10)
-    assert "compiled the proof search in 10.0 s" in caplog.text
-
-
-def test_without_a_folder_for_compiled_code(monkeypatch):
-    from ttt_env.kernels import bits
-
-    def njit(**options):
-        if "cache" in options:
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: function
-
-    monkeypatch.setattr(bits.numba, "njit", njit)
-    assert bits.compiled(abs) is abs

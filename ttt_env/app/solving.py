@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ttt_env.analysis.proof import Progress, Proof, prove
+from ttt_env.analysis.proof import Proof, ProofProgress, prove
 from ttt_env.analysis.solution import solve
 from ttt_env.render.text import draw_text
 from ttt_env.rules.game import SEATS, Game, Position
@@ -18,7 +18,7 @@ def solve_and_tell(
     """Prove the value of the position within the budget and print what is known."""
     with console.status("compiling, the first time …") as status:
 
-        def report(progress: Progress) -> None:
+        def report(progress: ProofProgress) -> None:
             status.update(
                 f"does {progress.seat} win? {progress.width} moves of it in each position, "
                 f"{progress.nodes:,} nodes, {progress.seconds:.0f} s"

@@ -1,17 +1,10 @@
-"""Functions as machine code by numba, and what is needed to count and walk through bit masks there.
+"""Bit masks in compiled code: a set of cells is a `uint64`, whose bit c stands for cell c."""
 
-Importing this module imports numba: import it where a search begins. numba does not see when a compiled
-function that it took from another file changes: what is compiled here is meant to stay as it is.
-"""
-
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+from ttt_env.kernels.compiled import inner
+from ttt_env.kernels.sets import WinningSets
+from ttt_env.rules.boards import Masks
 
 NONE, ONE = np.uint64(0), np.uint64(1)
 _2, _4, _56 = np.uint64(2), np.uint64(4), np.uint64(56)
@@ -20,16 +13,7 @@ _PAIRS, _FOURS, _EIGHTS, _ONES = (
 )
 
 
-def compiled(function: Function) -> Function:
-    """The function as machine code, kept on disk where some folder can be written to."""
-    try:
-        kept: Any = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # numba finds no such folder
-        kept = numba.njit(nogil=True)(function)
-    return cast(Function, kept)
-
-
-@compiled
+@inner
 def count(mask: np.uint64) -> np.uint64:
     """The number of set bits."""
     # LLVM knows this way to count, and makes it one instruction.
@@ -39,29 +23,64 @@ def count(mask: np.uint64) -> np.uint64:
     return mask * _ONES >> _56
 
 
-@compiled
+@inner
+def size(mask: np.uint64) -> int:
+    """The number of set bits, as a signed integer."""
+    return int(count(mask))
+
+
+@inner
 def lowest(mask: np.uint64) -> np.uint64:
     """The lowest set bit alone; 0 of 0."""
     return mask & (~mask + ONE)
 
 
-@compiled
+@inner
+def stone(cell: int) -> np.uint64:
+    """The mask of one cell."""
+    return ONE << np.uint64(cell)
+
+
+@inner
 def cell_of(stone: np.uint64) -> int:
     """The number of the only set bit."""
     return int(count(stone - ONE))
 
 
-@compiled
+@inner
+def nth_cell(mask: np.uint64, n: int) -> int:
+    """The n-th cell of a mask, from 0."""
+    for _ in range(n):
+        mask ^= lowest(mask)
+    return cell_of(lowest(mask))
+
+
+@inner
 def is_several(mask: np.uint64) -> bool:
     """Whether more than one bit is set."""
     return bool((mask & (mask - ONE)) != NONE)
 
 
-@compiled
-def completing(stones: np.uint64, others: np.uint64, sets: NDArray[np.uint64]) -> np.uint64:
-    """The empty cells that complete a set of `stones`; `sets` are those to look at, none of them owned."""
+@inner
+def through(sets: WinningSets, cell: int) -> Masks:
+    """The winning sets through a cell."""
+    return sets.through[sets.first[cell] : sets.first[cell + 1]]
+
+
+@inner
+def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
+    """Whether the stones own a winning set through the cell."""
+    for mask in through(sets, cell):
+        if stones & mask == mask:
+            return True
+    return False
+
+
+@inner
+def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
+    """The empty cells that complete a set of `stones`; `masks` are those to look at, none of them owned."""
     cells = NONE
-    for mask in sets:
+    for mask in masks:
         if mask & others == NONE:
             rest = mask & ~stones
             if not is_several(rest):

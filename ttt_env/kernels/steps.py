@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import compiled
 from ttt_env.kernels.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT
+from ttt_env.kernels.compiled import compiled
 
 Integers: TypeAlias = NDArray[np.int64]
 Seats: TypeAlias = NDArray[np.int8]

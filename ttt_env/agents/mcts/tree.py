@@ -1,29 +1,13 @@
 """The tree of a Monte Carlo tree search: its arrays made and enlarged, and its nodes read."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ttt_env.kernels.mcts import NODE, UNKNOWN, Tree
-from ttt_env.kernels.playouts import Rules
 from ttt_env.render.tree import TreeNode
-from ttt_env.rules.game import SEATS, Game, Position
-from ttt_env.rules.sizes import check_size
-
-
-@lru_cache(maxsize=64)
-def rules_of(game: Game) -> Rules:
-    """The game as the kernel reads it. Raises `GameTooLargeError` if it has more than 64 cells."""
-    check_size(game)
-    lists = game.winning_masks_through
-    sets, through = (
-        np.array(masks, np.uint64)
-        for masks in (game.winning_masks, [mask for masks in lists for mask in masks])
-    )
-    first = np.cumsum([0, *map(len, lists)])
-    return Rules(np.uint64(game.full_mask), sets, through, first, -1 if game.misere else 1)
+from ttt_env.rules.game import SEATS, Position
 
 
 def empty_tree(n_cells: int, slots: int) -> Tree:
