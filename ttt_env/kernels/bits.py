@@ -77,6 +77,12 @@ def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
 
 
 @inner
+def worth(sets: WinningSets) -> int:
+    """The result for who completes a set: 1, misère −1."""
+    return -1 if sets.misere else 1
+
+
+@inner
 def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
     """The empty cells that complete a set of `stones`; `masks` are those to look at, none of them owned."""
     cells = NONE

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import NONE, completes, nth_cell, size, stone
+from ttt_env.kernels.bits import NONE, completes, nth_cell, size, stone, worth
 from ttt_env.kernels.compiled import compiled, inner
-from ttt_env.kernels.playouts import playout, worth
+from ttt_env.kernels.playouts import playout
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.kernels.splitmix import draw_below, next_bits
 
@@ -63,6 +63,24 @@ class Tree(NamedTuple):
     random: NDArray[np.uint64]
     path: NDArray[np.int64]
     counts: NDArray[np.int64]
+
+
+def empty_tree(n_cells: int, slots: int) -> Tree:
+    """A tree without a root, with so many slots."""
+    return Tree(
+        nodes=np.empty(slots, NODE),
+        root=np.zeros(2, np.uint64),
+        random=np.zeros(1, np.uint64),
+        path=np.zeros(n_cells + 1, np.int64),
+        counts=np.zeros(3, np.int64),
+    )
+
+
+def grown(tree: Tree) -> Tree:
+    """The tree with twice the slots."""
+    nodes = np.empty(2 * len(tree.nodes), NODE)
+    nodes[: len(tree.nodes)] = tree.nodes
+    return tree._replace(nodes=nodes)
 
 
 @compiled

@@ -5,16 +5,10 @@ A position is two bit masks, of the player to move and of the other. A result is
 
 import numpy as np
 
-from ttt_env.kernels.bits import completes, completing, nth_cell, size, stone, through
+from ttt_env.kernels.bits import completes, completing, nth_cell, size, stone, through, worth
 from ttt_env.kernels.compiled import inner
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.kernels.splitmix import Random, draw_below
-
-
-@inner
-def worth(sets: WinningSets) -> int:
-    """The result for who completes a set: 1, misère −1."""
-    return -1 if sets.misere else 1
 
 
 @inner

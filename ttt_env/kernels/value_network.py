@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import completes, nth_cell, size, stone
+from ttt_env.kernels.bits import completes, nth_cell, size, stone, worth
 from ttt_env.kernels.compiled import compiled, inner
-from ttt_env.kernels.playouts import worth
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.kernels.splitmix import Random, draw_below
 

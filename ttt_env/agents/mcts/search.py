@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.agents.mcts.tree import Node, empty_tree, grown, read_node
-from ttt_env.errors import IllegalMoveError, ParameterError, unknown
+from ttt_env.agents.mcts.tree import Node, read_node
+from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.kernels import mcts as kernel
 from ttt_env.kernels.compiled import ready
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
-from ttt_env.rules.checks import as_integer, as_number, as_seconds
+from ttt_env.rules.checks import as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
 
 PLAYOUTS = ("random", "win-block")
@@ -50,7 +50,7 @@ class Search:
         _check_settings(c, draw, playout, solve)
         self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
         self._sets = winning_sets(position.game)
-        self._tree = empty_tree(position.game.n_cells, _FIRST_SLOTS)
+        self._tree = kernel.empty_tree(position.game.n_cells, _FIRST_SLOTS)
         self.restart(position, seed)
 
     def restart(self, position: Position, seed: int) -> None:
@@ -90,7 +90,7 @@ class Search:
         may_grow = len(self._tree.nodes) < MAX_SLOTS
         done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
         if done < n and not self.is_proved:
-            self._tree = grown(self._tree)
+            self._tree = kernel.grown(self._tree)
         return done
 
     def advance(self, cell: int) -> None:
@@ -105,7 +105,7 @@ class Search:
         if slot is None:
             self.restart(after, int(self._tree.random[0]))
             return
-        tree = empty_tree(self.position.game.n_cells, len(self._tree.nodes))
+        tree = kernel.empty_tree(self.position.game.n_cells, len(self._tree.nodes))
         kernel.transplant(self._tree, slot, tree)
         self._tree, self.position = tree, after
 
@@ -245,7 +245,7 @@ def _prepare() -> None:
     """Compile all that a search calls, or load it from disk: before its clock starts."""
     game = Game("two cells", (2,), [(0, 1)])
     sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
-    tree, other = empty_tree(2, _FIRST_SLOTS), empty_tree(2, _FIRST_SLOTS)
+    tree, other = kernel.empty_tree(2, _FIRST_SLOTS), kernel.empty_tree(2, _FIRST_SLOTS)
     ready(
         "mcts",
         lambda: kernel.plant(tree, sets, zero, zero, zero),
@@ -259,8 +259,7 @@ def _check_settings(c: object, draw: object, playout: object, solve: object) -> 
     """Raise `ParameterError` for a setting that a search cannot have."""
     as_number("c", c, "mcts", _LARGEST_C)
     as_number("draw", draw, "mcts", 1.0)
-    if playout not in PLAYOUTS:
-        raise ParameterError(unknown("playout of mcts", playout, PLAYOUTS))
+    one_of("playout of mcts", playout, PLAYOUTS)
     if not isinstance(solve, bool):
         raise ParameterError(f"solve={solve!r} of mcts: True and False are allowed")
 

@@ -1,31 +1,11 @@
-"""The tree of a Monte Carlo tree search: its arrays made and enlarged, and its nodes read."""
+"""The tree of a Monte Carlo tree search, read out of its arrays."""
 
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ttt_env.kernels.mcts import NODE, UNKNOWN, Tree
+from ttt_env.kernels.mcts import UNKNOWN, Tree
 from ttt_env.render.tree import TreeNode
 from ttt_env.rules.game import SEATS, Position
-
-
-def empty_tree(n_cells: int, slots: int) -> Tree:
-    """A tree without a root, with so many slots."""
-    return Tree(
-        nodes=np.empty(slots, NODE),
-        root=np.zeros(2, np.uint64),
-        random=np.zeros(1, np.uint64),
-        path=np.zeros(n_cells + 1, np.int64),
-        counts=np.zeros(3, np.int64),
-    )
-
-
-def grown(tree: Tree) -> Tree:
-    """The tree with twice the slots."""
-    nodes = np.empty(2 * len(tree.nodes), NODE)
-    nodes[: len(tree.nodes)] = tree.nodes
-    return tree._replace(nodes=nodes)
 
 
 @dataclass(frozen=True)
