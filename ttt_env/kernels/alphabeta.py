@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ttt_env.kernels.bits import NONE, cell_of, completing, count, is_several
 from ttt_env.kernels.compiled import compiled, inner
-from ttt_env.kernels.questions import NO, OPEN, YES, add_stone, codes_of, heaviest, stone_codes, weigh
+from ttt_env.kernels.questions import NO, OPEN, YES, codes_of, heaviest, stone_codes, weigh
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -168,7 +168,9 @@ def _try_next(s: DepthSearch, ply: int) -> None:
     s.candidates[ply] ^= stone
     s.mine[ply + 1], s.theirs[ply + 1] = s.theirs[ply], s.mine[ply] | stone
     s.threshold[ply + 1] = 1 - s.threshold[ply]
-    add_stone(s.codes, ply, s.of_stones, ply & 1, cell_of(stone))
+    cell = cell_of(stone)
+    for symmetry in range(len(s.of_stones)):  # in a function of its own the search takes a tenth longer
+        s.codes[ply + 1, symmetry] = s.codes[ply, symmetry] + s.of_stones[symmetry, ply & 1, cell]
     s.state[PLY] = ply + 1
     s.state[PHASE] = _ENTER
 

@@ -76,10 +76,3 @@ def codes_of(of_stones: Masks, first: int, second: int) -> Masks:
             if stones >> cell & 1:
                 codes += of_stones[:, side, cell]
     return codes
-
-
-@inner
-def add_stone(codes: Masks, ply: int, of_stones: Masks, side: int, cell: int) -> None:
-    """Write the codes of the next ply, `codes[ply + 1]`, after a stone."""
-    for symmetry in range(len(of_stones)):
-        codes[ply + 1, symmetry] = codes[ply, symmetry] + of_stones[symmetry, side, cell]
