@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 
 from ttt_env.errors import ImpossiblePositionError, ParameterError
@@ -105,8 +106,8 @@ class _Prover:
 
     def __init__(self, game: Game, report: Report | None) -> None:
         self.game, self.report = game, report
+        _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
-        _prepare(self.questions["X"])
 
     def begin(self, nodes: float, seconds: float) -> None:
         """From now on the budget is used."""
@@ -237,10 +238,12 @@ def _is_dead(position: Position) -> bool:
     return all(mask & position.mine and mask & position.theirs for mask in position.game.winning_masks)
 
 
-def _prepare(question: _Question) -> None:
+@cache
+def _prepare() -> None:
     """Compile all that a search calls, or load it from disk: before its clock starts."""
     from ttt_env.kernels.compiled import ready
 
-    start = question.game.start
-    question.begin(start, question.game.n_cells)
-    ready("the proof search", lambda: question.search(1), lambda: question.ordered_cells(start))
+    game = Game("two cells", (2,), [(0, 1)])
+    question = _Question(game, "X")
+    question.begin(game.start, game.n_cells)
+    ready("the proof search", lambda: question.search(1), lambda: question.ordered_cells(game.start))
