@@ -140,9 +140,10 @@ def train(
         raise ParameterError("q-learning without games=, seconds= or goal= would never end")
     most_games = inf if games is None else as_number("games", games, "q-learning")
     most_seconds = inf if seconds is None else as_number("seconds", seconds, "q-learning")
+    settings = get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon)
     _prepare()
     begin = perf_counter()
-    learner = _Learner(get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon))
+    learner = _Learner(*settings)
     while True:
         learner.play(ceil(min(learner.chunk, most_games - learner.games)))
         used, agent = perf_counter() - begin, learner.agent()
