@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import ttt_env
-from ttt_env.agents.mcts.parameters import PLAYOUTS
+from ttt_env.agents.mcts.search import PLAYOUTS
 from ttt_env.render.charts import new_figure, save
 
 SIMULATIONS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000)

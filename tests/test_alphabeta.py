@@ -1,6 +1,5 @@
 """Minimax by alpha-beta: the moves of the sweep and of naive recursion, and searches within a time."""
 
-import logging
 import pickle
 import time
 from functools import cache
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env.agents.planning import alphabeta
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.agents.planning.lookahead import utility
 from ttt_env.agents.planning.minimax import Minimax
@@ -216,11 +214,3 @@ def test_budgets_that_are_none(spec):
 def test_seconds_and_preference():
     with pytest.raises(ParameterError, match="not both"):
         ttt_env.make_agent("minimax:prefer=fast,seconds=1", FIVES)
-
-
-def test_long_compilation_is_said(monkeypatch, caplog):
-    ticks = iter(range(0, 1000, 7))
-    monkeypatch.setattr(alphabeta.time, "monotonic", lambda: float(next(ticks)))
-    with caplog.at_level(logging.WARNING):
-        AlphaBeta(FIVES, 1).search(FIVES.start)
-    assert "compiled alpha-beta in 7.0 s" in caplog.text

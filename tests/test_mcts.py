@@ -1,7 +1,6 @@
 """Monte Carlo tree search: the same tree as a plain search, proofs, budgets, pictures of the tree."""
 
 import json
-import logging
 import pickle
 import subprocess
 import sys
@@ -387,26 +386,6 @@ print("numba" in sys.modules)
     assert output_of(script) == "True\n"
 
 
-def test_without_a_folder_for_the_cache_it_is_compiled_and_says_so():
-    script = """
-import logging, sys
-from numba.core import caching
-for locator in vars(caching).values():
-    if isinstance(locator, type) and issubclass(locator, caching._CacheLocator):
-        locator.from_function = classmethod(lambda cls, function, file: None)
-logging.basicConfig(stream=sys.stdout, format="%(message)s")
-import ttt_env
-from ttt_env.agents.mcts import search as mcts_search
-mcts_search._SILENT = 0.1
-search = mcts_search.Search(ttt_env.get_game("tictactoe-v0").start)
-search.run(100)
-print(search.iterations)
-"""
-    said, iterations = output_of(script).splitlines()
-    assert said.startswith("mcts: compiling")
-    assert iterations == "100"
-
-
 def test_pickles_hold_the_parameters_and_not_the_tree():
     agent = MCTS(MNK, simulations=2000, c=1.0, playout="win-block", seed=7)
     agent.policy(MNK.start)
@@ -457,9 +436,3 @@ def test_depth_and_visits_limit_what_is_shown():
     shown = search.tree(min_visits=50).children
     assert 0 < len(shown) < 9
     assert all(child.visits >= 50 for child in shown)
-
-
-def test_nothing_is_said_where_compiling_is_quick(caplog):
-    with caplog.at_level(logging.WARNING):
-        Search(TICTACTOE.start).run(10)
-    assert not caplog.records

@@ -8,7 +8,6 @@ import pytest
 
 import ttt_env
 from tests import reference
-from ttt_env.analysis import proof as proof_module
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.proof import prove
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
@@ -218,11 +217,11 @@ def test_an_interruption_leaves_nothing_broken():
 
 
 def test_the_table_grows_without_loss(monkeypatch):
-    from ttt_env.kernels import proof_search
+    from ttt_env.kernels import proof as proof_kernel
 
     game = ttt_env.get_game("mnk-v0:m=6,n=4,k=4")
     small = prove(game, seconds=60)
-    monkeypatch.setattr(proof_search, "_FIRST_BITS", 8)
+    monkeypatch.setattr(proof_kernel, "_FIRST_BITS", 8)
     assert prove(game, seconds=60).value == small.value == 0
 
 
@@ -239,22 +238,3 @@ def test_wrong_positions():
 def test_more_than_64_cells():
     with pytest.raises(GameTooLargeError, match="81 cells"):
         prove("mnk-v0:m=9,n=9,k=5")
-
-
-def test_long_compilation_is_said(monkeypatch, caplog):
-    times = itertools.count(step=10.0)
-    monkeypatch.setattr(proof_module.time, "monotonic", lambda: next(times))
-    prove(TICTACTOE, nodes=10)
-    assert "compiled the proof search in 10.0 s" in caplog.text
-
-
-def test_without_a_folder_for_compiled_code(monkeypatch):
-    from ttt_env.kernels import compiled
-
-    def njit(**options):
-        if "cache" in options:
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: function
-
-    monkeypatch.setattr(compiled.numba, "njit", njit)
-    assert compiled.compiled(abs) is abs

@@ -1,12 +1,13 @@
 """Values proved by search, for games too large to look at every position."""
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 
 from ttt_env.errors import ImpossiblePositionError, ParameterError
+from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
@@ -15,7 +16,6 @@ _WIDTHS = (2, 3, 4, 6, 10)  # so many moves of the attacker are tried in the fir
 _SLICE_SECONDS = 0.1
 _FIRST_SLICE = 5_000
 _FIRST_TRIAL = 1_000
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Progress:
+class ProofProgress:
     """Where a proof stands: is it `seat` that wins? `width` of its moves are tried in each position."""
 
     seat: Seat
@@ -50,7 +50,7 @@ class Progress:
     seconds: float
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[ProofProgress], None]
 
 
 def prove(
@@ -106,8 +106,8 @@ class _Prover:
 
     def __init__(self, game: Game, report: Report | None) -> None:
         self.game, self.report = game, report
+        _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
-        _compile(self.questions["X"], game)
 
     def begin(self, nodes: float, seconds: float) -> None:
         """From now on the budget is used."""
@@ -161,7 +161,7 @@ class _Prover:
         if n_nodes == self._slice:
             self._slice = max(1, int(self._slice * min(2.0, _SLICE_SECONDS / (end - begin + 1e-9))))
         if self.report is not None and answer is None:
-            self.report(Progress(question.seat, width, self.nodes, end - self.begun))
+            self.report(ProofProgress(question.seat, width, self.nodes, end - self.begun))
         return answer
 
     def principal_variation(self, position: Position, value: int) -> tuple[int, ...]:
@@ -199,10 +199,10 @@ class _Question:
     """A search that is always asked whether the same seat wins."""
 
     def __init__(self, game: Game, seat: Seat) -> None:
-        from ttt_env.kernels import proof_search
+        from ttt_env.kernels import proof as proof_kernel
 
-        self._kernel = proof_search
-        self._rules, self._search = proof_search.rules_of(game), proof_search.new_search(game)
+        self._kernel = proof_kernel
+        self._sets, self._search = winning_sets(game), proof_kernel.new_search(game)
         self.game, self.seat = game, seat
 
     def begin(self, position: Position, width: int) -> None:
@@ -210,14 +210,14 @@ class _Question:
         attacks = position.to_move == self.seat
         stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
         widest = self._kernel.ALL if width >= self.game.n_cells else width
-        self._kernel.set_root(self._search, self._rules, *stones, attacks, widest)
+        self._kernel.set_root(self._search, *stones, attacks, widest)
 
     def search(self, n_nodes: int) -> tuple[bool | None, int]:
         """The answer, None if so many nodes were too few, and the nodes that were used."""
         state, kernel = self._search.state, self._kernel
         before = int(state[kernel.NODES])
         self._search = kernel.grown(self._search)
-        answer = kernel.search(self._search, self._rules, n_nodes)
+        answer = kernel.search(self._search, self._sets, n_nodes)
         return None if answer == kernel.OPEN else answer == kernel.YES, int(state[kernel.NODES]) - before
 
     @property
@@ -228,7 +228,7 @@ class _Question:
     def ordered_cells(self, position: Position) -> list[int]:
         """The legal cells, those first that the search would try first."""
         self.begin(position, self.game.n_cells)
-        urgent, weights = self._kernel.first_look(self._search, self._rules)
+        urgent, weights = self._kernel.first_look(self._search, self._sets)
         first = set(cells_of(urgent))
         return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
 
@@ -238,11 +238,12 @@ def _is_dead(position: Position) -> bool:
     return all(mask & position.mine and mask & position.theirs for mask in position.game.winning_masks)
 
 
-def _compile(question: _Question, game: Game) -> None:
-    """Bring the compiled code into memory, before the clock runs."""
-    begin = time.monotonic()
+@cache
+def _prepare() -> None:
+    """Compile all that a search calls, or load it from disk: before its clock starts."""
+    from ttt_env.kernels.compiled import ready
+
+    game = Game("two cells", (2,), [(0, 1)])
+    question = _Question(game, "X")
     question.begin(game.start, game.n_cells)
-    question.search(1)
-    seconds = time.monotonic() - begin
-    if seconds > 1.0:
-        _logger.warning("compiled the proof search in %.1f s; it is kept for the next time", seconds)
+    ready("the proof search", lambda: question.search(1), lambda: question.ordered_cells(game.start))

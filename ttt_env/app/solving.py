@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ttt_env.analysis.proof import Progress, Proof, prove
+from ttt_env.analysis.proof import Proof, ProofProgress, prove
 from ttt_env.app.console import ProgressLine
 from ttt_env.errors import GameTooLargeError
 from ttt_env.render.text import draw_text
@@ -26,14 +26,14 @@ class ProofSearch:
     def __init__(self, position: Position) -> None:
         self.position = position
         self.is_interrupted = False
-        self._last: Progress | None = None
+        self._last: ProofProgress | None = None
         can_lose = position.ply > 0 or position.game.misere
         self._bounds = (-1 if can_lose else 0, 1)
 
     def run(self, nodes: int | None, seconds: float | None, line: ProgressLine) -> Proof:
         """The proof, or what was proved before Ctrl-C: `is_interrupted` tells them apart."""
 
-        def report(progress: Progress) -> None:
+        def report(progress: ProofProgress) -> None:
             self._last = progress
             if progress.seat != self.position.to_move:  # asked only once the mover is known not to win
                 self._bounds = (self._bounds[0], 0)

@@ -1,1 +1,1 @@
-"""All compiled code. Importing a module of this room imports numba."""
+"""All compiled code, and the arrays (`sets`) and numbers (`codes`) that it reads; the others import numba."""

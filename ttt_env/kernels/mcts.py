@@ -3,8 +3,6 @@
 UCT (Kocsis and Szepesvári, Bandit based Monte-Carlo planning, 2006) in the four phases of Chaslot et al.
 (2008), `select`, `expand`, `playout`, `backpropagate`, with the proofs of MCTS-Solver (Winands, Björnsson and
 Saito 2008).
-
-A change in `mcts_playout` alone goes unseen by numba's cache: delete the `__pycache__` folders after it.
 """
 
 from math import log, sqrt
@@ -13,8 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import NONE, compiled
-from ttt_env.kernels.playouts import Rules, completes, draw_below, next_bits, nth_cell, playout, size, stone
+from ttt_env.kernels.bits import NONE, completes, nth_cell, size, stone, worth
+from ttt_env.kernels.compiled import compiled, inner
+from ttt_env.kernels.playouts import playout
+from ttt_env.kernels.sets import WinningSets
+from ttt_env.kernels.splitmix import draw_below, next_bits
 
 LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
 _MAX_CHILDREN = 64
@@ -64,8 +65,26 @@ class Tree(NamedTuple):
     counts: NDArray[np.int64]
 
 
+def empty_tree(n_cells: int, slots: int) -> Tree:
+    """A tree without a root, with so many slots."""
+    return Tree(
+        nodes=np.empty(slots, NODE),
+        root=np.zeros(2, np.uint64),
+        random=np.zeros(1, np.uint64),
+        path=np.zeros(n_cells + 1, np.int64),
+        counts=np.zeros(3, np.int64),
+    )
+
+
+def grown(tree: Tree) -> Tree:
+    """The tree with twice the slots."""
+    nodes = np.empty(2 * len(tree.nodes), NODE)
+    nodes[: len(tree.nodes)] = tree.nodes
+    return tree._replace(nodes=nodes)
+
+
 @compiled
-def run(tree: Tree, rules: Rules, settings: Settings, iterations: int, may_grow: bool) -> int:
+def run(tree: Tree, sets: WinningSets, settings: Settings, iterations: int, may_grow: bool) -> int:
     """Iterate, and return how often: less if the root is proved, or if a tree that may grow is full.
 
     The other full trees are searched on without new nodes.
@@ -75,21 +94,21 @@ def run(tree: Tree, rules: Rules, settings: Settings, iterations: int, may_grow:
             return done
         node, mine, theirs = select(tree, settings)
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
-            node, mine, theirs = expand(tree, rules, node, mine, theirs)
+            node, mine, theirs = expand(tree, sets, node, mine, theirs)
         result = int(tree.nodes[node].value)
         if result == UNKNOWN:
-            result = playout(tree.random, rules, settings.win_block, mine, theirs)
+            result = playout(tree.random, sets, settings.win_block, mine, theirs)
         backpropagate(tree, settings, result)
     return iterations
 
 
-@compiled
+@inner
 def has_room(tree: Tree) -> bool:
     """Whether a node can be expanded, whichever it is."""
     return bool(len(tree.nodes) - tree.counts[0] >= _MAX_CHILDREN)
 
 
-@compiled
+@inner
 def select(tree: Tree, settings: Settings) -> tuple[int, np.uint64, np.uint64]:
     """The first node on the way of the best children that is over, proved or has untried cells; its masks."""
     node, depth, mine, theirs = 0, 0, tree.root[0], tree.root[1]
@@ -103,7 +122,7 @@ def select(tree: Tree, settings: Settings) -> tuple[int, np.uint64, np.uint64]:
     return node, mine, theirs
 
 
-@compiled
+@inner
 def best_child(tree: Tree, settings: Settings, node: int) -> int:
     """The child with the largest w/n + c·sqrt(ln n_parent / n), the first of equals.
 
@@ -122,9 +141,9 @@ def best_child(tree: Tree, settings: Settings, node: int) -> int:
     return int(best)
 
 
-@compiled
+@inner
 def expand(
-    tree: Tree, rules: Rules, node: int, mine: np.uint64, theirs: np.uint64
+    tree: Tree, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
 ) -> tuple[int, np.uint64, np.uint64]:
     """A new child for one of the untried cells, drawn uniformly, and its masks."""
     n_untried = size(tree.nodes[node].untried)
@@ -132,9 +151,9 @@ def expand(
     child = new_child(tree, node, n_untried)
     tree.nodes[node].untried ^= stone(cell)
     mine, theirs = theirs, mine | stone(cell)
-    place(tree, child, cell, rules.full ^ (mine | theirs))
-    if completes(rules, theirs, cell):
-        tree.nodes[child].value = rules.win
+    place(tree, child, cell, sets.full ^ (mine | theirs))
+    if completes(sets, theirs, cell):
+        tree.nodes[child].value = worth(sets)
     elif tree.nodes[child].untried == NONE:
         tree.nodes[child].value = DRAW
     tree.path[tree.counts[1]] = child
@@ -142,7 +161,7 @@ def expand(
     return child, mine, theirs
 
 
-@compiled
+@inner
 def new_child(tree: Tree, node: int, n_untried: int) -> int:
     """The slot after the node's children; where there is none left they move on, to twice the space."""
     n, first = tree.nodes[node].n_children, tree.nodes[node].first_child
@@ -155,7 +174,7 @@ def new_child(tree: Tree, node: int, n_untried: int) -> int:
     return int(tree.nodes[node].first_child + n)
 
 
-@compiled
+@inner
 def space(n_children: int, n_untried: int) -> int:
     """The slots that a node with so many children has for them: a power of two, or what all of them need."""
     slots = 2 * min(n_children, 1)
@@ -164,7 +183,7 @@ def space(n_children: int, n_untried: int) -> int:
     return min(slots, n_children + n_untried)
 
 
-@compiled
+@inner
 def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
     """Make the slot a node that was never visited."""
     made = tree.nodes[node]
@@ -173,7 +192,7 @@ def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
     made.cell, made.value = cell, UNKNOWN
 
 
-@compiled
+@inner
 def backpropagate(tree: Tree, settings: Settings, result: int) -> None:
     """Add the result, which is for the player who moved last, to all nodes of the path, and prove them."""
     proves = settings.solve and tree.nodes[tree.path[tree.counts[1] - 1]].value != UNKNOWN
@@ -190,7 +209,7 @@ def backpropagate(tree: Tree, settings: Settings, result: int) -> None:
     tree.counts[2] = result
 
 
-@compiled
+@inner
 def proved_value(tree: Tree, node: int) -> int:
     """The value that the children prove: a loss by one win of theirs, else the reverse of their best."""
     best, first = LOSS, tree.nodes[node].first_child
@@ -204,11 +223,11 @@ def proved_value(tree: Tree, node: int) -> int:
 
 
 @compiled
-def plant(tree: Tree, rules: Rules, mine: np.uint64, theirs: np.uint64, seed: np.uint64) -> None:
+def plant(tree: Tree, sets: WinningSets, mine: np.uint64, theirs: np.uint64, seed: np.uint64) -> None:
     """Make the tree one of a root alone, which no iteration has visited."""
     tree.root[0], tree.root[1] = mine, theirs
     tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
-    place(tree, 0, -1, rules.full ^ (mine | theirs))
+    place(tree, 0, -1, sets.full ^ (mine | theirs))
     sow(tree, seed)
 
 

@@ -5,10 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import compiled
-from ttt_env.kernels.playouts import Random, draw_below, next_bits
-
-_11, _2_TO_MINUS_53 = np.uint64(11), 2.0**-53
+from ttt_env.kernels.compiled import compiled, inner
+from ttt_env.kernels.splitmix import Random, draw_below, draw_share
 
 
 class Graph(NamedTuple):
@@ -38,14 +36,14 @@ def play_games(
             q[position] += alpha * (target(graph, q, position) - q[position])
 
 
-@compiled
+@inner
 def target(graph: Graph, q: NDArray[np.float64], position: int) -> float:
     """What a move was worth: the reward if it ended the game, else the reverse of the other's best value."""
     first, last = graph.first[position], graph.first[position + 1]
     return -best_value(graph, q, position) if first < last else float(graph.reward[position])
 
 
-@compiled
+@inner
 def best_value(graph: Graph, q: NDArray[np.float64], position: int) -> float:
     """The largest value of a move."""
     best = -np.inf
@@ -54,11 +52,11 @@ def best_value(graph: Graph, q: NDArray[np.float64], position: int) -> float:
     return best
 
 
-@compiled
+@inner
 def move(graph: Graph, q: NDArray[np.float64], random: Random, epsilon: float, position: int) -> int:
     """The position after a random move, with probability ε, or after one of the best, uniformly drawn."""
     first, last = graph.first[position], graph.first[position + 1]
-    if float(next_bits(random) >> _11) * _2_TO_MINUS_53 < epsilon:
+    if draw_share(random) < epsilon:
         return int(graph.next[first + draw_below(random, last - first)])
     best, n_best, chosen = best_value(graph, q, position), 0, 0
     for edge in range(first, last):

@@ -6,8 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.compiled import compiled
-from ttt_env.kernels.playouts import Random, Rules, completes, draw_below, nth_cell, size, stone
+from ttt_env.kernels.bits import completes, nth_cell, size, stone, worth
+from ttt_env.kernels.compiled import compiled, inner
+from ttt_env.kernels.sets import WinningSets
+from ttt_env.kernels.splitmix import Random, draw_below
 
 
 class Network(NamedTuple):
@@ -38,7 +40,7 @@ class Board(NamedTuple):
     masks: NDArray[np.uint64]
 
 
-@compiled
+@inner
 def tanh(x: float) -> float:
     """As `math.tanh`, to the rounding, in 60 % of its time."""
     return 1.0 - 2.0 / (exp(2.0 * x) + 1.0)
@@ -48,7 +50,7 @@ def tanh(x: float) -> float:
 def play_and_learn(
     net: Network,
     board: Board,
-    rules: Rules,
+    sets: WinningSets,
     random: Random,
     cycle: NDArray[np.bool_],
     rate: float,
@@ -60,7 +62,7 @@ def play_and_learn(
     """
     for number in range(len(good)):
         is_net = cycle[number % len(cycle)]
-        n_plies, value = play_game(net, board, rules, random, is_net)
+        n_plies, value = play_game(net, board, sets, random, is_net)
         learn_game(net, board, rate, n_plies, value)
         if is_net.all():
             good[number] = value == 0
@@ -68,12 +70,12 @@ def play_and_learn(
             good[number] = value != 0 and is_net[(n_plies - 1) % 2] == (value > 0)
 
 
-@compiled
+@inner
 def play_game(
-    net: Network, board: Board, rules: Rules, random: Random, is_net: NDArray[np.bool_]
+    net: Network, board: Board, sets: WinningSets, random: Random, is_net: NDArray[np.bool_]
 ) -> tuple[int, int]:
     """Play a game, each seat by the network or at random. Returns its plies and the last mover's result."""
-    mine, theirs, free = np.uint64(0), np.uint64(0), rules.full
+    mine, theirs, free = np.uint64(0), np.uint64(0), sets.full
     for ply in range(len(board.masks)):
         if is_net[ply % 2]:
             cell = best_cell(net, board, random, mine, theirs, ply)
@@ -82,12 +84,12 @@ def play_game(
         free ^= stone(cell)
         mine, theirs = theirs, mine | stone(cell)
         board.masks[ply, 0], board.masks[ply, 1] = theirs, mine
-        if completes(rules, theirs, cell):
-            return ply + 1, rules.win
+        if completes(sets, theirs, cell):
+            return ply + 1, worth(sets)
     return len(board.masks), 0
 
 
-@compiled
+@inner
 def best_cell(
     net: Network, board: Board, random: Random, mine: np.uint64, theirs: np.uint64, ply: int
 ) -> int:
@@ -108,7 +110,7 @@ def best_cell(
     return chosen
 
 
-@compiled
+@inner
 def see(net: Network, board: Board, mine: np.uint64, theirs: np.uint64, ply: int) -> float:
     """Make the inputs of the stones of who moves at this ply and of the other; return what an own one is."""
     n_cells, inputs = len(board.masks), net.signals
@@ -121,7 +123,7 @@ def see(net: Network, board: Board, mine: np.uint64, theirs: np.uint64, ply: int
     return own
 
 
-@compiled
+@inner
 def add_up_first(net: Network, sums: NDArray[np.float64]) -> None:
     """The weighted sums of the first layer."""
     n_inputs, numbers, signals = net.sizes[0], net.numbers, net.signals
@@ -133,7 +135,7 @@ def add_up_first(net: Network, sums: NDArray[np.float64]) -> None:
         sums[unit] = total
 
 
-@compiled
+@inner
 def value_with(net: Network, sums: NDArray[np.float64], cell: int, change: float) -> float:
     """The network's output if an input differs so much from those that are in the first layer's sums."""
     n_inputs, numbers, signals = net.sizes[0], net.numbers, net.signals
@@ -142,7 +144,7 @@ def value_with(net: Network, sums: NDArray[np.float64], cell: int, change: float
     return forward(net, 1)
 
 
-@compiled
+@inner
 def forward(net: Network, first: int) -> float:
     """The network's output, given the signals that go into layer `first`, 0 or 1."""
     sizes, numbers, signals = net.sizes, net.numbers, net.signals
@@ -160,7 +162,7 @@ def forward(net: Network, first: int) -> float:
     return float(signals[before])
 
 
-@compiled
+@inner
 def learn_game(net: Network, board: Board, rate: float, n_plies: int, value: int) -> None:
     """Learn the positions of the last game, in order; `value` is the result for who moved last."""
     for ply in range(n_plies):
@@ -169,7 +171,7 @@ def learn_game(net: Network, board: Board, rate: float, n_plies: int, value: int
         descend(net, rate, output - own * (value if (n_plies - ply) % 2 else -value))
 
 
-@compiled
+@inner
 def descend(net: Network, rate: float, error: float) -> None:
     """One step down the gradient of half the squared error of the output, backwards through the layers."""
     sizes, numbers, signals, errors = net.sizes, net.numbers, net.signals, net.errors

@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 
 from ttt_env.agent import Agent, BatchAgent, Floats
-from ttt_env.agents.heuristics.threats import ONE, OpenSets, Sight, packed, set_tables
+from ttt_env.agents.heuristics.threats import ONE, OpenSets, Sight, packed
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules.sizes import check_size
 
 Rule = Callable[[Sight], Masks]
 """Proposes cells: positions to bit masks, `uint64[B]`. Taken cells among them do not count."""
@@ -156,7 +157,7 @@ class Rules(BatchAgent):
 
     def __init__(self, game: Game, rules: str = "centre+block") -> None:
         super().__init__(game)
-        set_tables(game)
+        check_size(game)
         self.rules = [_rule(name) for name in rules.split("+")]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102

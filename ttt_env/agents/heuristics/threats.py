@@ -1,45 +1,17 @@
 """What can be read off the winning sets of a batch of positions: two bit masks a position, `uint64[B]`."""
 
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.kernels.sets import numbers_through, winning_sets
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)
 _BLOCKED = np.uint8(128)  # more than any set lacks
-
-
-@dataclass(frozen=True, eq=False)
-class SetTables:
-    """The winning sets of a game as arrays.
-
-    `masks` `[sets]` are their bit masks, `holds` `[sets, cells]` says with 1.0 and 0.0 which cells they
-    hold, `through` `[cells, most]` numbers the sets through each cell, filled up with the number of sets.
-    """
-
-    masks: Masks
-    holds: NDArray[np.float64]
-    through: NDArray[np.intp]
-
-
-@lru_cache(maxsize=64)
-def set_tables(game: Game) -> SetTables:
-    """The tables of a game. Raises `GameTooLargeError` if it has more than 64 cells."""
-    check_size(game)
-    holds = np.zeros((len(game.winning_sets), game.n_cells))
-    for number, cells in enumerate(game.winning_sets):
-        holds[number, list(cells)] = 1.0
-    counts = holds.sum(axis=0).astype(int)
-    through = np.full((game.n_cells, counts.max()), len(holds))
-    for cell, count in enumerate(counts):
-        through[cell, :count] = np.flatnonzero(holds[:, cell])
-    return SetTables(np.array(game.winning_masks, np.uint64), holds, through)
 
 
 class OpenSets:
@@ -49,8 +21,7 @@ class OpenSets:
     """
 
     def __init__(self, game: Game, stones: Masks, others: Masks) -> None:
-        self._tables = set_tables(game)
-        masks = self._tables.masks
+        self._game, masks = game, winning_sets(game).masks
         self._free = ~(stones | others)
         self._rests = masks & ~stones[:, None]
         is_blocked = (masks & others[:, None]) != NONE
@@ -72,7 +43,7 @@ class OpenSets:
             return np.zeros_like(self._free)
         rests = np.where(is_near, self._rests, NONE)
         padded = np.concatenate([rests, np.zeros((len(rests), 1), np.uint64)], axis=1)
-        around = np.bitwise_or.reduce(padded[:, self._tables.through], axis=2)  # [B, cells]
+        around = np.bitwise_or.reduce(padded[:, numbers_through(self._game)], axis=2)  # [B, cells]
         return packed(np.bitwise_count(around) > 2) & self._free  # the cell and two more
 
 
@@ -96,7 +67,7 @@ class Sight:
 def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
     """How many winning sets lack one cell, which is empty, and are `stones` otherwise, `[B]`."""
     found = np.zeros(len(stones), np.int64)
-    for mask in set_tables(game).masks:  # one by one: millions of positions come at once
+    for mask in winning_sets(game).masks:  # one by one: millions of positions come at once
         found += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
     return found
 

@@ -4,9 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Floats
-from ttt_env.agents.heuristics.threats import OpenSets, set_tables
+from ttt_env.agents.heuristics.threats import OpenSets
+from ttt_env.kernels.sets import holding, winning_sets
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
@@ -27,10 +29,10 @@ def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
 
 
 def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
-    tables = set_tables(game)
-    t = np.bitwise_count(stones[:, None] & tables.masks)
-    is_open = (others[:, None] & tables.masks) == 0
-    weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ tables.holds
+    masks = winning_sets(game).masks
+    t = np.bitwise_count(stones[:, None] & masks)
+    is_open = (others[:, None] & masks) == 0
+    weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ holding(game)
     return weights
 
 
@@ -47,7 +49,7 @@ class Weights(BatchAgent):
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
-        set_tables(game)
+        check_size(game)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         winning = OpenSets(self.game, boards.mine, boards.theirs).completing()

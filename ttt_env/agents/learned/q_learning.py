@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
@@ -130,14 +130,16 @@ def train(
     Raises `GameTooLargeError` for a game of too many positions, `ParameterError` for parameters out of their
     ranges, and if neither a goal nor a limit says when to end.
     """
-    begin = perf_counter()
     if goal not in ("unbeatable", "optimal", None):
         raise ParameterError(f"goal={goal!r} of q-learning: unbeatable, optimal and None are allowed")
     if goal is None and games is None and seconds is None:
         raise ParameterError("q-learning without games=, seconds= or goal= would never end")
     most_games = inf if games is None else as_number("games", games, "q-learning")
     most_seconds = inf if seconds is None else as_number("seconds", seconds, "q-learning")
-    learner = _Learner(get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon))
+    settings = get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon)
+    _prepare()
+    begin = perf_counter()
+    learner = _Learner(*settings)
     while True:
         learner.play(ceil(min(learner.chunk, most_games - learner.games)))
         used, agent = perf_counter() - begin, learner.agent()
@@ -160,6 +162,16 @@ def _has_reached(goal: Goal | None, agent: QLearning) -> bool:
     return goal == "optimal" and len(blunders_everywhere(agent, agent.game)) == 0
 
 
+@cache
+def _prepare() -> None:
+    """Compile the learning, or load it from disk: before its clock starts."""
+    from ttt_env.kernels.compiled import ready
+    from ttt_env.kernels.q_learning import Graph, play_games  # imports numba: only where something is learned
+
+    nothing = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
+    ready("q-learning", lambda: play_games(nothing, np.zeros(1), np.zeros(1, np.uint64), 1.0, 1.0, 0))
+
+
 class _Learner:
     """The table while it is learned, by number of the position in `graph`."""
 
@@ -177,7 +189,7 @@ class _Learner:
         return max(self.least, self.games // 4)
 
     def play(self, games: int) -> None:
-        from ttt_env.kernels.q_learning import play_games  # imports numba: only where something is learned
+        from ttt_env.kernels.q_learning import play_games
 
         play_games(self.graph, self.q, self.random, self.alpha, self.epsilon, games)
         self.games += games

@@ -14,6 +14,7 @@ from ttt_env.agent import BatchAgent, Floats
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.errors import ParameterError
+from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number, one_of
@@ -142,8 +143,8 @@ class _Learner:
     def __init__(
         self, network: BoardNetwork, rng: np.random.Generator, opponents: Opponents, learning_rate: float
     ) -> None:
-        from ttt_env.agents.mcts.tree import rules_of
         from ttt_env.kernels import value_network as kernel
+        from ttt_env.kernels.compiled import ready
 
         game, self._network = network.game, network
         sizes = np.array(network.sizes)
@@ -153,8 +154,9 @@ class _Learner:
         board = kernel.Board(network.view == "mover", network.empty, np.zeros(sizes[1]), masks)
         random = rng.integers(1 << 63, size=1).astype(np.uint64)
         rate = as_number("learning_rate", learning_rate, "value-network")
-        self._arguments = self._net, board, rules_of(game), random, np.array(CYCLES[opponents]), rate
+        self._arguments = self._net, board, winning_sets(game), random, np.array(CYCLES[opponents]), rate
         self._run = kernel.play_and_learn
+        ready("value-network", lambda: self.play(0))
 
     def play(self, games: int) -> NDArray[np.bool_]:
         """Play and learn so many games, and say which were good."""

@@ -8,7 +8,6 @@ from threading import Lock
 import numpy as np
 
 from ttt_env.agent import Agent, Floats, sample
-from ttt_env.agents.mcts.parameters import checked_budget
 from ttt_env.rules.game import Game, Position
 
 DEFAULT_SIMULATIONS = 1000
@@ -47,7 +46,8 @@ class MCTS(Agent):
         seed: int | None = None,
         solve: bool = True,
     ) -> None:
-        from ttt_env.agents.mcts.search import Search  # imports numba: only where a search is wanted
+        # Imports numba: only where a search is wanted.
+        from ttt_env.agents.mcts.search import Search, checked_budget
 
         super().__init__(game)
         if simulations is None and seconds is None:

@@ -1,30 +1,30 @@
 """A Monte Carlo tree search that can be run, stepped through, read, and carried on after a move."""
 
 import json
-import logging
 from functools import cache
 from math import inf, sqrt
-from threading import Timer
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.agents.mcts.parameters import PLAYOUTS, check_settings, checked_budget, checked_seed
-from ttt_env.agents.mcts.tree import Node, empty_tree, grown, read_node, rules_of
-from ttt_env.errors import IllegalMoveError
+from ttt_env.agents.mcts.tree import Node, read_node
+from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.kernels import mcts as kernel
+from ttt_env.kernels.compiled import ready
+from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
+from ttt_env.rules.checks import as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
 
+PLAYOUTS = ("random", "win-block")
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
 _FIRST_CHUNK, _CHUNK = 64, 4096  # iterations between two looks at the clock; the latter take some 10 ms
-_SILENT = 1.0  # seconds of compiling without a word
+_LARGEST_C = 1e9
 _SHOWN = 50  # a notebook shows the moves that got more than a 50th of the iterations
-_logger = logging.getLogger(__name__)
 
 
 class Search:
@@ -47,19 +47,19 @@ class Search:
         solve: bool = True,
         seed: int = 0,
     ) -> None:
-        check_settings(c, draw, playout, solve)
+        _check_settings(c, draw, playout, solve)
         self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
-        self._rules = rules_of(position.game)
-        self._tree = empty_tree(position.game.n_cells, _FIRST_SLOTS)
+        self._sets = winning_sets(position.game)
+        self._tree = kernel.empty_tree(position.game.n_cells, _FIRST_SLOTS)
         self.restart(position, seed)
 
     def restart(self, position: Position, seed: int) -> None:
         """Begin anew, in another position of the same game."""
         if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
-        _warm_up()
+        _prepare()
         masks = np.uint64(position.mine), np.uint64(position.theirs)
-        kernel.plant(self._tree, self._rules, *masks, np.uint64(checked_seed(seed)))
+        kernel.plant(self._tree, self._sets, *masks, np.uint64(_checked_seed(seed)))
         self.position = position
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
@@ -88,9 +88,9 @@ class Search:
     def _iterate(self, n: int) -> int:
         """At most n iterations; fewer, and room for more, where the tree is full."""
         may_grow = len(self._tree.nodes) < MAX_SLOTS
-        done = kernel.run(self._tree, self._rules, self._settings, n, may_grow)
+        done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
         if done < n and not self.is_proved:
-            self._tree = grown(self._tree)
+            self._tree = kernel.grown(self._tree)
         return done
 
     def advance(self, cell: int) -> None:
@@ -105,7 +105,7 @@ class Search:
         if slot is None:
             self.restart(after, int(self._tree.random[0]))
             return
-        tree = empty_tree(self.position.game.n_cells, len(self._tree.nodes))
+        tree = kernel.empty_tree(self.position.game.n_cells, len(self._tree.nodes))
         kernel.transplant(self._tree, slot, tree)
         self._tree, self.position = tree, after
 
@@ -114,7 +114,7 @@ class Search:
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:
-            kernel.sow(self._tree, np.uint64(checked_seed(seed)))
+            kernel.sow(self._tree, np.uint64(_checked_seed(seed)))
         else:
             self.restart(position, seed)
 
@@ -241,16 +241,40 @@ class Search:
 
 
 @cache
-def _warm_up() -> None:
-    """Compile the kernel, or load it from disk, and say so if it takes long."""
-    text = "mcts: compiling the search, once; where a folder can be written to it is kept for the next time"
-    notice = Timer(_SILENT, _logger.warning, [text])
-    notice.daemon = True
-    notice.start()
-    try:
-        game = Game("a cell", (1,), [(0,)])
-        tree = empty_tree(1, _FIRST_SLOTS)
-        kernel.plant(tree, rules_of(game), np.uint64(0), np.uint64(0), np.uint64(0))
-        kernel.run(tree, rules_of(game), kernel.Settings(0.0, 0.0, False, True), 1, False)
-    finally:
-        notice.cancel()
+def _prepare() -> None:
+    """Compile all that a search calls, or load it from disk: before its clock starts."""
+    game = Game("two cells", (2,), [(0, 1)])
+    sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
+    tree, other = kernel.empty_tree(2, _FIRST_SLOTS), kernel.empty_tree(2, _FIRST_SLOTS)
+    ready(
+        "mcts",
+        lambda: kernel.plant(tree, sets, zero, zero, zero),
+        lambda: kernel.run(tree, sets, settings, 1, False),
+        lambda: kernel.transplant(tree, int(tree.path[1]), other),
+        lambda: kernel.sow(other, zero),
+    )
+
+
+def _check_settings(c: object, draw: object, playout: object, solve: object) -> None:
+    """Raise `ParameterError` for a setting that a search cannot have."""
+    as_number("c", c, "mcts", _LARGEST_C)
+    as_number("draw", draw, "mcts", 1.0)
+    one_of("playout of mcts", playout, PLAYOUTS)
+    if not isinstance(solve, bool):
+        raise ParameterError(f"solve={solve!r} of mcts: True and False are allowed")
+
+
+def checked_budget(simulations: object, seconds: object) -> tuple[int | None, float | None]:
+    """The budget. Raises `ParameterError` unless exactly one is given, and positive."""
+    if (simulations is None) == (seconds is None):
+        raise ParameterError(
+            f"mcts takes simulations= or seconds=, one of them, not {simulations!r} and {seconds!r}"
+        )
+    if simulations is not None:
+        return as_integer("simulations", simulations, "mcts", 1), None
+    return None, as_seconds("seconds", seconds, "mcts")
+
+
+def _checked_seed(seed: object) -> int:
+    """The seed. Raises `ParameterError` if it is no integer of up to 64 bits."""
+    return as_integer("seed", seed, "mcts", 0, (1 << 64) - 1)

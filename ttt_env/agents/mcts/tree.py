@@ -1,47 +1,11 @@
-"""The tree of a Monte Carlo tree search: its arrays made and enlarged, and its nodes read."""
+"""The tree of a Monte Carlo tree search, read out of its arrays."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from ttt_env.kernels.mcts import NODE, UNKNOWN, Tree
-from ttt_env.kernels.playouts import Rules
+from ttt_env.kernels.mcts import UNKNOWN, Tree
 from ttt_env.render.tree import TreeNode
-from ttt_env.rules.game import SEATS, Game, Position
-from ttt_env.rules.sizes import check_size
-
-
-@lru_cache(maxsize=64)
-def rules_of(game: Game) -> Rules:
-    """The game as the kernel reads it. Raises `GameTooLargeError` if it has more than 64 cells."""
-    check_size(game)
-    lists = game.winning_masks_through
-    sets, through = (
-        np.array(masks, np.uint64)
-        for masks in (game.winning_masks, [mask for masks in lists for mask in masks])
-    )
-    first = np.cumsum([0, *map(len, lists)])
-    return Rules(np.uint64(game.full_mask), sets, through, first, -1 if game.misere else 1)
-
-
-def empty_tree(n_cells: int, slots: int) -> Tree:
-    """A tree without a root, with so many slots."""
-    return Tree(
-        nodes=np.empty(slots, NODE),
-        root=np.zeros(2, np.uint64),
-        random=np.zeros(1, np.uint64),
-        path=np.zeros(n_cells + 1, np.int64),
-        counts=np.zeros(3, np.int64),
-    )
-
-
-def grown(tree: Tree) -> Tree:
-    """The tree with twice the slots."""
-    nodes = np.empty(2 * len(tree.nodes), NODE)
-    nodes[: len(tree.nodes)] = tree.nodes
-    return tree._replace(nodes=nodes)
+from ttt_env.rules.game import SEATS, Position
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Minimax by alpha-beta, to a depth or for a time, on games of any number of positions."""
 
-import logging
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +10,11 @@ from typing import Self
 import numpy as np
 
 from ttt_env.agent import Agent, Floats
+from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 
 _SLICE = 20_000  # nodes: some hundredths of a second
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -112,32 +111,24 @@ class _Searcher:
 
     def __init__(self, game: Game) -> None:
         from ttt_env.kernels import alphabeta as alphabeta_kernel
-        from ttt_env.kernels.proof_search import rules_of
+        from ttt_env.kernels.compiled import ready
 
         self.game, self._kernel = game, alphabeta_kernel
-        self._rules = rules_of(game)
-        self._tree = alphabeta_kernel.new_tree(self._rules)
+        self._sets, self._search = winning_sets(game), alphabeta_kernel.new_search(game)
         self.lock = Lock()  # compiled code runs beside other threads
-        self.begin(inf)
-        self._compile()
-
-    def _compile(self) -> None:
-        begin = time.monotonic()
-        self._is_at_least(self.game.start, 1, 1)
-        seconds = time.monotonic() - begin
-        if seconds > 1.0:
-            _logger.warning("compiled alpha-beta in %.1f s; it is kept for the next time", seconds)
+        alphabeta_kernel.set_root(self._search, 0, 0, 1, 1)
+        ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
 
     def begin(self, seconds: float) -> None:
         """The time runs from now on."""
         self._deadline = time.monotonic() + seconds
-        self._first_node = int(self._tree.state[self._kernel.NODES])
+        self._first_node = int(self._search.state[self._kernel.NODES])
 
     def look(self, position: Position, depth: int) -> Lookahead:
         """The best moves at this depth. Raises `_OutOfTimeError`."""
         cells, value = self._best_cells(position, depth)
         line = self._principal_variation(position.play(cells[0]), depth - 1, -value)
-        nodes = int(self._tree.state[self._kernel.NODES]) - self._first_node
+        nodes = int(self._search.state[self._kernel.NODES]) - self._first_node
         scale = 1.0 if abs(value) == self._kernel.WIN else min(0.99, abs(value) / 5)
         return Lookahead(cells, float(np.sign(value)) * scale, (cells[0], *line), depth, nodes)
 
@@ -185,9 +176,9 @@ class _Searcher:
             return threshold < 0
         if position.is_over:
             return self._value_of_end(position) >= threshold
-        kernel.set_root(self._tree, self._rules, position.mine, position.theirs, depth, threshold)
+        kernel.set_root(self._search, position.mine, position.theirs, depth, threshold)
         while True:
-            answer = kernel.search(self._tree, self._rules, _SLICE)
+            answer = kernel.search(self._search, self._sets, _SLICE)
             if answer != kernel.OPEN:
                 return bool(answer == kernel.YES)
             if time.monotonic() > self._deadline:

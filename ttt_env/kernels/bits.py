@@ -1,0 +1,94 @@
+"""Bit masks in compiled code: a set of cells is a `uint64`, whose bit c stands for cell c."""
+
+import numpy as np
+
+from ttt_env.kernels.compiled import inner
+from ttt_env.kernels.sets import WinningSets
+from ttt_env.rules.boards import Masks
+
+NONE, ONE = np.uint64(0), np.uint64(1)
+_2, _4, _56 = np.uint64(2), np.uint64(4), np.uint64(56)
+_PAIRS, _FOURS, _EIGHTS, _ONES = (
+    np.uint64(n) for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
+)
+
+
+@inner
+def count(mask: np.uint64) -> np.uint64:
+    """The number of set bits."""
+    # LLVM knows this way to count, and makes it one instruction.
+    mask = mask - (mask >> ONE & _PAIRS)
+    mask = (mask & _FOURS) + (mask >> _2 & _FOURS)
+    mask = mask + (mask >> _4) & _EIGHTS
+    return mask * _ONES >> _56
+
+
+@inner
+def size(mask: np.uint64) -> int:
+    """The number of set bits, as a signed integer."""
+    return int(count(mask))
+
+
+@inner
+def lowest(mask: np.uint64) -> np.uint64:
+    """The lowest set bit alone; 0 of 0."""
+    return mask & (~mask + ONE)
+
+
+@inner
+def stone(cell: int) -> np.uint64:
+    """The mask of one cell."""
+    return ONE << np.uint64(cell)
+
+
+@inner
+def cell_of(stone: np.uint64) -> int:
+    """The number of the only set bit."""
+    return int(count(stone - ONE))
+
+
+@inner
+def nth_cell(mask: np.uint64, n: int) -> int:
+    """The n-th cell of a mask, from 0."""
+    for _ in range(n):
+        mask ^= lowest(mask)
+    return cell_of(lowest(mask))
+
+
+@inner
+def is_several(mask: np.uint64) -> bool:
+    """Whether more than one bit is set."""
+    return bool((mask & (mask - ONE)) != NONE)
+
+
+@inner
+def through(sets: WinningSets, cell: int) -> Masks:
+    """The winning sets through a cell."""
+    return sets.through[sets.first[cell] : sets.first[cell + 1]]
+
+
+@inner
+def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
+    """Whether the stones own a winning set through the cell."""
+    for mask in through(sets, cell):
+        if stones & mask == mask:
+            return True
+    return False
+
+
+@inner
+def worth(sets: WinningSets) -> int:
+    """The result for who completes a set: 1, misère −1."""
+    return -1 if sets.misere else 1
+
+
+@inner
+def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
+    """The empty cells that complete a set of `stones`; `masks` are those to look at, none of them owned."""
+    cells = NONE
+    for mask in masks:
+        if mask & others == NONE:
+            rest = mask & ~stones
+            if not is_several(rest):
+                cells |= rest
+    return cells

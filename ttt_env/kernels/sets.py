@@ -1,0 +1,71 @@
+"""The winning sets of a game as arrays, for compiled code and for operations on whole batches.
+
+NumPy alone: importing this module does not import numba.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
+
+
+class WinningSets(NamedTuple):
+    """The winning sets of a game of up to 64 cells as bit masks, which is all that its rules are.
+
+    `masks` `[sets]` are all of them; those through cell c are `through[first[c] : first[c + 1]]`. `full` is
+    the mask of all cells. In a `misere` game who owns a set loses.
+    """
+
+    full: np.uint64
+    masks: Masks
+    through: Masks
+    first: NDArray[np.int64]
+    misere: bool
+
+
+@lru_cache(maxsize=64)
+def winning_sets(game: Game) -> WinningSets:
+    """The winning sets of a game. Raises `GameTooLargeError` if it has more than 64 cells."""
+    check_size(game)
+    lists = game.winning_masks_through
+    masks, through = (
+        np.array(masks, np.uint64)
+        for masks in (game.winning_masks, [mask for masks in lists for mask in masks])
+    )
+    first = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    return WinningSets(np.uint64(game.full_mask), masks, through, first, game.misere)
+
+
+@lru_cache(maxsize=64)
+def numbers_through(game: Game) -> NDArray[np.intp]:
+    """The numbers of the winning sets through each cell, `[cells, most]`, filled up with the number of sets.
+
+    So whatever is known of the sets, with one entry more that stands for none, is taken for all cells at
+    once. Read-only. Raises `GameTooLargeError` for a game of more than 64 cells.
+    """
+    holds = holding(game)
+    counts = holds.sum(axis=0)
+    numbers = np.full((game.n_cells, max(1, counts.max())), len(holds))
+    for cell, count in enumerate(counts):
+        numbers[cell, :count] = np.flatnonzero(holds[:, cell])
+    numbers.setflags(write=False)
+    return numbers
+
+
+@lru_cache(maxsize=64)
+def holding(game: Game) -> NDArray[np.bool_]:
+    """Which cells each winning set holds, `[sets, cells]`. Read-only.
+
+    Raises `GameTooLargeError` for a game of more than 64 cells.
+    """
+    check_size(game)
+    holds = np.zeros((len(game.winning_sets), game.n_cells), np.bool_)
+    for number, cells in enumerate(game.winning_sets):
+        holds[number, list(cells)] = True
+    holds.setflags(write=False)
+    return holds
