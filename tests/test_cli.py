@@ -178,7 +178,6 @@ class TestModelFiles:
             (["certify", "nothing.zip"], "nothing.zip is no model: there is no such file"),
             (["certify", "sb3:nothing.zip,deterministic=false"], "nothing.zip is no model"),
             (["certify", "nothing.npz"], "nothing.npz"),
-            (["export", "mcts", "policy.npz"], "seed="),
             (["export", "minimax", "/proc/policy.npz"], "/proc/policy.npz"),
         ],
     )

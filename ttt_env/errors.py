@@ -59,6 +59,10 @@ class GameLogError(TttEnvError):
     """A file that is no log of games, or cannot be read or written."""
 
 
+class ResultFileError(TttEnvError):
+    """A file or data that holds no result of the kind that was asked for."""
+
+
 def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
     """The message for a name that is not in `allowed`, with the nearest one that is.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, make_agent
+from ttt_env.agent import Agent, AgentLike, chosen_cell, make_agent
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
@@ -29,6 +29,6 @@ def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
     cells: list[int] = []
     seats = (x, o)
     while not position.is_over:
-        cells.append(seats[len(cells) % 2].choose(position, rng))
+        cells.append(chosen_cell(seats[len(cells) % 2], position, rng))
         position = position.play(cells[-1])
     return tuple(cells)

@@ -11,7 +11,7 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
 from ttt_env.agent import agent_names
-from ttt_env.analysis.tournament.tournament import tournament
+from ttt_env.analysis.tournament import tournament
 from ttt_env.app.terminal import games as game_log
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game

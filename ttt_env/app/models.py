@@ -5,7 +5,9 @@ from zipfile import BadZipFile, ZipFile
 
 from ttt_env.agent import make_agent
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.analysis.dossier import dossier, save_dossier
+from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.recorded import answering
+from ttt_env.analysis.saved import write_json
 from ttt_env.app.scorecard import scorecard
 from ttt_env.rules.game import Game
 from ttt_env.rules.specs import split_spec
@@ -46,12 +48,12 @@ def file_of(text: str) -> Path | None:
 def certify_and_tell(text: str, game: Game, out: Path | None) -> str:
     """The scorecard of an agent. Saves its certificate as `out`, by default beside the model's file."""
     spec = spec_of(text)
-    file, agent = file_of(spec), make_agent(spec, game)
+    file, agent = file_of(spec), answering(spec, game)
     told = scorecard(agent, game, spec)
     path = out or (file and file.with_suffix(".certificate.json"))
     if path is None:
         return told
-    save_dossier(dossier(agent, game, name=spec, file=file), path)
+    write_json(dossier(agent, game, name=spec, file=file), path)
     return f"{told}\n\nSaved as {path}"
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from ttt_env.agent import AgentLike
 from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.evaluation import Match, Result, exploitability, fixed_agent, match
+from ttt_env.analysis.evaluation import Match, Result, exploitability, match
+from ttt_env.analysis.recorded import answering
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
@@ -14,14 +15,14 @@ def scorecard(
     agent: AgentLike, game: Game, name: str, opponents: Sequence[str] = ("random", "minimax")
 ) -> str:
     """Exact results against the opponents, exploitability, and the certificate or the refuting games."""
-    made = fixed_agent(agent, game)
+    made = answering(agent, game)
     worst = exploitability(made, game)
     lines = [
         f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
         "",
         f"{'':22}{'as X':^24}   {'as O':^24}",
         f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
-        *(_row(f"against {opponent}", match(made, opponent, game)) for opponent in opponents),
+        *(_row(f"against {opponent}", match(made, opponent, game, exact=True)) for opponent in opponents),
         "",
         f"The best response gets {worst.as_x:+.4f} against it as X and {worst.as_o:+.4f} against it as O:",
         f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
@@ -41,7 +42,7 @@ def _cells(result: Result) -> str:
 
 def verdict(certificate: Certificate) -> str:
     """The certificate in words; where the agent can be beaten, the games that do it."""
-    mistakes = len(certificate.blunders)
+    mistakes = certificate.n_blunders
     if certificate.unbeatable:
         return (
             "CERTIFIED UNBEATABLE. In every game that can come up, on both seats, it gets at least the "

@@ -45,3 +45,12 @@ def check_size(game: Game) -> None:
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells; batches hold games of up to {MASK_CELLS}"
         )
+
+
+def check_enumerable(game: Game) -> None:
+    """Raise `GameTooLargeError` for a game of too many positions to look at each of them."""
+    if not is_enumerable(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many to look at each position; "
+            f"{ENUMERABLE_CELLS} cells are the limit"
+        )

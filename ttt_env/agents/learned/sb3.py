@@ -35,6 +35,8 @@ class SB3(BatchAgent):
     Raises `PolicyFileError` for a file that is no such model, or one of another game.
     """
 
+    is_fixed = True
+
     def __init__(self, game: Game, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
         policy, trained_on = _load(Path(path))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,11 @@ from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from ttt_env.render.charts import Figure
 
+_FIGURES = ("rating", "score", "exploited_as_x", "exploited_as_o")
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
@@ -89,13 +92,34 @@ class Tournament:
         """The table with all digits, one row an agent; empty where there is no number."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["agent", "rating", "score", "exploited_as_x", "exploited_as_o", *self.ranking])
+        writer.writerow(["agent", *_FIGURES, *self.ranking])
         for name in self.ranking:
-            found = self.exploitability[name]
-            values = (found.as_x, found.as_o) if found else ("", "")
-            scores = ("" if name == other else self._score(name, other) for other in self.ranking)
-            writer.writerow([name, self.ratings[name], self.scores[name], *values, *scores])
+            figures = [*self._figures(name), *(self._score(name, other) for other in self.ranking)]
+            writer.writerow([name, *("" if isnan(figure) else figure for figure in figures)])
         return text.getvalue()
+
+    def to_dataframe(self) -> "DataFrame":
+        """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
+
+        The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent.
+        Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError(
+                'data frames need the extra "dataframe": pip install "ttt-env[dataframe]"'
+            ) from error
+        order = self.ranking
+        figures = np.array([self._figures(name) for name in order])
+        table = np.column_stack([figures, self._ordered()])
+        return DataFrame(table, index=order, columns=[*_FIGURES, *order]).rename_axis("agent")
+
+    def _figures(self, name: str) -> tuple[float, float, float, float]:
+        """Rating, mean score, and what the best response gains on each seat, NaN if that is not known."""
+        found = self.exploitability[name]
+        exploited = (found.as_x, found.as_o) if found else (nan, nan)
+        return self.ratings[name], self.scores[name], *exploited
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.

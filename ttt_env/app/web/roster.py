@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ttt_env.agent import Agent, make_agent
-from ttt_env.analysis.evaluation import fixed_agent
+from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
 from ttt_env.app.web.games import is_exact
@@ -79,7 +79,7 @@ class Roster:
         Raises `PolicyError` for one without such a policy, `GameTooLargeError` for one that would search anew
         in each of millions of positions.
         """
-        agent = fixed_agent(self.make(seat, game), game)
+        agent = declared_agent(self.make(seat, game), game)
         if not is_instant(game) and "simulations" in self.controls(seat):
             raise GameTooLargeError(
                 f"{seat} searches anew in every position: that is looked at on up to {INSTANT_CELLS} cells."

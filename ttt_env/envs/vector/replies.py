@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, FunctionAgent, checked_policies, sample_each
+from ttt_env.agent import Agent, checked_policies, sample_each
 from ttt_env.envs.opponents import Lineup, reply_of
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.store import Cells, State, Store
 from ttt_env.envs.vector.table_store import TableStore
-from ttt_env.errors import ParameterError, PolicyError
+from ttt_env.errors import ParameterError
 
 Floats = NDArray[np.float64]
 _NEVER = 2.0  # no draw reaches it
@@ -67,16 +67,9 @@ class Replies:
         if table is not None:
             return self.store.backend.count(table.take(state, axis=0) <= draws[:, None])
         boards = self.store.boards(state)
-        if isinstance(agent, FunctionAgent) or not agent.is_fixed:
+        if not agent.is_fixed:
             return np.array([reply_of(agent, position, rng) for position in boards])
-        cells = sample_each(agent.policies(boards), draws)
-        legal = self.store.is_legal(state, cells)
-        if not legal.all():
-            at = int(np.argmin(legal))
-            raise PolicyError(
-                f"{agent!r} gives cell {cells[at]} of {boards[at]}, which is not free, a chance"
-            )
-        return cells
+        return sample_each(checked_policies(agent, boards), draws)
 
 
 def _table(store: Store, agent: Agent) -> Floats | None:
@@ -88,8 +81,7 @@ def _table(store: Store, agent: Agent) -> Floats | None:
     is_remote = store.backend.is_remote
     if is_remote and not agent.is_fixed:
         raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
-    is_function = isinstance(agent, FunctionAgent) and not is_remote
-    if not isinstance(store, TableStore) or is_function or not agent.is_fixed:
+    if not isinstance(store, TableStore) or not agent.is_fixed:
         return None
     policies = checked_policies(agent, store.open_boards)
     n_cells = store.game.n_cells
