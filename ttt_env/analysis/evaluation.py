@@ -12,7 +12,15 @@ from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.play import play_cells
-from ttt_env.analysis.recorded import Asking, Recorded, Source, answering, check_single_answers, source_of
+from ttt_env.analysis.recorded import (
+    Asking,
+    Recorded,
+    Source,
+    answering,
+    answering_both,
+    check_single_answers,
+    source_of,
+)
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.errors import ParameterError
@@ -187,9 +195,9 @@ def match(
         exact = one.is_fixed and two.is_fixed and is_enumerable(game)
     if not exact:
         return _sampled(one, two, games, as_generator(rng))
-    is_one = first is second and not isinstance(first, str)
-    one = answering(one, game, progress)
-    two = one if is_one else answering(two, game, progress)
+    if first is second and not isinstance(first, str):
+        two = one
+    one, two = answering_both(one, two, game, progress)
     as_x, as_o = (_outcomes(x, o).start for x, o in ((one, two), (two, one)))
     return Match(_result(*as_x), _result(as_o[1], as_o[0]), exact=True, source=source_of(one, two))
 

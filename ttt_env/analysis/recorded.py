@@ -195,6 +195,27 @@ def answering(agent: AgentLike, game: Game | str, progress: Asking | None = None
     return made if isinstance(made, Recorded) else Recorded(made, progress)
 
 
+def answering_both(one: Agent, two: Agent, game: Game, progress: Asking | None = None) -> tuple[Agent, Agent]:
+    """Both agents as `answering` has them; one that is given twice is asked once.
+
+    `progress` is told of the questions to both together.
+    """
+    if one is two:
+        asked = answering(one, game, progress)
+        return asked, asked
+    told: list[Asked] = [Asked(0, n_placements(game.n_cells))] * 2
+
+    def telling(number: int) -> Asking | None:
+        def tell(now: Asked) -> None:
+            told[number] = now
+            if progress is not None:
+                progress(Asked(*map(sum, zip(*told, strict=True))))
+
+        return None if progress is None else tell
+
+    return answering(one, game, telling(0)), answering(two, game, telling(1))
+
+
 def declared_agent(agent: AgentLike, game: Game | str) -> Agent:
     """The agent, if it declares a fixed policy. Raises `PolicyError` otherwise.
 
