@@ -22,6 +22,7 @@ from ttt_env import (
     get_game,
     make_agent,
     match,
+    play_game,
     solve,
 )
 from ttt_env.analysis.induction import backward_induction, best, uniform
@@ -328,6 +329,21 @@ class TestAgentsThatCannotBeEvaluated:
     def test_because_their_function_answers_with_no_legal_cell(self, evaluate, answer):
         with pytest.raises(IllegalMoveError, match=f"{answer!r}"):
             evaluate(lambda position: answer)
+
+
+def test_the_game_is_that_of_the_agent():
+    agent = make_agent("random", LOPSIDED)
+    assert certify(agent) == certify("random", LOPSIDED)
+    assert exploitability(agent) == exploitability("random", LOPSIDED)
+    assert best_response(agent).game == LOPSIDED
+    due = match("minimax", "random", LOPSIDED)
+    assert match("minimax", agent) == match(make_agent("minimax", LOPSIDED), "random") == due
+    assert play_game("random", agent, rng=0).game == LOPSIDED
+
+
+def test_agents_of_two_games_do_not_meet():
+    with pytest.raises(UnknownAgentError, match="plays lopsided, not tictactoe-v0"):
+        match(make_agent("random"), make_agent("random", LOPSIDED))
 
 
 def test_a_policy_that_is_off_by_rounding_is_one():

@@ -289,6 +289,13 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     raise UnknownAgentError(f"an agent is a spec string, an Agent or a function, not {spec!r}")
 
 
+def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
+    """The game that is meant; None: that of the first of these that is an `Agent`, else tic-tac-toe."""
+    if game is None:
+        return next((agent.game for agent in agents if isinstance(agent, Agent)), get_game("tictactoe-v0"))
+    return get_game(game)
+
+
 def _from_spec(spec: Spec, game: Game) -> Agent:
     build = agent_class(spec.name)
     allowed = parameters_of(build, skip=1)

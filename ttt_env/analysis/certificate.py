@@ -179,9 +179,9 @@ def _parsed(texts: Sequence[str], game: Game) -> Boards:
 
 
 def certify(
-    agent: AgentLike, game: Game | str = "tictactoe-v0", *, progress: Asking | None = None
+    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
 ) -> Certificate:
-    """Look at every game that the agent can be drawn into, on both seats.
+    """Look at every game that the agent can be drawn into, on both seats; by default of the game it plays.
 
     An agent that does not declare a fixed policy, a function among them, is asked once in each position that
     can come up, layer by layer; the certificate is about these answers, and says so. `progress` is called
@@ -216,7 +216,7 @@ def _keeping_answers(agent: Agent) -> Agent:
     return Recorded(agent) if is_tabulated(agent.game) and not isinstance(agent, Recorded) else agent
 
 
-def blunders_everywhere(agent: AgentLike, game: Game | str = "tictactoe-v0") -> Boards:
+def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
     """All positions of the game in which the agent may give value away, whether they can come up or not.
 
     Where there are none, the agent is optimal everywhere: more than unbeatable. An agent that does not

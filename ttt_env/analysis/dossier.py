@@ -21,7 +21,7 @@ _PACKAGES = ("ttt-env", "numpy", "torch", "stable-baselines3", "sb3-contrib")
 
 def dossier(
     agent: AgentLike,
-    game: Game | str = "tictactoe-v0",
+    game: Game | str | None = None,
     *,
     name: str | None = None,
     file: str | Path | None = None,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
+from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.play import play_cells
@@ -25,7 +25,6 @@ from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.errors import ParameterError
 from ttt_env.render.words import percent, signed
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
@@ -171,14 +170,14 @@ class Exploitability(Saved):
 def match(
     first: AgentLike,
     second: AgentLike,
-    game: Game | str = "tictactoe-v0",
+    game: Game | str | None = None,
     *,
     exact: bool | None = None,
     games: int = 1000,
     rng: np.random.Generator | int = 0,
     progress: Asking | None = None,
 ) -> Match:
-    """The result of `first` against `second`, on both seats.
+    """The result of `first` against `second`, on both seats; by default of the game that the agents play.
 
     With `exact=None` it is computed if both agents declare a fixed policy and the game can be enumerated,
     else sampled. `exact=True` computes it: an agent that declares nothing, as a function, is asked once in
@@ -189,7 +188,7 @@ def match(
     Raises with `exact=True` `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
     policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
     """
-    game = get_game(game)
+    game = game_of(game, first, second)
     one, two = make_agent(first, game), make_agent(second, game)
     if one_of("exact", exact, (None, True, False)) is None:
         exact = one.is_fixed and two.is_fixed and is_enumerable(game)
@@ -250,9 +249,9 @@ def _played(x: Agent, o: Agent, rng: np.random.Generator) -> GameRecord:
 
 
 def exploitability(
-    agent: AgentLike, game: Game | str = "tictactoe-v0", *, progress: Asking | None = None
+    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
 ) -> Exploitability:
-    """The gain of the best response to the agent on each seat.
+    """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
     An agent that does not declare a fixed policy is asked once in each position that can come up, and judged
     by these answers; `progress` is called meanwhile.
@@ -270,7 +269,7 @@ def exploitability(
 
 
 def best_response(
-    agent: AgentLike, game: Game | str = "tictactoe-v0", *, progress: Asking | None = None
+    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
 ) -> ValueAgent:
     """The agent that gets the most, on average, out of this one, on both seats and in every position.
 

@@ -18,6 +18,7 @@ from ttt_env.agent import (
     checked_policies,
     checked_policy,
     chosen_cell,
+    game_of,
     generator_of,
     make_agent,
 )
@@ -25,7 +26,6 @@ from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.layers import Layer
 from ttt_env.errors import PolicyError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_enumerable, n_placements
 
@@ -183,12 +183,14 @@ def asked_of(*agents: Agent) -> int:
     return sum(agent.asked for agent in agents if isinstance(agent, Recorded) and agent.source == "recorded")
 
 
-def answering(agent: AgentLike, game: Game | str, progress: Asking | None = None) -> Agent:
+def answering(agent: AgentLike, game: Game | str | None, progress: Asking | None = None) -> Agent:
     """The agent if it declares its policy, else one that keeps its answers: a `Recorded`.
+
+    Without a game it is that of the agent.
 
     Raises `GameTooLargeError`, before anybody is asked, for a game that cannot be enumerated.
     """
-    made = make_agent(agent, get_game(game))
+    made = make_agent(agent, game_of(game, agent))
     check_enumerable(made.game)
     if made.is_fixed and speaks_by_batches(made) and progress is None:
         return made

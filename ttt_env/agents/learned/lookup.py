@@ -68,7 +68,7 @@ class Lookup(BatchAgent):
         self._codes, self._policies, self._merged = table
 
     @classmethod
-    def of(cls, agent: AgentLike, game: Game | str = "tictactoe-v0") -> "Lookup":
+    def of(cls, agent: AgentLike, game: Game | str | None = None) -> "Lookup":
         """The table of an agent's policy on all positions of the game.
 
         An agent that does not declare a fixed policy is asked once in each, and the table has its answers.

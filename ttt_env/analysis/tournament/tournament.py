@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ttt_env.agent import AgentLike, Floats
+from ttt_env.agent import AgentLike, Floats, game_of
 from ttt_env.analysis.evaluation import Exploitability, Match
 from ttt_env.analysis.tournament.pairings import Field, margin_of, pairing, strength, turned, width_of
 from ttt_env.analysis.tournament.ratings import bradley_terry
@@ -20,7 +20,6 @@ from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import signed
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 
@@ -177,7 +176,7 @@ class Tournament:
 
 def tournament(
     agents: Iterable[AgentLike] | Mapping[str, AgentLike],
-    game: Game | str = "tictactoe-v0",
+    game: Game | str | None = None,
     *,
     width: float = 0.05,
     max_games: int = 10_000,
@@ -202,7 +201,7 @@ def tournament(
     entrants = _named(agents)
     if not (width > 0 and max_games >= 2):
         raise ParameterError(f"width={width!r}, max_games={max_games!r}: above 0 and at least 2 are allowed")
-    field = Field(get_game(game), entrants)
+    field = Field(game_of(game, *entrants.values()), entrants)
     for name in entrants:
         field[name]  # whoever cannot be made says so before hours are played
     entropy = int(as_generator(rng).integers(2**63))
