@@ -12,7 +12,7 @@ import ttt_env
 from ttt_env import Agent, BatchAgent, Boards, GameTooLargeError, ParameterError, PolicyError, Recorded
 from ttt_env.agent import checked_policies
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.analysis import recorded
+from ttt_env.analysis import certificate, recorded
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
@@ -189,6 +189,18 @@ class TestResults:
             assert played == ttt_env.match(lowest, "minimax", exact=True)
         assert ttt_env.match(Sly(TICTACTOE), "minimax", games=2).source == "sampled"
 
+    def test_an_agent_that_declares_its_choice_is_judged_by_that(self):
+        class Frank(Sly):
+            is_fixed = True
+
+            def choose(self, position, rng):
+                return position.legal_cells[0]
+
+        found = ttt_env.certify(Frank(TICTACTOE))
+        assert found.source == "policy" and not found.unbeatable and found.asked == 0
+        played = ttt_env.match(Frank(TICTACTOE), "minimax")
+        assert played.exact and played.as_x == ttt_env.match(lowest, "minimax", exact=True).as_x
+
     def test_of_a_choice_at_random_are_the_same_every_time(self):
         assert ttt_env.certify(Chooser(TICTACTOE)) == ttt_env.certify(Chooser(TICTACTOE))
 
@@ -288,8 +300,9 @@ class TestWrongDeclarations:
         with pytest.raises(PolicyError, match=r"no fixed policy"):
             ttt_env.certify(Late(large), large)
 
-    def test_a_difference_in_a_position_of_the_refutation_is_noticed(self):
-        """`check_single_answers` looks at some positions of each ply only."""
+    def test_a_difference_in_a_position_of_the_refutation_is_noticed(self, monkeypatch):
+        """Only some positions of each ply are looked at, but all of a refutation."""
+        monkeypatch.setattr(certificate, "check_single_answers", lambda *_: None)
         record = ttt_env.certify(lowest).refutations["O"]
         lost = record.positions()[-3]
 

@@ -252,6 +252,31 @@ class TestTexts:
                 assert float(row[other]) == trio.matches[name, other].score
 
 
+class TestDataFrame:
+    def test_has_all_digits_by_ranking(self, trio: Tournament) -> None:
+        pytest.importorskip("pandas")
+        frame = trio.to_dataframe()
+        assert list(frame.index) == trio.ranking and frame.index.name == "agent"
+        figures = ["rating", "score", "exploited_as_x", "exploited_as_o"]
+        assert list(frame.columns) == [*figures, *trio.ranking]
+        for name in TRIO:
+            assert frame.loc[name, "rating"] == trio.ratings[name]
+            assert frame.loc[name, "score"] == trio.scores[name]
+            assert frame.loc[name, "exploited_as_o"] == trio.exploitability[name].as_o
+            assert np.isnan(frame.loc[name, name])
+            for other in set(TRIO) - {name}:
+                assert frame.loc[name, other] == trio.matches[name, other].score
+
+    def test_what_is_not_known_is_nan(self, sampled: Tournament) -> None:
+        pytest.importorskip("pandas")
+        assert np.isnan(sampled.to_dataframe().loc["unsaid", "exploited_as_x"])
+
+    def test_a_missing_pandas_names_its_extra(self, trio: Tournament, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match=r"pip install \"ttt-env\[dataframe\]\""):
+            trio.to_dataframe()
+
+
 class TestHeatMap:
     def test_cells_names_and_order(self, sampled: Tournament) -> None:
         axes, _ = sampled.plot().axes

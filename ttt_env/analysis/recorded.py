@@ -126,17 +126,19 @@ class Recorded(BatchAgent):
             return checked_policies(self.agent, boards)
         answers = np.empty((len(boards), self.game.n_cells))
         for row, position in enumerate(boards):
-            answers[row] = self._answer(position)
+            answers[row] = _answer(self.agent, position)
             self.asked += 1
             self._watch.look(self.asked)
         return answers
 
-    def _answer(self, position: Position) -> Floats:
-        if self.agent.plays_by != "choose":
-            return checked_policy(self.agent, position)
-        answer = np.zeros(self.game.n_cells)
-        answer[chosen_cell(self.agent, position, generator_of(position))] = 1.0
-        return answer
+
+def _answer(agent: Agent, position: Position) -> Floats:
+    """How an agent says that it plays in one position: its policy, or its choice."""
+    if agent.plays_by != "choose":
+        return checked_policy(agent, position)
+    answer = np.zeros(agent.game.n_cells)
+    answer[chosen_cell(agent, position, generator_of(position))] = 1.0
+    return answer
 
 
 class _Watch:
@@ -246,7 +248,7 @@ def check_single_answer(agent: Agent, boards: Boards) -> None:
     """Raise `PolicyError` if `policy` differs from `policies` in one of these positions."""
     asked = agent.agent if isinstance(agent, Recorded) else agent
     for position, among in zip(boards, checked_policies(agent, boards), strict=True):
-        alone = checked_policy(asked, position)
+        alone = _answer(asked, position)
         if np.abs(alone - among).max() > ROUNDING:
             raise PolicyError(
                 f"{agent!r} is no fixed policy: in {position} its policies gave {among.round(6).tolist()}, "
