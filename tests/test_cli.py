@@ -172,6 +172,10 @@ class TestModelFiles:
             (tmp_path / "m.certificate.json").unlink()
         assert "lookup:table.npz" in ttt("export", "m.npz", "table.npz", cwd=tmp_path).stdout
 
+    def test_an_agent_without_a_fixed_policy_is_recorded(self, tmp_path):
+        told = ttt("certify", "mcts:simulations=2", cwd=tmp_path).stdout
+        assert "RECORDED: it was asked once in" in told
+
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [

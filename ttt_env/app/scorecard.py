@@ -44,11 +44,13 @@ def verdict(certificate: Certificate) -> str:
     """The certificate in words; where the agent can be beaten, the games that do it."""
     mistakes = certificate.n_blunders
     if certificate.unbeatable:
-        return (
+        return _origin(certificate) + (
             "CERTIFIED UNBEATABLE. In every game that can come up, on both seats, it gets at least the "
             f"value of the game.\nPositions in which it can still give value away: {mistakes}."
         )
-    lines = [f"BEATABLE. It can give value away in {mistakes} positions that can come up."]
+    lines = [
+        f"{_origin(certificate)}BEATABLE. It can give value away in {mistakes} positions that can come up."
+    ]
     for seat, record in certificate.refutations.items():
         if record is None:
             lines.append(f"\nAs {seat} it is unbeatable.")
@@ -56,3 +58,12 @@ def verdict(certificate: Certificate) -> str:
             lines.append(f"\nAs {seat} it {RESULTS[record.value(seat)]} this game ({record}):")
             lines.append(draw_game(record))
     return "\n".join(lines)
+
+
+def _origin(certificate: Certificate) -> str:
+    """What has to be said before the verdict on an agent that declares no fixed policy."""
+    if certificate.source == "policy":
+        return ""
+    return (
+        f"RECORDED: it was asked once in {certificate.asked:,} positions, and is judged by these answers.\n"
+    )
