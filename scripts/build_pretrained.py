@@ -18,7 +18,8 @@ from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.agents.training import run as training
-from ttt_env.analysis.dossier import dossier, save_dossier
+from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.saved import write_json
 from ttt_env.rules.game import Game
 from ttt_env.storage.policy_file import save_arrays
 
@@ -85,15 +86,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder to write to")
     parser.add_argument("--only", nargs="+", choices=AGENTS, default=list(AGENTS), help="which files")
+    parser.add_argument("--certify", action="store_true", help="only judge the files that are there anew")
     parser.add_argument("--share", type=float, default=1.0, help="of the usual training")
     arguments = parser.parse_args()
     for file in arguments.only:
         name, game, trained = AGENTS[file]
         path = arguments.out / f"{file}.npz"
-        agent = trained(game, arguments.share)
-        write(agent, path)
+        if arguments.certify:
+            agent = ttt_env.make_agent(f"{name}:{path}", game)
+        else:
+            agent = trained(game, arguments.share)
+            write(agent, path)
         told = dossier(agent, game, name=name, file=path)
-        save_dossier(told, path.with_suffix(".certificate.json"))
+        write_json(told, path.with_suffix(".certificate.json"))
         print(
             f"{path.name}: {path.stat().st_size / 1000:.0f} kB, exploitability "
             f"{told['exploitability']['mean']:g}, unbeatable: {told['unbeatable']}, "

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import ttt_env
-from ttt_env.analysis.tournament.tournament import Tournament, tournament
+from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.render.charts import save
 
 AGENTS = (

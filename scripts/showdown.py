@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 import ttt_env
-from ttt_env.analysis.tournament.tournament import tournament
+from ttt_env.analysis.tournament import tournament
 from ttt_env.render.charts import save
 
 BOTS = ("random", "block", "win-block", "brute-force", "minimax:depth=5")

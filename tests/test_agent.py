@@ -10,22 +10,35 @@ import pytest
 
 from tests import naive
 from ttt_env import (
+    Agent,
     BatchAgent,
     Boards,
     Game,
     GameTooLargeError,
     IllegalMoveError,
     ParameterError,
+    PolicyError,
     Position,
     UnknownAgentError,
     UnknownGameError,
     agent_names,
+    certify,
     get_game,
+    make,
     make_agent,
+    make_vec,
+    match,
     play_game,
 )
 from ttt_env import agent as agent_module
-from ttt_env.agent import FunctionAgent, agent_class, sample, sample_each
+from ttt_env.agent import (
+    FunctionAgent,
+    agent_class,
+    checked_policies,
+    checked_policy,
+    sample,
+    sample_each,
+)
 from ttt_env.agents.combining import Epsilon
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.minimax import Minimax, Softmax
@@ -44,6 +57,8 @@ def to_be_played(game):
 
 class Weighted(BatchAgent):
     """Plays cell c with a probability that grows with c; written for batches."""
+
+    is_fixed = True
 
     def policies(self, boards):
         weights = boards.legal * np.arange(1.0, self.game.n_cells + 1)
@@ -93,6 +108,17 @@ class TestRandom:
             policy = agent.policy(position)
             assert (policy[position.legal_cells] == 1 / len(position.legal_cells)).all()
 
+    def test_chooses_every_cell_and_as_often(self):
+        class Fixed:
+            def __init__(self, draw):
+                self.random = lambda: draw
+
+        agent, position = make_agent("random"), TICTACTOE.start.play(4)
+        draws = (np.arange(800) + 0.5) / 800
+        counts = np.bincount([agent.choose(position, Fixed(draw)) for draw in draws], minlength=9)
+        assert counts.tolist() == [100, 100, 100, 100, 0, 100, 100, 100, 100]
+        assert agent.choose(position, Fixed(np.nextafter(1, 0))) == 8
+
     @pytest.mark.parametrize("game", ["qubic-v0", "mnk-v0:m=15,n=15,k=5"])
     def test_plays_boards_of_any_size(self, game):
         record = play_game("random", "random", game, rng=1)
@@ -118,6 +144,20 @@ class TestSampling:
         policy = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
         assert sample(policy, draw) == cell
         assert sample_each(policy[None], np.array([draw])).tolist() == [cell]
+
+    @pytest.mark.parametrize("draw, cell", [(0.0, 1), (0.25, 3), (0.75, 4)])
+    def test_a_draw_that_meets_a_sum_goes_to_the_next_cell(self, draw, cell):
+        class Quarters(Agent):
+            def policy(self, position):
+                return np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
+
+        class Fixed:
+            random = staticmethod(lambda: draw)
+
+        policy = Quarters(LOPSIDED).policy(LOPSIDED.start)
+        assert sample(policy, draw) == cell
+        assert sample_each(policy[None], np.array([draw])).tolist() == [cell]
+        assert Quarters(LOPSIDED).choose(LOPSIDED.start, Fixed()) == cell
 
     @pytest.mark.parametrize("short_by", [1e-16, 1e-9, 0.25])
     def test_where_the_sum_falls_short_the_last_possible_cell(self, short_by):
@@ -148,16 +188,11 @@ class TestFunctionAgents:
             assert agent.policy(position).tolist() == [float(cell == due) for cell in range(6)]
             assert agent.choose(position, np.random.default_rng(0)) == due
 
-    def test_is_fixed_if_it_always_answers_alike(self):
-        assert make_agent(lambda position: position.legal_cells[0]).is_fixed
-
-    def test_is_not_fixed_if_it_answers_differently(self):
-        rng = np.random.default_rng(0)
-        assert not make_agent(lambda position: rng.choice(position.legal_cells)).is_fixed
-
-    def test_is_not_fixed_if_it_does_so_in_late_positions_only(self):
-        rng = np.random.default_rng(0)
-        assert not make_agent(lambda p: rng.choice(p.legal_cells) if p.ply > 5 else p.legal_cells[0]).is_fixed
+    def test_declares_nothing_and_is_never_asked_for_that(self):
+        asked = []
+        agent = make_agent(lambda position: asked.append(position) or position.legal_cells[0])
+        assert not agent.is_fixed
+        assert asked == []
 
     def test_a_numpy_integer_is_a_cell(self):
         agent = make_agent(lambda position: np.int8(position.legal_cells[0]))
@@ -176,6 +211,178 @@ class TestFunctionAgents:
             IllegalMoveError, match=r"plays 4 in \.\.\./\.X\./\.\.\.; legal are \[0, 1, 2, 3, 5, "
         ):
             make_agent(lambda position: 4).policy(TICTACTOE.start.play(4))
+
+
+class Chooser(Agent):
+    """Overrides `choose` alone."""
+
+    def choose(self, position, rng):
+        return position.legal_cells[-1]
+
+
+class Sly(agent_class("minimax")):
+    """Inherits a declared policy, and plays otherwise."""
+
+    def choose(self, position, rng):
+        return position.legal_cells[-1]
+
+
+class Renamed(agent_class("minimax")):
+    """Changes nothing about the moves."""
+
+
+class Candid(agent_class("minimax")):
+    """Moves in its own way, and declares that this is fixed."""
+
+    is_fixed = True
+
+    def policy(self, position):
+        return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+
+class TestDeclarations:
+    def test_an_agent_declares_nothing_by_default(self):
+        assert not Agent.is_fixed.fget(None)
+        assert not Chooser(TICTACTOE).is_fixed
+
+    def test_what_a_class_declares_is_about_its_own_moves(self):
+        assert Renamed(TICTACTOE).is_fixed
+        assert not Sly(TICTACTOE).is_fixed
+        assert Candid(TICTACTOE).is_fixed
+
+    def test_an_instance_may_declare_it(self):
+        agent = Chooser(TICTACTOE)
+        agent.is_fixed = True
+        assert agent.is_fixed
+
+    def test_a_policy_follows_from_choose(self):
+        agent = Chooser(LOPSIDED)
+        for position in to_be_played(LOPSIDED)[::7]:
+            assert agent.policy(position).tolist() == np.eye(6)[position.legal_cells[-1]].tolist()
+        boards = Boards.of(to_be_played(LOPSIDED))
+        assert (agent.policies(boards).argmax(axis=1) == [p.legal_cells[-1] for p in boards]).all()
+
+    def test_the_policy_of_a_random_choice_depends_on_the_position_alone(self):
+        class Roll(Agent):
+            def choose(self, position, rng):
+                return int(rng.choice(position.legal_cells))
+
+        agent = Roll(TICTACTOE)
+        for position in to_be_played(TICTACTOE)[::97]:
+            assert (agent.policy(position) == agent.policy(position)).all()
+        cells = [int(agent.policy(position).argmax()) for position in to_be_played(TICTACTOE)]
+        assert set(cells) == set(range(9))
+
+    @pytest.mark.parametrize("base", [Agent, BatchAgent])
+    def test_a_class_that_says_nowhere_how_it_plays(self, base):
+        class Mute(base):
+            pass
+
+        with pytest.raises(PolicyError, match="Mute says nowhere how it plays: override policy or choose"):
+            Mute(TICTACTOE)
+
+
+def exactly_as(kind):
+    """A policy that is uniform, in another type."""
+    return lambda p: kind([float(c in p.legal_cells) / len(p.legal_cells) for c in range(9)])
+
+
+def off_by(error):
+    """The uniform policy times 1 + error."""
+    return lambda p: np.array([(1 + error) * (c in p.legal_cells) / len(p.legal_cells) for c in range(9)])
+
+
+def with_a_taken_cell(p):
+    policy = off_by(0)(p)
+    return policy if p.ply == 0 else policy * 0.5 + 0.5 * (np.arange(9) == np.flatnonzero(policy == 0)[0])
+
+
+class Given(Agent):
+    """Plays a policy as it is given; declares it fixed or not."""
+
+    def __init__(self, game, policy, is_fixed=True):
+        super().__init__(game)
+        self.given, self.is_fixed = policy, is_fixed
+
+    def __repr__(self):
+        return "<given>"
+
+    def policy(self, position):
+        return self.given(position)
+
+
+WAYS = {
+    "policy": lambda agent: checked_policy(agent, TICTACTOE.start.play(4)),
+    "policies": lambda agent: checked_policies(agent, Boards.of([TICTACTOE.start.play(4)])),
+    "choose": lambda agent: agent.choose(TICTACTOE.start.play(4), np.random.default_rng(0)),
+    "game": lambda agent: play_game("random", agent, rng=0),
+    "env": lambda agent: played_once(make("tictactoe-v0", opponent=agent, play_as="X")),
+    "vector env": lambda agent: played_once(make_vec("tictactoe-v0", 2, opponent=agent, play_as="X")),
+    "match": lambda agent: match(agent, "random", games=2),
+    "certify": certify,
+}
+
+
+def played_once(env):
+    env.reset(seed=0)
+    env.step(np.array([4, 4]) if hasattr(env, "num_envs") else 4)
+
+
+@pytest.mark.parametrize("is_fixed", [True, False], ids=["declared", "undeclared"])
+@pytest.mark.parametrize("way", WAYS)
+class TestOneRuleForPolicies:
+    @pytest.mark.parametrize(
+        "policy",
+        [
+            exactly_as(list),
+            exactly_as(tuple),
+            exactly_as(lambda p: np.array(p, np.float32)),
+            exactly_as(lambda p: np.array(p, np.longdouble)),
+            off_by(9e-6),
+            off_by(-9e-6),
+        ],
+        ids=["list", "tuple", "float32", "longdouble", "a little more", "a little less"],
+    )
+    def test_is_accepted(self, way, is_fixed, policy):
+        WAYS[way](Given(TICTACTOE, policy, is_fixed))
+
+    @pytest.mark.parametrize(
+        "policy, said",
+        [
+            (off_by(2e-5), "should sum to 1 over the free cells and be 0 elsewhere"),
+            (off_by(-2e-5), "should sum to 1 over the free cells and be 0 elsewhere"),
+            (with_a_taken_cell, "should sum to 1 over the free cells and be 0 elsewhere"),
+            (lambda p: None, "but None|its shape is"),
+            (lambda p: "half", "but 'half'"),
+            (lambda p: [[1.0]], r"its shape is \(1, 1\), not \(9,\)"),
+            (lambda p: [1.0] + [0.0] * 9, r"its shape is \(10,\), not \(9,\)"),
+            (lambda p: [float("nan")] * 9, "nan"),
+            (lambda p: [2.0, -1.0] + [0.0] * 7, "should sum to 1"),
+        ],
+        ids=["too much", "too little", "taken", "None", "text", "nested", "long", "nan", "negative"],
+    )
+    def test_is_refused_by_name(self, way, is_fixed, policy, said):
+        with pytest.raises(PolicyError, match=rf"<given> has no policy in [XO./]{{11}}.*({said})"):
+            WAYS[way](Given(TICTACTOE, policy, is_fixed))
+
+
+@pytest.mark.parametrize("way", sorted(set(WAYS) - {"policies", "choose"}))
+def test_a_choice_of_a_taken_cell_is_refused_by_name(way):
+    class Stubborn(Agent):
+        def choose(self, position, rng):
+            return 4
+
+    with pytest.raises(IllegalMoveError, match=r"<Stubborn of tictactoe-v0> plays 4 in .*; legal are \["):
+        agent = Stubborn(TICTACTOE)
+        agent.policy(TICTACTOE.start.play(4)) if way == "policy" else WAYS[way](agent)
+
+
+def test_policies_that_are_a_little_off_are_scaled_everywhere_alike():
+    position, agent = TICTACTOE.start.play(4), Given(TICTACTOE, off_by(9e-6))
+    single, batch = checked_policy(agent, position), checked_policies(agent, Boards.of([position]))[0]
+    assert abs(single.sum() - 1) < 1e-15
+    np.testing.assert_allclose(single, batch, rtol=1e-15)
+    assert single == pytest.approx(make_agent("random").policy(position), abs=1e-15)
 
 
 class TestMakeAgent:

@@ -247,6 +247,26 @@ def test_pickled_agents_play_on(make, spec, name):
         np.testing.assert_array_equal(again.policy(position), agent.policy(position))
 
 
+@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
+def test_what_is_declared_holds_in_any_order_alone_and_in_batches(make, spec, name):
+    agent, positions = make(spec, name), some_positions(name)[::3]
+    assert agent.is_fixed
+    rng = np.random.default_rng(2)
+    first = {position: agent.policy(position) for position in positions}
+    for again in (agent, pickle.loads(pickle.dumps(agent))):
+        for position in (positions[i] for i in rng.permutation(len(positions))):
+            np.testing.assert_array_equal(again.policy(position), first[position])
+        for half in np.array_split(rng.permutation(len(positions)), 2):
+            batch = again.policies(ttt_env.Boards.of([positions[i] for i in half]))
+            np.testing.assert_allclose(batch, [first[positions[i]] for i in half], atol=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["mcts:simulations=9", "minimax:seconds=0.01", "epsilon:mcts,epsilon=0.5"])
+def test_agents_that_answer_differently_do_not_declare_it(spec):
+    agent = ttt_env.make_agent(spec)
+    assert agent.is_fixed is pickle.loads(pickle.dumps(agent)).is_fixed is False
+
+
 @pytest.mark.parametrize(("spec", "name"), REFUSED)
 def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
     with pytest.raises((GameTooLargeError, PolicyFileError), match=GAMES[name].name):

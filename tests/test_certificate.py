@@ -31,6 +31,8 @@ def board_of(position):
 class Plays(Agent):
     """Plays a naive policy: a function from a board to chances."""
 
+    is_fixed = True
+
     def __init__(self, game, chances):
         super().__init__(game)
         self.chances = chances

@@ -19,7 +19,8 @@ from ttt_env.agent import Agent, agent_class
 from ttt_env.agents import training
 from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.analysis.dossier import dossier
-from ttt_env.app.scorecard import asked_once, scorecard
+from ttt_env.analysis.recorded import answering
+from ttt_env.app.scorecard import scorecard
 
 
 def ttt(*arguments, cwd=None, answers=""):
@@ -208,6 +209,8 @@ def test_certify_draws_a_game_that_refutes():
 class Lowest(Agent):
     """Takes the lowest free cell, and counts how often it is asked about each position."""
 
+    is_fixed = True
+
     def __init__(self, game):
         super().__init__(game)
         self.asked = Counter()
@@ -220,7 +223,7 @@ class Lowest(Agent):
 def test_a_slow_agent_is_asked_once_about_each_position():
     game = ttt_env.get_game("tictactoe-v0")
     agent = Lowest(game)
-    once = asked_once(agent, game)
+    once = answering(agent, game, lambda asked: None)
     assert "BEATABLE." in scorecard(once, game, "lowest")
     facts = dossier(once, game, name="lowest")
     assert set(agent.asked.values()) == {1}
@@ -317,11 +320,11 @@ class TestJson:
 
     def test_bench(self):
         facts = json_of("bench", "random", "minimax")
-        assert [agent["name"] for agent in facts["agents"]] == ["minimax", "random"]
-        assert facts["agents"][0]["exploited"] == {"as_X": 0, "as_O": 0}
+        assert [agent["name"] for agent in facts["agents"]] == ["random", "minimax"]
+        assert facts["agents"][1]["exploitability"] == ttt_env.exploitability("minimax").to_dict()
         (played,) = facts["matches"]
-        expected = ttt_env.match("minimax", "random")
-        assert played["as_X"] == expected.as_x._asdict() and played["score"] == expected.score
+        expected = ttt_env.match("random", "minimax")
+        assert played["as_x"] == expected.as_x._asdict() and played["score"] == expected.score
         assert played["exact"] and played["games"] is None
 
     def test_certify(self, tmp_path):
@@ -462,13 +465,16 @@ class TestModelFiles:
             (tmp_path / "m.certificate.json").unlink()
         assert "lookup:table.npz" in ttt("export", "m.npz", "table.npz", cwd=tmp_path).stdout
 
+    def test_an_agent_without_a_fixed_policy_is_recorded(self, tmp_path):
+        told = ttt("certify", "mcts:simulations=2", cwd=tmp_path).stdout
+        assert "RECORDED: it was asked once in" in told
+
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
             (["certify", "nothing.zip"], "nothing.zip is no model: there is no such file"),
             (["certify", "sb3:nothing.zip,deterministic=false"], "nothing.zip is no model"),
             (["certify", "nothing.npz"], "nothing.npz"),
-            (["export", "mcts", "policy.npz"], "seed="),
             (["export", "minimax", "/proc/policy.npz"], "/proc/policy.npz"),
         ],
     )

@@ -31,11 +31,6 @@ def first_free(position):
 class Restless(ttt_env.Agent):
     """No fixed policy: plays the first or the last free cell, as it likes."""
 
-    is_fixed = False
-
-    def policy(self, position):
-        raise AssertionError("there is none")
-
     def choose(self, position, rng):
         return position.legal_cells[-1 if rng.random() < 0.5 else 0]
 
@@ -114,7 +109,8 @@ class TestMixture:
     def test_constructed_from_python(self):
         agent = Mixture(TICTACTOE, [first_free, "random", Random(TICTACTOE)], [2, 1, 1])
         assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
-        assert agent.is_fixed
+        assert not agent.is_fixed  # a function declares nothing
+        assert Mixture(TICTACTOE, ["block", Random(TICTACTOE)]).is_fixed
 
     @pytest.mark.parametrize("weights", ["1", "1+2+3", "1+-1", "0+0", "nan+1", "inf+1", "1+x", "1++2"])
     def test_bad_weights_are_refused(self, weights):
@@ -163,17 +159,20 @@ class TestAgentsWithoutAPolicy:
         chosen = {agent.choose(TICTACTOE.start, rng) for _ in range(400)}
         assert chosen == set(range(9))
         assert all(type(cell) is int for cell in chosen)
-        with pytest.raises(ttt_env.PolicyError, match="random in a way"):
-            ttt_env.exploitability(agent)
+        assert ttt_env.exploitability(agent).source == "recorded"
         assert not ttt_env.match(agent, "random", games=20).exact
 
     def test_its_cells_are_drawn_as_often_as_said(self):
         agent, rng = Epsilon(TICTACTOE, Restless(TICTACTOE), 0.0), np.random.default_rng(0)
         assert {agent.choose(TICTACTOE.start, rng) for _ in range(100)} == {0, 8}
 
-    def test_there_is_no_best_response(self):
-        with pytest.raises(ttt_env.PolicyError, match="random in a way"):
-            BestResponse(TICTACTOE, Restless(TICTACTOE))
+    def test_a_best_response_is_one_to_the_answers_that_it_gave(self):
+        asked, restless = [], Restless(TICTACTOE)
+        restless.choose = lambda position, rng: (
+            asked.append(position) or Restless.choose(restless, position, rng)
+        )
+        assert BestResponse(TICTACTOE, restless).is_fixed
+        assert len(asked) == len(set(asked))
 
 
 class TestBestResponse:

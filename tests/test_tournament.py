@@ -16,9 +16,10 @@ from ttt_env import ParameterError, UnknownAgentError, exploitability, get_game,
 from ttt_env.agent import Agent
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.tournament.pairings import Remembered, margin_of, match_of, width_of
+from ttt_env.analysis.recorded import Recorded
+from ttt_env.analysis.tournament import Tournament, tournament
+from ttt_env.analysis.tournament.pairings import margin_of, match_of, width_of
 from ttt_env.analysis.tournament.ratings import bradley_terry
-from ttt_env.analysis.tournament.tournament import Tournament, tournament
 
 TICTACTOE = get_game("tictactoe-v0")
 TRIO = ["random", "minimax", "win-block"]
@@ -46,6 +47,8 @@ class Unsaid(Agent):
 
 
 class Untouched(Agent):
+    is_fixed = True
+
     def policy(self, position):
         raise AssertionError("was asked")
 
@@ -57,7 +60,8 @@ def trio() -> Tournament:
 
 @pytest.fixture(scope="module")
 def sampled() -> Tournament:
-    return tournament({"unsaid": Unsaid(TICTACTOE), "minimax": "minimax", "lowest": lowest}, width=0.2)
+    agents = {"unsaid": Unsaid(TICTACTOE), "minimax": "minimax", "lowest": lowest, "win-block": "win-block"}
+    return tournament(agents, width=0.2)
 
 
 def test_each_match_is_the_match_of_the_two(trio: Tournament) -> None:
@@ -131,10 +135,11 @@ class TestRatings:
 
 class TestSampling:
     def test_only_where_nothing_else_is_possible(self, sampled: Tournament) -> None:
-        assert sampled.matches["lowest", "minimax"].exact
-        assert not sampled.matches["unsaid", "minimax"].exact
-        assert sampled.exploitability["unsaid"] is None
-        assert sampled.exploitability["lowest"] == exploitability(lowest)
+        assert sampled.matches["win-block", "minimax"].exact
+        for undeclared in ("unsaid", "lowest"):
+            assert not sampled.matches[undeclared, "minimax"].exact
+            assert sampled.exploitability[undeclared] is None
+        assert sampled.exploitability["win-block"] == exploitability("win-block")
 
     @pytest.mark.parametrize("width", [0.3, 0.1])
     def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
@@ -203,10 +208,10 @@ def test_an_agent_is_asked_once_for_a_position() -> None:
         asked.append((position.mine, position.theirs))
         return lowest(position)
 
-    agent = Remembered(make_agent(noted))
+    agent = Recorded(make_agent(noted))
     expected = make_agent(lowest)
     for opponent in ("minimax", "random", "win-block"):
-        assert match(agent, opponent) == match(expected, opponent)
+        assert match(agent, opponent) == match(expected, opponent, exact=True)
     seat = follow(expected.policies)
     as_x, as_o = reachable(TICTACTOE, seat), reachable(TICTACTOE, None, seat)
     can_come_up = sum(len(layer.open) for layer in [*as_x[::2], *as_o[1::2]])
@@ -217,7 +222,7 @@ class TestTexts:
     def test_terminal(self, sampled: Tournament) -> None:
         lines = str(sampled).splitlines()
         assert lines[0].startswith("tictactoe-v0: ")
-        assert [line.split()[1] for line in lines[2:5]] == sampled.ranking
+        assert [line.split()[1] for line in lines[2:6]] == sampled.ranking
         margin = f"±{margin_of(sampled.matches['unsaid', 'lowest']):.2f}"
         assert margin in str(sampled) and "sampled" in lines[-1]
 
@@ -247,13 +252,38 @@ class TestTexts:
                 assert float(row[other]) == trio.matches[name, other].score
 
 
+class TestDataFrame:
+    def test_has_all_digits_by_ranking(self, trio: Tournament) -> None:
+        pytest.importorskip("pandas")
+        frame = trio.to_dataframe()
+        assert list(frame.index) == trio.ranking and frame.index.name == "agent"
+        figures = ["rating", "score", "exploited_as_x", "exploited_as_o"]
+        assert list(frame.columns) == [*figures, *trio.ranking]
+        for name in TRIO:
+            assert frame.loc[name, "rating"] == trio.ratings[name]
+            assert frame.loc[name, "score"] == trio.scores[name]
+            assert frame.loc[name, "exploited_as_o"] == trio.exploitability[name].as_o
+            assert np.isnan(frame.loc[name, name])
+            for other in set(TRIO) - {name}:
+                assert frame.loc[name, other] == trio.matches[name, other].score
+
+    def test_what_is_not_known_is_nan(self, sampled: Tournament) -> None:
+        pytest.importorskip("pandas")
+        assert np.isnan(sampled.to_dataframe().loc["unsaid", "exploited_as_x"])
+
+    def test_a_missing_pandas_names_its_extra(self, trio: Tournament, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match=r"pip install \"ttt-env\[dataframe\]\""):
+            trio.to_dataframe()
+
+
 class TestHeatMap:
     def test_cells_names_and_order(self, sampled: Tournament) -> None:
         axes, _ = sampled.plot().axes
         names = [label.get_text().split()[0] for label in axes.get_yticklabels()]
         assert names == sampled.ranking
         texts = {tuple(text.get_position()): text.get_text() for text in axes.texts}
-        assert len(texts) == 6
+        assert len(texts) == 12
         for (row, first), (column, second) in permutations(enumerate(names), 2):
             found = sampled.matches[first, second]
             score, *margin = texts[column, row].split("\n")
@@ -270,7 +300,7 @@ class TestHeatMap:
 
     def test_pyplot_is_left_alone(self, tmp_path) -> None:
         code = (
-            "import sys\nfrom ttt_env.analysis.tournament.tournament import tournament\n"
+            "import sys\nfrom ttt_env.analysis.tournament import tournament\n"
             f"tournament(['random', 'minimax']).plot({str(tmp_path / 'a.png')!r})\n"
             "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
         )
@@ -314,7 +344,7 @@ class TestErrors:
 def test_names_of_agents_that_are_no_specs() -> None:
     played = tournament([lowest, highest, make_agent("minimax"), "random"])
     assert played.names == ("lowest", "highest", "Minimax", "random")
-    assert played.matches["lowest", "random"] == match(lowest, "random")
+    assert played.matches["Minimax", "random"] == match("minimax", "random")
 
 
 def test_progress_bar_counts_all_there_is_to_do(capsys) -> None:

@@ -43,6 +43,8 @@ NEAR_WIN = Position.parse("XX./OO./...")
 class Nth(BatchAgent):
     """Plays the free cell of this rank, counted on from the lowest if there are fewer."""
 
+    is_fixed = True
+
     def __init__(self, game: ttt_env.Game, rank: int) -> None:
         super().__init__(game)
         self.rank = rank
@@ -57,7 +59,7 @@ class Nth(BatchAgent):
 class Wandering(Nth):
     """The same, but not a fixed policy, and so asked by `choose`."""
 
-    is_fixed = False  # type: ignore[assignment]
+    is_fixed = False
 
 
 def lowest(position: Position) -> int:

@@ -39,8 +39,7 @@ class NumpysDraws(TorchBackend):
         return torch.from_numpy(source.random(shape))
 
 
-def lowest(position: Position) -> int:
-    return position.legal_cells[0]
+LOWEST = Nth(ttt_env.get_game("tictactoe-v0"), 0)
 
 
 def drawn_start(rng: np.random.Generator) -> Position:
@@ -167,7 +166,7 @@ class TestIsNumpys:
 
     def test_when_illegal_moves_raise(self, both: Any) -> None:
         messages = []
-        for envs in both(3, lowest, illegal="raise", play_as="X"):
+        for envs in both(3, LOWEST, illegal="raise", play_as="X"):
             envs.reset(seed=0)
             envs.step(np.array([4, 5, 6]))
             with pytest.raises(ttt_env.IllegalMoveError, match="sub-env 2") as error:
@@ -176,7 +175,7 @@ class TestIsNumpys:
         assert messages[0] == messages[1]
 
     def test_in_its_pictures(self, both: Any) -> None:
-        for envs in (pair := both(3, lowest, render_mode="ansi", play_as="X")):
+        for envs in (pair := both(3, LOWEST, render_mode="ansi", play_as="X")):
             envs.reset(seed=0)
             envs.step(np.array([4, 5, 6]))
         assert pair[0].render() == pair[1].render() and list(pair[0].boards) == list(pair[1].boards)
@@ -402,7 +401,7 @@ class TestDevice:
 
     @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, np.int64, list])
     def test_good_actions(self, dtype: Any) -> None:
-        envs = on_torch(opponent=lowest, play_as="X")
+        envs = on_torch(opponent=LOWEST, play_as="X")
         cells: Any = [4, 5, 6, 7]
         if dtype is not list:
             cells = np.array(cells, dtype) if dtype is np.int64 else torch.tensor(cells, dtype=dtype)
@@ -475,6 +474,7 @@ class TestRefused:
             ({"backend": "numpy", "device": "cuda"}, "unknown device 'cuda'"),
             ({"backend": "torch", "device": "nowhere"}, "device='nowhere'"),
             ({"backend": "torch", "opponent": "mcts:simulations=2"}, "no fixed policy"),
+            ({"backend": "torch", "opponent": max}, "no fixed policy"),
             ({"backend": "torch", "opponent": ["random", "mcts:simulations=2"]}, "no fixed policy"),
             ({"backend": "torch", "id": "square-v0"}, "too many positions for a table"),
         ],
@@ -497,5 +497,5 @@ class TestRefused:
             TorchBackend("cpu")
 
     def test_near_wins_need_no_device(self) -> None:
-        envs = on_torch(2, opponent=lowest, play_as="X", options={"position": NEAR_WIN})
+        envs = on_torch(2, opponent=LOWEST, play_as="X", options={"position": NEAR_WIN})
         assert envs.step(torch.tensor([2, 8]))[1].tolist() == [1.0, 0.0]

@@ -9,8 +9,9 @@ from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.proof import Proof, prove
+from ttt_env.analysis.recorded import Recorded
 from ttt_env.analysis.solution import Solution, solve
-from ttt_env.analysis.tournament.tournament import Tournament, tournament
+from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.envs import sb3 as _sb3  # noqa: F401 - so that ttt_env.envs.sb3 is there
 from ttt_env.envs.observation import planes_of
 from ttt_env.envs.two_player import Transition, collect_episode
@@ -26,6 +27,7 @@ from ttt_env.errors import (
     ParameterError,
     PolicyError,
     PolicyFileError,
+    ResultFileError,
     TttEnvError,
     UnknownAgentError,
     UnknownGameError,
@@ -67,7 +69,9 @@ __all__ = [
     "PolicyFileError",
     "Position",
     "Proof",
+    "Recorded",
     "Result",
+    "ResultFileError",
     "Solution",
     "Tournament",
     "Transition",

@@ -1,10 +1,11 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
-from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, shown, unknown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position, as_cell, random_position
+from ttt_env.rules.game import Game, Position, as_cell
 from ttt_env.rules.specs import (
     Spec,
     as_value,
@@ -35,21 +36,43 @@ Floats = NDArray[np.float64]
 ENTRY_POINT_GROUP = "ttt_env.agents"
 MODEL_GROUP = "ttt_env.models"
 """Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
-_PROBES = 200
-_ROUNDING = 1e-6
+ROUNDING = 1e-5
+"""How far the sum of a policy may be from 1. Sums of 64 probabilities of 32 bits are off by 1e-6."""
+_EXACT = 1e-12  # sums nearer to 1 are left as they are: 64-bit rounding
+_FLOAT64 = np.dtype(np.float64)
+_MOVES = frozenset({"policy", "policies", "choose"})
+_SEED = 20  # of what an agent draws that is asked for its move instead of its policy
 
 
-class Agent(ABC):
+class Agent:
     """Whatever has a policy on the positions of `game`.
 
-    A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters.
+    A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters. It
+    overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from it. Raises
+    `PolicyError` if it overrides none of them.
     """
 
     takes_agent: ClassVar[bool] = False
     """Whether the first parameter is another agent: keywords of a spec string that this class does not
     have are then that agent's, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
 
+    plays_by: ClassVar[str] = ""
+    """Which of `policy`, `policies` and `choose` the class itself says its moves by, and is asked for."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        ancestors = [vars(ancestor).keys() for ancestor in cls.__mro__]
+        mover = next(place for place, names in enumerate(ancestors) if _MOVES & names)
+        if cls.__mro__[mover] is not Agent:
+            own = _MOVES & ancestors[mover]
+            cls.plays_by = next(way for way in ("policy", "policies", "choose") if way in own)
+        if next(place for place, names in enumerate(ancestors) if "is_fixed" in names) > mover:
+            # What another class declares about its own moves says nothing about these.
+            cls.is_fixed = False  # type: ignore[method-assign, assignment]
+
     def __init__(self, game: Game) -> None:
+        if not self.plays_by:
+            raise PolicyError(f"{type(self).__name__} says nowhere how it plays: override policy or choose")
         self.game = game
 
     def __repr__(self) -> str:
@@ -57,8 +80,13 @@ class Agent(ABC):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether `policy` depends on the position alone, so that results can be computed."""
-        return True
+        """Whether the agent declares that its policy depends on the position alone.
+
+        What is computed about such an agent is true of it. Others are sampled, or asked once in each position
+        and judged by these answers. A class declares it by `is_fixed = True`. The declaration is about the
+        class's own moves: a subclass that overrides how it moves declares anew.
+        """
+        return False
 
     @property
     def seconds_per_move(self) -> float:
@@ -69,24 +97,40 @@ class Agent(ABC):
         """
         return 0.0
 
-    @abstractmethod
     def policy(self, position: Position) -> Floats:
         """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
 
-        The position is one to be played; on a finished one the answer has no meaning.
+        The position is one to be played; on a finished one the answer has no meaning. Of a class that only
+        has `choose` it is all on the cell that this gives, with random numbers that depend on the position.
         """
+        if type(self).policies is not Agent.policies:
+            single: Floats = self.policies(Boards.of([position]))[0]
+            return single
+        policy = np.zeros(self.game.n_cells)
+        policy[chosen_cell(self, position, generator_of(position))] = 1.0
+        return policy
 
     def policies(self, boards: Boards) -> Floats:
         """The move probabilities of a batch, `[B, cells]`."""
-        return np.stack([self.policy(position) for position in boards])
+        rows = [checked_policy(self, position) for position in boards]
+        return np.array(rows, np.float64).reshape(len(boards), self.game.n_cells)
 
     def picture(self, position: Position, last: int | None = None) -> "Picture":
         """The board with the probability of each move on its cell, to look at in a notebook or to save."""
         return position.picture(None if position.is_over else self.policy(position).tolist(), last)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        """A cell drawn from `policy`; takes one `rng.random()`."""
-        return sample(self.policy(position), rng.random())
+        """A cell drawn from `policy`; takes one `rng.random()`.
+
+        Raises `PolicyError` where `policy` is no distribution over the free cells.
+        """
+        policy, draw = self.policy(position), rng.random()
+        if type(policy) is np.ndarray and policy.dtype is _FLOAT64 and policy.ndim == 1:
+            table = _summed(policy.tobytes(), self.game.n_cells, position.occupied_mask)
+            if table is not None:
+                totals, cells = table
+                return cells[bisect_right(totals, draw)]
+        return sample(_checked(self, position, policy), draw)
 
 
 class Model(Protocol):
@@ -100,23 +144,11 @@ AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model
 
 
 class BatchAgent(Agent):
-    """An agent that is written for batches; a single position is a batch of one."""
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        chosen: Floats = self.policies(Boards.of([position]))[0]
-        return chosen
-
-    @abstractmethod
-    def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        ...
+    """An agent that is written for batches, by `policies`; a single position is a batch of one."""
 
 
 class FunctionAgent(Agent):
-    """Plays what a function `Position -> cell` says.
-
-    `is_fixed` asks the function twice in some hundred positions: one that answers differently is
-    random, and matches with it are sampled.
-    """
+    """Plays what a function `Position -> cell` says, which may be another cell whenever it is asked."""
 
     def __init__(self, game: Game, function: Callable[[Position], int]) -> None:
         super().__init__(game)
@@ -125,31 +157,29 @@ class FunctionAgent(Agent):
     def __repr__(self) -> str:
         return f"<FunctionAgent {self.function!r} of {self.game.name}>"
 
-    @cached_property
-    def is_fixed(self) -> bool:  # noqa: D102
-        rng = np.random.default_rng(0)
-        probes = [random_position(self.game, rng) for _ in range(_PROBES)]
-        return all(self.function(probe) == self.function(probe) for probe in probes)
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        chosen = np.zeros(self.game.n_cells)
-        chosen[self._cell(position)] = 1.0
-        return chosen
-
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        return self._cell(position)
+        return checked_cell(self, position, self.function(position))
 
-    def _cell(self, position: Position) -> int:
-        choice = self.function(position)
-        try:
-            cell = as_cell(choice, self.game)
-            if position.legal_mask >> cell & 1:
-                return cell
-        except IllegalMoveError:
-            pass
-        raise IllegalMoveError(
-            f"{self.function!r} plays {choice!r} in {position}; legal are {position.legal_cells}"
-        )
+
+def generator_of(position: Position) -> np.random.Generator:
+    """A generator that depends on the position alone, for an agent that is asked for one move there."""
+    return np.random.default_rng((_SEED, position.mine, position.theirs))
+
+
+def checked_cell(agent: Agent, position: Position, choice: object) -> int:
+    """The cell that the agent's `choice` is. Raises `IllegalMoveError` if it is none that is free."""
+    try:
+        cell = as_cell(choice, agent.game)
+        if not position.occupied_mask >> cell & 1:
+            return cell
+    except IllegalMoveError:
+        pass
+    raise IllegalMoveError(f"{agent!r} plays {choice!r} in {position}; legal are {position.legal_cells}")
+
+
+def chosen_cell(agent: Agent, position: Position, rng: np.random.Generator) -> int:
+    """The cell that the agent chooses. Raises `IllegalMoveError` for one that is not free."""
+    return checked_cell(agent, position, agent.choose(position, rng))
 
 
 def sample(policy: Floats, draw: float) -> int:
@@ -168,6 +198,28 @@ def sample(policy: Floats, draw: float) -> int:
     return last  # rounding may leave the sum below the draw: the last possible cell then
 
 
+@lru_cache(maxsize=1 << 13)
+def _summed(policy: bytes, n_cells: int, occupied: int) -> tuple[list[float], list[int]] | None:
+    """The summed probabilities of the cells that may be played, and these; None where something is wrong.
+
+    What `sample` draws from, kept, so that a policy that comes again is neither checked nor summed again.
+    """
+    numbers, total = np.frombuffer(policy).tolist(), 0.0
+    totals: list[float] = []
+    cells: list[int] = []
+    for cell, probability in enumerate(numbers):
+        if probability:
+            if not probability > 0.0 or occupied >> cell & 1:
+                return None
+            total += probability
+            totals.append(total)
+            cells.append(cell)
+    if len(numbers) != n_cells or not -_EXACT <= total - 1.0 <= _EXACT:
+        return None
+    totals[-1] = inf  # as in `sample`, against rounding
+    return totals, cells
+
+
 def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
     """`sample` for a batch: `[B, cells]` and `[B]` to cells, `[B]`."""
     totals = np.cumsum(policies, axis=1)
@@ -178,19 +230,56 @@ def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
 
 
 def checked_policies(agent: Agent, boards: Boards) -> Floats:
-    """The agent's `policies`, `[B, cells]`. Raises `PolicyError` where they are no distributions."""
-    policies = np.asarray(agent.policies(boards), dtype=np.float64)
-    if policies.shape != boards.legal.shape:
-        raise PolicyError(f"policies of {agent!r} have shape {policies.shape}, not {boards.legal.shape}")
-    good = np.abs(policies.sum(axis=1) - 1) < _ROUNDING
-    if not good.all() or not policies.min() >= 0 or policies[~boards.legal].any():
-        good &= (np.where(boards.legal, policies, 0.0) == policies).all(axis=1) & (policies >= 0).all(axis=1)
-        at = int(np.argmin(good))
-        raise PolicyError(
-            f"{agent!r} has no policy in {boards[at]}: {policies[at].round(6).tolist()} "
-            "should sum to 1 over the free cells and be 0 elsewhere"
-        )
+    """The agent's `policies`, `[B, cells]`, each scaled to sum to 1 exactly.
+
+    This is the one rule for what a policy is, of batches and of single positions (`checked_policy`): numbers
+    of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`. Raises `PolicyError` for others.
+    """
+    policies = _as_floats(agent, agent.policies(boards), boards.legal.shape, f"{len(boards)} positions")
+    totals = policies.sum(axis=1)
+    off = np.abs(totals - 1)
+    # Comparisons with NaN are false: it is never good.
+    if not (off <= ROUNDING).all() or not policies.min(initial=0) >= 0 or policies[~boards.legal].any():
+        rows = (policies >= 0) & (boards.legal | (policies == 0))
+        at = int(np.argmin(rows.all(axis=1) & (off <= ROUNDING)))
+        raise _no_policy(agent, boards[at], policies[at])
+    if (off > _EXACT).any():
+        totals[off <= _EXACT] = 1.0
+        policies = policies / totals[:, None]
     return policies
+
+
+def checked_policy(agent: Agent, position: Position) -> Floats:
+    """The agent's `policy` in a position, `[cells]`, by the rule of `checked_policies`."""
+    return _checked(agent, position, agent.policy(position))
+
+
+def _checked(agent: Agent, position: Position, given: object) -> Floats:
+    policy = _as_floats(agent, given, (agent.game.n_cells,), position)
+    numbers = policy.tolist()
+    total, taken = sum(numbers), position.occupied_mask
+    is_good = all(p >= 0 and not (p and taken >> cell & 1) for cell, p in enumerate(numbers))
+    if not (is_good and abs(total - 1) <= ROUNDING):
+        raise _no_policy(agent, position, policy)
+    return policy / total if abs(total - 1) > _EXACT else policy
+
+
+def _as_floats(agent: Agent, given: object, shape: tuple[int, ...], where: object) -> Floats:
+    """What an agent gives as numbers, of this shape. Raises `PolicyError` for what is none."""
+    try:
+        numbers: Floats = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise PolicyError(f"{agent!r} has no policy in {where}, but {given!r:.200}") from None
+    if numbers.shape != shape:
+        raise PolicyError(f"{agent!r} has no policy in {where}: its shape is {numbers.shape}, not {shape}")
+    return numbers
+
+
+def _no_policy(agent: Agent, position: Position, policy: Floats) -> PolicyError:
+    return PolicyError(
+        f"{agent!r} has no policy in {position}: {policy.round(6).tolist()} "
+        "should sum to 1 over the free cells and be 0 elsewhere"
+    )
 
 
 @lru_cache(maxsize=2)
@@ -249,6 +338,13 @@ def _reader_of_model(thing: object) -> Callable[[object, Game], Agent] | None:
             loaded: Callable[[object, Game], Agent] = point.load()
             return loaded
     return None
+
+
+def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
+    """The game that is meant; None: that of the first of these that is an `Agent`, else tic-tac-toe."""
+    if game is None:
+        return next((agent.game for agent in agents if isinstance(agent, Agent)), get_game("tictactoe-v0"))
+    return get_game(game)
 
 
 def _from_spec(spec: Spec, game: Game) -> Agent:

@@ -66,6 +66,10 @@ class GameLogError(TttEnvError):
     """A file that is no log of games, or cannot be read or written."""
 
 
+class ResultFileError(TttEnvError):
+    """A file or data that holds no result of the kind that was asked for."""
+
+
 def shown(value: object) -> str:
     """What a message shows of a value: its `repr`, long ones cut in the middle, or its type if it has none.
 

@@ -1,35 +1,58 @@
 """The proof that an agent is unbeatable, or the game that beats it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Self, get_args
 
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, checked_policies
-from ttt_env.analysis.evaluation import fixed_agent
 from ttt_env.analysis.grid import Slots
 from ttt_env.analysis.induction import TwoPass, follow
 from ttt_env.analysis.layers import Layer, Responder, reachable
+from ttt_env.analysis.recorded import (
+    Asking,
+    Recorded,
+    Source,
+    answering,
+    asked_of,
+    check_single_answer,
+    check_single_answers,
+    source_of,
+)
+from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.solution import Solution, solve
+from ttt_env.errors import PolicyError
 from ttt_env.render.picture import Picture
 from ttt_env.render.sheet import Section, boards_of, draw_sheet
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import is_tabulated
 
+MAX_LISTED = 100_000  # positions in a file; all are counted
+_LOOKED_AT = 6  # positions of each ply
 _SIGN = {"X": 1, "O": -1}
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Saved):
     """What can happen to an agent, over all games that its moves of positive probability allow.
 
     `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost), `refutations` for each seat a
-    shortest whole game that ends below the value of the game, or None, `blunders` the positions that can
-    come up in which it may give value away, and `missed_wins` those of them in which it could have won.
+    shortest whole game that ends below the value of the game, or None. `positions` counts for each seat those
+    that can come up with the agent to move, `n_blunders` the ones among them in which it may give value away,
+    and `n_missed_wins` the ones in which it could have won instead. `blunders` and `missed_wins` are these
+    positions; a file lists at most 100,000 of them.
+
+    `source` says what this is a certificate of: of the policy that the agent declares ("policy"), or of the
+    answers that it gave when it was asked once in each of `asked` positions ("recorded").
     """
+
+    FORMAT = "ttt_env certificate 2"
 
     game: Game
     game_value: int
@@ -37,6 +60,11 @@ class Certificate:
     refutations: dict[Seat, GameRecord | None]
     blunders: Boards
     missed_wins: Boards
+    n_blunders: int
+    n_missed_wins: int
+    positions: dict[Seat, int]
+    source: Source = "policy"
+    asked: int = 0
 
     @property
     def unbeatable(self) -> bool:
@@ -46,12 +74,50 @@ class Certificate:
     def __bool__(self) -> bool:
         return self.unbeatable
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Certificate) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.game, self.unbeatable, self.n_blunders))
+
+    def __repr__(self) -> str:
+        return f"<Certificate of {self.game.name}: {self._verdict}>"
+
+    def __str__(self) -> str:
+        seats = [line for seat in SEATS for line in self._lines(seat)]
+        return "\n".join([f"{self.game.name}: {self._verdict}.", *seats, *self._counts()])
+
+    @property
+    def _verdict(self) -> str:
+        return "certified unbeatable" if self.unbeatable else "beatable"
+
+    def _lines(self, seat: Seat) -> list[str]:
+        line = f"As {seat} it {RESULTS[self.worst_case[seat]]} at worst"
+        record = self.refutations[seat]
+        if record is None:
+            return [f"{line}: nobody gets more than best play of both gives."]
+        return [f"{line}. A shortest game that ends worse for it than best play:", f"  {record}"]
+
+    def _counts(self) -> list[str]:
+        as_x, as_o = (f"{self.positions[seat]:,} as {seat}" for seat in SEATS)
+        lines = [
+            f"Positions that can come up with it to move: {as_x}, {as_o}. "
+            f"In {self.n_blunders:,} of them it may give value away, in {self.n_missed_wins:,} a win."
+        ]
+        if self.source == "recorded":
+            lines.append(
+                f"It declares no fixed policy: it was asked once in {self.asked:,} positions, "
+                "and this speaks of the answers that it gave."
+            )
+        return lines
+
     def picture(self) -> Picture:
         """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
-        verdict = f"{self.game.name}: {'certified unbeatable' if self.unbeatable else 'beatable'}"
-        blunders = f"Positions that can come up and in which it may give value away: {len(self.blunders):,}."
-        seats = [self._section(seat) for seat in SEATS]
-        return Picture(draw_sheet(verdict, [Section([verdict, blunders]), *seats]))
+        verdict = f"{self.game.name}: {self._verdict}"
+        blunders = f"Positions that can come up and in which it may give value away: {self.n_blunders:,}."
+        recorded = [f"Recorded: it was asked once in {self.asked:,} positions."]
+        lines = [verdict, blunders, *(recorded if self.source == "recorded" else [])]
+        return Picture(draw_sheet(verdict, [Section(lines), *(self._section(seat) for seat in SEATS)]))
 
     def _section(self, seat: Seat) -> Section:
         line = f"As {seat} it {RESULTS[self.worst_case[seat]]} at worst."
@@ -63,36 +129,102 @@ class Certificate:
     def _repr_svg_(self) -> str:
         return self.picture().svg
 
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "format": self.FORMAT,
+            "game": {**game_to_dict(self.game), "value": self.game_value},
+            "source": self.source,
+            "asked": self.asked,
+            "unbeatable": self.unbeatable,
+            "worst_case": dict(self.worst_case),
+            "refutations": {seat: record and str(record) for seat, record in self.refutations.items()},
+            "positions": dict(self.positions),
+            "blunders": listed(self.blunders, self.n_blunders),
+            "missed_wins": listed(self.missed_wins, self.n_missed_wins),
+        }
 
-def certify(agent: AgentLike, game: Game | str = "tictactoe-v0") -> Certificate:
-    """Look at every game that the agent can be drawn into, on both seats.
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        game = game_from_dict(data["game"])
+        records = {seat: data["refutations"][seat] for seat in SEATS}
+        certificate = cls(
+            game,
+            int(data["game"]["value"]),
+            {seat: int(data["worst_case"][seat]) for seat in SEATS},
+            {seat: text and GameRecord.parse(text, game) for seat, text in records.items()},
+            _parsed(data["blunders"]["positions"], game),
+            _parsed(data["missed_wins"]["positions"], game),
+            int(data["blunders"]["count"]),
+            int(data["missed_wins"]["count"]),
+            {seat: int(data["positions"][seat]) for seat in SEATS},
+            one_of("source", data["source"], get_args(Source)),
+            int(data["asked"]),
+        )
+        if certificate.unbeatable is not data["unbeatable"]:
+            raise ValueError("its verdict does not follow from its refutations")
+        return certificate
 
-    Raises `GameTooLargeError` if the game cannot be enumerated, `PolicyError` if the agent is no fixed
-    policy.
+
+def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
+    """Positions as JSON can hold them, at most 100,000 of `count`, by default of all."""
+    return {
+        "count": len(boards) if count is None else count,
+        "positions": [str(position) for position in boards[:MAX_LISTED]],
+    }
+
+
+def _parsed(texts: Sequence[str], game: Game) -> Boards:
+    positions = [Position.parse(text, game) for text in texts]
+    return Boards.joined(game, [Boards.of(positions)] if positions else [])
+
+
+def certify(
+    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
+) -> Certificate:
+    """Look at every game that the agent can be drawn into, on both seats; by default of the game it plays.
+
+    An agent that does not declare a fixed policy, a function among them, is asked once in each position that
+    can come up, layer by layer; the certificate is about these answers, and says so. `progress` is called
+    before the first question and then about ten times a second; without it, asking that takes longer than ten
+    seconds says so in the log.
+
+    Raises `GameTooLargeError`, before anybody is asked, if the game cannot be enumerated; `PolicyError` for a
+    policy that is no distribution, or is declared fixed and differs when asked for again or for a batch.
     """
-    fixed = fixed_agent(agent, game)
-    solution = solve(fixed.game)
-    seats = {seat: _Seat(fixed, seat, solution) for seat in SEATS}
-    blunders = Boards.joined(fixed.game, [seat.blunders() for seat in seats.values()])
+    asked = _keeping_answers(answering(agent, game, progress))
+    solution = solve(asked.game)
+    seats = {seat: _Seat(asked, seat, solution) for seat in SEATS}
+    blunders = Boards.joined(asked.game, [seat.blunders() for seat in seats.values()])
+    missed_wins = blunders[solution.values.of(blunders) == 1]
     return Certificate(
-        fixed.game,
+        asked.game,
         solution.value,
         {name: seat.worst_case() for name, seat in seats.items()},
         {name: seat.refutation() for name, seat in seats.items()},
         blunders,
-        blunders[solution.values.of(blunders) == 1],
+        missed_wins,
+        len(blunders),
+        len(missed_wins),
+        {name: seat.n_positions for name, seat in seats.items()},
+        source_of(asked),
+        asked_of(asked),
     )
 
 
-def blunders_everywhere(agent: AgentLike, game: Game | str = "tictactoe-v0") -> Boards:
+def _keeping_answers(agent: Agent) -> Agent:
+    """The agent with a memory of its answers, where the game is small enough for that."""
+    return Recorded(agent) if is_tabulated(agent.game) and not isinstance(agent, Recorded) else agent
+
+
+def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
     """All positions of the game in which the agent may give value away, whether they can come up or not.
 
-    Where there are none, the agent is optimal everywhere: more than unbeatable. Raises the errors of
-    `certify`.
+    Where there are none, the agent is optimal everywhere: more than unbeatable. An agent that does not
+    declare a fixed policy is asked once in every position. Raises the errors of `certify`.
     """
-    fixed = fixed_agent(agent, game)
-    follows = follow(partial(checked_policies, fixed))
-    return _blunders(fixed.game, reachable(fixed.game), follows, solve(fixed.game))
+    asked = answering(agent, game)
+    follows = follow(partial(checked_policies, asked))
+    return _blunders(asked.game, reachable(asked.game), follows, solve(asked.game))
 
 
 class _Seat:
@@ -103,7 +235,14 @@ class _Seat:
         self.follows = TwoPass(partial(checked_policies, agent))
         x, o = (self.follows, None) if seat == "X" else (None, self.follows)
         self.layers = reachable(agent.game, x, o)
+        self.own = self.layers[SEATS.index(seat) :: 2]
+        check_single_answers(agent, self.own, _LOOKED_AT)
         self.least = solution.value * _SIGN[seat]
+
+    @property
+    def n_positions(self) -> int:
+        """How many positions can come up with the agent to move."""
+        return sum(len(layer.open) for layer in self.own)
 
     def _ends(self) -> list[tuple[int, Layer, Slots]]:
         """The ends of games, by ply: (result of the agent, layer, slots)."""
@@ -133,20 +272,34 @@ class _Seat:
 
     def _last_move(self, position: Position) -> tuple[int, Position]:
         """A cell and a position that can come up, in which playing the cell leads to this one."""
+        parents = [
+            (cell, Position(position.game, position.theirs ^ 1 << cell, position.mine))
+            for cell in cells_of(position.theirs)
+        ]
         before = self.layers[position.ply - 1]
-        for cell in cells_of(position.theirs):
-            parent = Position(position.game, position.theirs ^ 1 << cell, position.mine)
-            if _holds(before, parent) and self._may_play(parent, cell):
+        parents = [(cell, parent) for cell, parent in parents if _holds(before, parent)]
+        for cell, parent in parents:
+            if parent.to_move != self.seat:
                 return cell, parent
-        raise AssertionError(f"{position} was reached from nowhere")
+            boards = Boards.of([parent])
+            if checked_policies(self.agent, boards)[0, cell] > 0:
+                if source_of(self.agent) == "policy":
+                    check_single_answer(self.agent, boards)
+                return cell, parent
+        raise self._inconsistent(parents)
 
-    def _may_play(self, position: Position, cell: int) -> bool:
-        return position.to_move != self.seat or self.agent.policy(position)[cell] > 0
+    def _inconsistent(self, parents: list[tuple[int, Position]]) -> PolicyError:
+        """What to say if no position leads any more to one that an earlier answer led to."""
+        cell, parent = parents[0]
+        now = checked_policies(self.agent, Boards.of([parent]))[0].round(6).tolist()
+        return PolicyError(
+            f"{self.agent!r} is no fixed policy, though it declares one: in {parent} it gave cell {cell} a "
+            f"chance, and asked again it gives {now}"
+        )
 
     def blunders(self) -> Boards:
         """The positions in which a possible move is not a best one."""
-        own = self.layers[SEATS.index(self.seat) :: 2]
-        return _blunders(self.agent.game, own, self.follows, self.solution)
+        return _blunders(self.agent.game, self.own, self.follows, self.solution)
 
 
 def _blunders(game: Game, layers: Iterable[Layer], follows: Responder, solution: Solution) -> Boards:

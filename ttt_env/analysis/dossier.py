@@ -1,7 +1,6 @@
 """All that is exactly known about an agent, as JSON can hold it: the certificate to keep beside a model."""
 
 import hashlib
-import json
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -9,62 +8,56 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.agent import Agent, AgentLike
-from ttt_env.analysis.certificate import blunders_everywhere, certify
-from ttt_env.analysis.evaluation import exploitability, fixed_agent, match
+from ttt_env.analysis.certificate import blunders_everywhere, certify, listed
+from ttt_env.analysis.evaluation import exploitability, match
+from ttt_env.analysis.recorded import Asking, answering
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules.sizes import is_tabulated
 
-FORMAT = "ttt_env certificate 1"
 LADDER = ("random", "block", "win-block", "weights", "newell-simon", "minimax")
 _PACKAGES = ("ttt-env", "numpy", "torch", "stable-baselines3", "sb3-contrib")
-_MOST_LISTED = 1000  # positions; all are counted
-_EVERYWHERE = 12  # cells; on larger games only the positions that can come up are looked at
 
 
 def dossier(
     agent: AgentLike,
-    game: Game | str = "tictactoe-v0",
+    game: Game | str | None = None,
     *,
     name: str | None = None,
     file: str | Path | None = None,
     opponents: Sequence[AgentLike] = LADDER,
+    progress: Asking | None = None,
 ) -> dict[str, Any]:
-    """The certificate of an agent with its exact results and what is needed to repeat it, for `json.dump`.
+    """The certificate of an agent with its exact results and what is needed to repeat it, for `write_json`.
 
-    `name` is what to call the agent, by default its spec string; `file` is the model's file, whose SHA-256
-    is recorded. `optimal_everywhere`, whether it gives value away in no position of the game at all, and
-    `blunders_everywhere` are null on games of more than 12 cells. Lists of positions are cut off after
-    1,000.
+    What `certify` says, as `Certificate.to_dict` gives it, so that `Certificate.load` reads the file, and
+    more. `name` is what to call the agent, by default its spec string; `file` is the model's file, whose
+    SHA-256 is recorded. `optimal_everywhere`, whether it gives value away in no position of the game at all,
+    and `blunders_everywhere` are null on games of more than 12 cells. An agent that does not declare a fixed
+    policy is asked once in each position, and `progress` is called meanwhile: see `certify`.
 
     Raises the errors of `certify`.
     """
-    fixed = fixed_agent(agent, game)
-    found, worst = certify(fixed, fixed.game), exploitability(fixed, fixed.game)
-    everywhere = _everywhere(fixed)
+    asked = answering(agent, game, progress)
+    certificate, worst = certify(asked, asked.game), exploitability(asked, asked.game)
+    facts = certificate.to_dict()
+    results = {str(opponent): _results(asked, opponent) for opponent in opponents}
+    everywhere = _everywhere(asked)
     return {
-        "format": FORMAT,
-        "game": {"name": fixed.game.name, "value": found.game_value},
+        "format": facts.pop("format"),
+        "game": facts.pop("game"),
         "agent": {"name": name or str(agent), **_identity(file)},
-        "unbeatable": found.unbeatable,
         "optimal_everywhere": None if everywhere is None else not len(everywhere),
-        "worst_case": found.worst_case,
-        "refutations": {seat: record and str(record) for seat, record in found.refutations.items()},
+        **facts,
         "exploitability": {"as_X": worst.as_x, "as_O": worst.as_o, "mean": worst.exploitability},
-        "results": {str(opponent): _results(fixed, opponent) for opponent in opponents},
-        "blunders": _listed(found.blunders),
-        "missed_wins": _listed(found.missed_wins),
-        "blunders_everywhere": None if everywhere is None else _listed(everywhere),
+        "results": results,
+        "blunders_everywhere": None if everywhere is None else listed(everywhere),
         "versions": {"python": platform.python_version(), **_versions()},
     }
 
 
-def save_dossier(found: dict[str, Any], path: str | Path) -> None:
-    """Write it as JSON."""
-    Path(path).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def _everywhere(agent: Agent) -> Boards | None:
-    return blunders_everywhere(agent, agent.game) if agent.game.n_cells <= _EVERYWHERE else None
+    return blunders_everywhere(agent, agent.game) if is_tabulated(agent.game) else None
 
 
 def _identity(file: str | Path | None) -> dict[str, str | None]:
@@ -76,14 +69,10 @@ def _identity(file: str | Path | None) -> dict[str, str | None]:
 
 
 def _results(agent: Agent, opponent: AgentLike) -> dict[str, dict[str, float]]:
-    played = match(agent, opponent, agent.game)
+    played = match(agent, opponent, agent.game, exact=True)
     return {
         f"as_{seat}": result._asdict() for seat, result in zip(SEATS, (played.as_x, played.as_o), strict=True)
     }
-
-
-def _listed(boards: Boards) -> dict[str, Any]:
-    return {"count": len(boards), "positions": [str(position) for position in boards[:_MOST_LISTED]]}
 
 
 def _versions() -> dict[str, str]:

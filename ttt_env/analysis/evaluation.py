@@ -1,20 +1,31 @@
 """How strong an agent is: computed over all positions where the game can be enumerated, else sampled."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
+from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.play import play_cells
+from ttt_env.analysis.recorded import (
+    Asking,
+    Recorded,
+    Source,
+    answering,
+    answering_both,
+    check_single_answers,
+    source_of,
+)
+from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent
-from ttt_env.errors import ParameterError, PolicyError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_generator
+from ttt_env.errors import ParameterError
+from ttt_env.render.words import percent, signed
+from ttt_env.rules.checks import as_generator, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
@@ -34,38 +45,91 @@ class Result(NamedTuple):
         """Win − loss."""
         return self.win - self.loss
 
+    def __str__(self) -> str:
+        return f"wins {percent(self.win)}, draws {percent(self.draw)}, loses {percent(self.loss)}"
+
 
 @dataclass(frozen=True)
-class Match:
+class Match(Saved):
     """How the first agent does against the second, from the first agent's side.
 
-    `exact` says that the results are computed. Otherwise they are sampled: `games` were played, half of
-    them on each seat, and `interval` is the 95 % confidence interval of `score`.
+    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` says that the
+    results are computed, and `source` from what: from the policies that the agents declare ("policy") or, of
+    at least one, from the answers that it gave ("recorded"). Otherwise they are "sampled": `games` were
+    played, half of them on each seat, and `interval` is the 95 % confidence interval of `score`.
     """
+
+    FORMAT = "ttt_env match 1"
 
     as_x: Result
     as_o: Result
     exact: bool
     games: int | None = None
     interval: tuple[float, float] | None = None
+    source: Source = "policy"
 
     @property
     def score(self) -> float:
         """Win − loss averaged over the two seats, in [−1, 1]."""
         return (self.as_x.value + self.as_o.value) / 2
 
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"The first agent against the second, {self._origin()}:",
+                f"  as X, moving first   {self.as_x}",
+                f"  as O, moving second  {self.as_o}",
+                f"Score {signed(self.score, 4)}: what the first agent wins less what it loses, "
+                "averaged over both seats.",
+            ]
+        )
+
+    def _origin(self) -> str:
+        if self.interval is None:
+            return "computed" + (" from the answers given" if self.source == "recorded" else "")
+        low, high = (signed(end, 2) for end in self.interval)
+        return f"sampled in {self.games} games (with 95 % confidence the score is in [{low}, {high}])"
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "format": self.FORMAT,
+            "as_x": self.as_x._asdict(),
+            "as_o": self.as_o._asdict(),
+            "score": self.score,
+            "exact": self.exact,
+            "source": self.source,
+            "games": self.games,
+            "interval": self.interval and list(self.interval),
+        }
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        as_x, as_o = (
+            Result(*(float(data[seat][end]) for end in ("win", "draw", "loss"))) for seat in ("as_x", "as_o")
+        )
+        games, interval = data["games"], data["interval"]
+        if interval is not None:
+            low, high = map(float, interval)
+            interval = low, high
+        source = one_of("source", data["source"], get_args(Source))
+        return cls(as_x, as_o, bool(data["exact"]), None if games is None else int(games), interval, source)
+
 
 @dataclass(frozen=True)
-class Exploitability:
-    """What the best response to an agent wins, by the seat that the *agent* has.
+class Exploitability(Saved):
+    """What the best response to an agent gains, wins − losses a game, by the seat that the *agent* has.
 
-    `as_x` is the value of the best response, moving second, to the agent as X; `as_o` that of the best
-    response, moving first, to the agent as O. On a drawn game 0 or below says that the agent, on
-    that seat, is not beaten on average by anybody.
+    `as_x` is the gain of the best response, moving second, against the agent as X; `as_o` that of the best
+    response, moving first, against the agent as O. On a drawn game 0 or below says that the agent, on
+    that seat, is not beaten on average by anybody. `source` is "policy" for an agent that declares its
+    policy, "recorded" for one that was asked once in each position.
     """
+
+    FORMAT = "ttt_env exploitability 1"
 
     as_x: float
     as_o: float
+    source: Source = "policy"
 
     @property
     def nash_conv(self) -> float:
@@ -77,34 +141,64 @@ class Exploitability:
         """`nash_conv` / 2."""
         return self.nash_conv / 2
 
+    def __str__(self) -> str:
+        origin = "computed from the answers it gave" if self.source == "recorded" else "computed"
+        return "\n".join(
+            [
+                f"What the best response gains against the agent, wins − losses a game, {origin}:",
+                f"  against the agent as X, moving second itself  {signed(self.as_x, 4)}",
+                f"  against the agent as O, moving first itself   {signed(self.as_o, 4)}",
+                f"Exploitability {self.exploitability:.4f}: the mean of the two; 0 is optimal play.",
+            ]
+        )
 
-def fixed_agent(agent: AgentLike, game: Game | str) -> Agent:
-    """The agent, if its policy depends on the position alone. Raises `PolicyError` otherwise."""
-    made = make_agent(agent, game)
-    if not made.is_fixed:
-        raise PolicyError(f"{made!r} is random in a way that no policy says: give it a seed= if it has one")
-    return made
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "format": self.FORMAT,
+            "as_x": self.as_x,
+            "as_o": self.as_o,
+            "exploitability": self.exploitability,
+            "source": self.source,
+        }
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        source = one_of("source", data["source"], get_args(Source))
+        return cls(float(data["as_x"]), float(data["as_o"]), source)
 
 
 def match(
     first: AgentLike,
     second: AgentLike,
-    game: Game | str = "tictactoe-v0",
+    game: Game | str | None = None,
     *,
+    exact: bool | None = None,
     games: int = 1000,
     rng: np.random.Generator | int = 0,
+    progress: Asking | None = None,
 ) -> Match:
-    """The result of `first` against `second`, on both seats.
+    """The result of `first` against `second`, on both seats; by default of the game that the agents play.
 
-    Computed if both are fixed policies and the game can be enumerated. Otherwise `games` games, half of
-    them on each seat, are played with random numbers from `rng`, a generator or a seed.
+    With `exact=None` it is computed if both agents declare a fixed policy and the game can be enumerated,
+    else sampled. `exact=True` computes it: an agent that declares nothing, as a function, is asked once in
+    each position that can come up between the two, and judged by these answers; `progress` is called
+    meanwhile. `exact=False` samples it: `games` games are played, half of them on each seat, with random
+    numbers from `rng`, a generator or a seed.
+
+    Raises with `exact=True` `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
+    policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
     """
-    game = get_game(game)
+    game = game_of(game, first, second)
     one, two = make_agent(first, game), make_agent(second, game)
-    if not (one.is_fixed and two.is_fixed and is_enumerable(game)):
+    if one_of("exact", exact, (None, True, False)) is None:
+        exact = one.is_fixed and two.is_fixed and is_enumerable(game)
+    if not exact:
         return _sampled(one, two, games, as_generator(rng))
+    if first is second and not isinstance(first, str):
+        two = one
+    one, two = answering_both(one, two, game, progress)
     as_x, as_o = (_outcomes(x, o).start for x, o in ((one, two), (two, one)))
-    return Match(_result(*as_x), _result(as_o[1], as_o[0]), exact=True)
+    return Match(_result(*as_x), _result(as_o[1], as_o[0]), exact=True, source=source_of(one, two))
 
 
 def _result(win: float, loss: float) -> Result:
@@ -120,7 +214,11 @@ def _outcomes(x: Agent | None, o: Agent | None) -> Outcomes:
     """The sweep over what can come up between two agents; None is the best response to the other."""
     game = (o if x is None else x).game  # type: ignore[union-attr]
     seats = [None if agent is None else TwoPass(partial(checked_policies, agent)) for agent in (x, o)]
-    return backward_induction(reachable(game, *seats), *(seat or best for seat in seats))
+    layers = reachable(game, *seats)
+    for seat, agent in enumerate((x, o)):
+        if agent is not None and not isinstance(agent, Recorded):
+            check_single_answers(agent, layers[seat::2], each=1)
+    return backward_induction(layers, *(seat or best for seat in seats))
 
 
 def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Match:
@@ -142,34 +240,50 @@ def match_of(counts: NDArray[np.int64]) -> Match:
     spread = ((wins + losses) / (half + 2) - mean**2).sum()
     margin = _Z95 * float(np.sqrt(spread / half)) / 2
     score = (as_x.value + as_o.value) / 2
-    return Match(as_x, as_o, False, 2 * half, (max(-1.0, score - margin), min(1.0, score + margin)))
+    interval = max(-1.0, score - margin), min(1.0, score + margin)
+    return Match(as_x, as_o, False, 2 * half, interval, "sampled")
 
 
 def _played(x: Agent, o: Agent, rng: np.random.Generator) -> GameRecord:
     return GameRecord(x.game, play_cells(x, o, rng))
 
 
-def exploitability(agent: AgentLike, game: Game | str = "tictactoe-v0") -> Exploitability:
-    """The value of the best response to the agent on each seat.
+def exploitability(
+    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
+) -> Exploitability:
+    """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
-    Raises `GameTooLargeError` if the game cannot be enumerated, `PolicyError` if the agent is no fixed
-    policy.
+    An agent that does not declare a fixed policy is asked once in each position that can come up, and judged
+    by these answers; `progress` is called meanwhile.
+
+    Raises `GameTooLargeError` if the game cannot be enumerated; `PolicyError` for a policy that is no
+    distribution or, if it is declared fixed, differs when asked for a batch.
     """
-    fixed = fixed_agent(agent, game)
-    against_x, against_o = _outcomes(fixed, None).start, _outcomes(None, fixed).start
+    asked = answering(agent, game, progress)
+    against_x, against_o = _outcomes(asked, None).start, _outcomes(None, asked).start
     return Exploitability(
-        as_x=_rounded(against_x[1] - against_x[0]), as_o=_rounded(against_o[0] - against_o[1])
+        as_x=_rounded(against_x[1] - against_x[0]),
+        as_o=_rounded(against_o[0] - against_o[1]),
+        source=source_of(asked),
     )
 
 
-def best_response(agent: AgentLike, game: Game | str = "tictactoe-v0") -> ValueAgent:
+def best_response(
+    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
+) -> ValueAgent:
     """The agent that gets the most, on average, out of this one, on both seats and in every position.
+
+    An agent that does not declare a fixed policy is asked only where play against it can lead: the response
+    knows nothing of other positions then.
 
     Raises as `exploitability` does.
     """
-    fixed = fixed_agent(agent, game)
-    layers = reachable(fixed.game)
-    policy = partial(checked_policies, fixed)
-    as_x = backward_induction(layers, best, follow(policy)).values()
-    as_o = backward_induction(layers, follow(policy), best).values()
-    return ValueAgent(fixed.game, (as_x, best), (as_o, best))
+    asked = answering(agent, game, progress)
+    if source_of(asked) == "recorded":
+        as_o, as_x = _outcomes(asked, None).values(), _outcomes(None, asked).values()
+    else:
+        layers, responder = reachable(asked.game), follow(partial(checked_policies, asked))
+        check_single_answers(asked, layers, each=1)
+        as_x = backward_induction(layers, best, responder).values()
+        as_o = backward_induction(layers, responder, best).values()
+    return ValueAgent(asked.game, (as_x, best), (as_o, best))

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.grid import Grid, Slots, grid
-from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.boards import Boards, owns_set
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import ENUMERABLE_CELLS, is_enumerable
+from ttt_env.rules.sizes import check_enumerable
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -115,11 +114,7 @@ def _all_reachable(game: Game) -> tuple[Layer, ...]:
 
 
 def _explore(game: Game, x: Responder | None, o: Responder | None) -> list[Layer]:
-    if not is_enumerable(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many to look at each position; "
-            f"{ENUMERABLE_CELLS} cells are the limit"
-        )
+    check_enumerable(game)
     layers = [_layer(game, 0, np.zeros(1, np.int64))]
     while len(layers[-1].open):
         layer = layers[-1]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, make_agent
-from ttt_env.rules.catalogue import get_game
+from ttt_env.agent import Agent, AgentLike, chosen_cell, game_of, make_agent
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
@@ -12,14 +11,14 @@ from ttt_env.rules.notation import GameRecord
 def play_game(
     x: AgentLike,
     o: AgentLike,
-    game: Game | str = "tictactoe-v0",
+    game: Game | str | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> GameRecord:
     """One whole game of agent `x` moving first against agent `o`.
 
     `rng` is a generator or a seed; the same seed gives the same game.
     """
-    game = get_game(game)
+    game = game_of(game, x, o)
     return GameRecord(game, play_cells(make_agent(x, game), make_agent(o, game), as_generator(rng)))
 
 
@@ -29,6 +28,6 @@ def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
     cells: list[int] = []
     seats = (x, o)
     while not position.is_over:
-        cells.append(seats[len(cells) % 2].choose(position, rng))
+        cells.append(chosen_cell(seats[len(cells) % 2], position, rng))
         position = position.play(cells[-1])
     return tuple(cells)

@@ -1,13 +1,16 @@
 """Values proved by search, for games too large to look at every position."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import inf
+from typing import Any, Self
 
+from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.errors import ImpossiblePositionError, ParameterError
 from ttt_env.kernels.sets import winning_sets
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
@@ -19,7 +22,7 @@ _FIRST_TRIAL = 1_000
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Saved):
     """What a search has proved about a position, all from the side of the player to move.
 
     `bounds` are the least and the most that the value can be, −1, 0 or 1; `principal_variation` are the cells
@@ -27,6 +30,8 @@ class Proof:
     more) unless the budget ended before. `nodes` are the positions searched, `seconds` the time without
     compilation.
     """
+
+    FORMAT = "ttt_env proof 1"
 
     position: Position
     bounds: tuple[int, int]
@@ -38,6 +43,41 @@ class Proof:
     def value(self) -> int | None:
         """1 won, 0 drawn, −1 lost; None if the budget was too small to know."""
         return self.bounds[0] if self.bounds[0] == self.bounds[1] else None
+
+    def __str__(self) -> str:
+        seat, (least, most) = self.position.to_move, self.bounds
+        said = RESULTS[least] if least == most else f"{RESULTS[least]} at worst, {RESULTS[most]} at best"
+        known = "" if least == most else "; the budget was too small to know more"
+        lines = [
+            f"{self.position.game.name}, {self.position}, {seat} to move: {seat} {said}{known}.",
+            f"{self.nodes:,} positions were searched in {self.seconds:.1f} s.",
+        ]
+        if self.principal_variation:
+            lines.insert(1, f"Best play: {' '.join(map(str, self.principal_variation))}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "format": self.FORMAT,
+            "game": game_to_dict(self.position.game),
+            "position": str(self.position),
+            "value": self.value,
+            "bounds": list(self.bounds),
+            "principal_variation": list(self.principal_variation),
+            "nodes": self.nodes,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        least, most = map(int, data["bounds"])
+        return cls(
+            Position.parse(data["position"], game_from_dict(data["game"])),
+            (least, most),
+            tuple(map(int, data["principal_variation"])),
+            int(data["nodes"]),
+            float(data["seconds"]),
+        )
 
 
 @dataclass(frozen=True)

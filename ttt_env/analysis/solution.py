@@ -20,6 +20,8 @@ _MEMO_SIZE = 50_000
 class ValueAgent(BatchAgent):
     """Moves by a responder on the action values that a sweep found: one of each for X and for O."""
 
+    is_fixed = True
+
     def __init__(self, game: Game, x: tuple[Values, Responder], o: tuple[Values, Responder]) -> None:
         super().__init__(game)
         self._seats = (x, o)

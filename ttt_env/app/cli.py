@@ -13,7 +13,7 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
 from ttt_env.agent import agent_names, make_agent
-from ttt_env.analysis.tournament.tournament import tournament
+from ttt_env.analysis.tournament import tournament
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
@@ -22,7 +22,6 @@ from ttt_env.app.console import (
     progress_line,
     write_file,
 )
-from ttt_env.app.scorecard import tournament_facts
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.game import Position
@@ -148,7 +147,7 @@ def bench(
     with progress_line(f"bench on {game}, matches") as line:
         result = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=line.count)
     if as_json:
-        print_json(tournament_facts(result))
+        print_json(result.to_dict())
     else:
         typer.echo(str(result), err=STANDARD_OUTPUT in (csv, plot))
     if csv is not None:
@@ -168,16 +167,18 @@ def certify(
     as_json: JsonOption = False,
 ) -> None:
     """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON."""
-    from ttt_env.analysis.dossier import dossier, save_dossier
+    from ttt_env.analysis.dossier import dossier
+    from ttt_env.analysis.recorded import answering
+    from ttt_env.analysis.saved import write_json
     from ttt_env.app.models import file_of, spec_of
-    from ttt_env.app.scorecard import asked_once, scorecard
+    from ttt_env.app.scorecard import scorecard
 
     spec, json_to = spec_of(agent), STANDARD_OUTPUT if as_json else None
     file = file_of(spec)
     certificate = out or (file and file.with_suffix(".certificate.json"))
     check_outputs(out, json_to)
-    with progress_line(f"certify {agent}"):
-        player = asked_once(spec, get_game(game))
+    with progress_line(f"certify {agent}") as line:
+        player = answering(spec, game, lambda asked: line.count(asked.positions, asked.at_most))
         text = "" if as_json else scorecard(player, player.game, spec)
         facts = dossier(player, player.game, name=spec, file=file) if as_json or certificate else None
     if as_json:
@@ -185,7 +186,7 @@ def certify(
     else:
         typer.echo(text, err=certificate == STANDARD_OUTPUT)
     if certificate is not None and facts is not None:
-        write_file(certificate, partial(save_dossier, facts))
+        write_file(certificate, partial(write_json, facts))
         if certificate != STANDARD_OUTPUT and not as_json:
             typer.echo(f"\nSaved as {certificate}")
 

@@ -1,48 +1,34 @@
 """How strong agents are, as text and as JSON."""
 
 from collections.abc import Sequence
-from itertools import combinations
-from typing import Any
 
-from ttt_env.agent import Agent, AgentLike
+from ttt_env.agent import AgentLike
 from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.evaluation import Match, Result, exploitability, fixed_agent, match
-from ttt_env.analysis.tournament.pairings import Remembered
-from ttt_env.analysis.tournament.tournament import Tournament
+from ttt_env.analysis.evaluation import Match, Result, exploitability, match
+from ttt_env.analysis.recorded import answering
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, signed
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_tabulated
-
-
-def asked_once(agent: AgentLike, game: Game) -> Agent:
-    """The agent, if its policy is fixed, asked once for each position: a slow one is not asked again.
-
-    On games of which a whole policy is too large to keep it is the agent itself. Raises `PolicyError` for one
-    without a fixed policy.
-    """
-    fixed = fixed_agent(agent, game)
-    return Remembered(fixed) if is_tabulated(game) else fixed
 
 
 def scorecard(
     agent: AgentLike, game: Game, name: str, opponents: Sequence[str] = ("random", "minimax")
 ) -> str:
     """Exact results against the opponents, exploitability, and the certificate or the refuting games."""
-    fixed = fixed_agent(agent, game)
-    worst = exploitability(fixed, game)
+    asked = answering(agent, game)
+    worst = exploitability(asked, game)
     lines = [
         f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
         "",
         f"{'':22}{'as X':^24}   {'as O':^24}",
         f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
-        *(_row(f"against {opponent}", match(fixed, opponent, game)) for opponent in opponents),
+        *(_row(f"against {opponent}", match(asked, opponent, game, exact=True)) for opponent in opponents),
         "",
         f"The best response gets {signed(worst.as_x, 4)} against it as X "
         f"and {signed(worst.as_o, 4)} against it as O:",
         f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
         "",
-        verdict(certify(fixed, game)),
+        verdict(certify(asked, game)),
     ]
     return "\n".join(lines)
 
@@ -57,13 +43,15 @@ def _cells(result: Result) -> str:
 
 def verdict(certificate: Certificate) -> str:
     """The certificate in words; where the agent can be beaten, the games that do it."""
-    mistakes = len(certificate.blunders)
+    mistakes = certificate.n_blunders
     if certificate.unbeatable:
-        return (
+        return _origin(certificate) + (
             "CERTIFIED UNBEATABLE. In every game that can come up, on both seats, it gets at least the "
             f"value of the game.\nPositions in which it can still give value away: {mistakes}."
         )
-    lines = [f"BEATABLE. It can give value away in {mistakes} positions that can come up."]
+    lines = [
+        f"{_origin(certificate)}BEATABLE. It can give value away in {mistakes} positions that can come up."
+    ]
     for seat, record in certificate.refutations.items():
         if record is None:
             lines.append(f"\nAs {seat} it is unbeatable.")
@@ -73,33 +61,10 @@ def verdict(certificate: Certificate) -> str:
     return "\n".join(lines)
 
 
-def tournament_facts(result: Tournament) -> dict[str, Any]:
-    """A tournament as JSON can hold it: the agents by rating, and each match from its first agent's side."""
-    return {
-        "game": result.game.name,
-        "agents": [
-            {
-                "name": name,
-                "rating": result.ratings[name],
-                "score": result.scores[name],
-                "exploited": (worst := result.exploitability[name])
-                and {"as_X": worst.as_x, "as_O": worst.as_o},
-            }
-            for name in result.ranking
-        ],
-        "matches": [
-            {"first": first, "second": second, **_match_facts(result.matches[first, second])}
-            for first, second in combinations(result.ranking, 2)
-        ],
-    }
-
-
-def _match_facts(played: Match) -> dict[str, Any]:
-    return {
-        "score": played.score,
-        "as_X": played.as_x._asdict(),
-        "as_O": played.as_o._asdict(),
-        "exact": played.exact,
-        "games": played.games,
-        "interval": played.interval and list(played.interval),
-    }
+def _origin(certificate: Certificate) -> str:
+    """What has to be said before the verdict on an agent that declares no fixed policy."""
+    if certificate.source == "policy":
+        return ""
+    return (
+        f"RECORDED: it was asked once in {certificate.asked:,} positions, and is judged by these answers.\n"
+    )

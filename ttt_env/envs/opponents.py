@@ -6,10 +6,10 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, AgentLike, make_agent
-from ttt_env.errors import IllegalMoveError, ParameterError
+from ttt_env.agent import Agent, AgentLike, chosen_cell, make_agent
+from ttt_env.errors import ParameterError
 from ttt_env.rules.checks import as_weights
-from ttt_env.rules.game import Game, Position, as_cell
+from ttt_env.rules.game import Game, Position
 
 Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
 
@@ -37,13 +37,4 @@ class Lineup:
 
 def reply_of(opponent: Agent, position: Position, rng: np.random.Generator) -> int:
     """The cell that the opponent chooses. Raises `IllegalMoveError` for one that is not free."""
-    choice = opponent.choose(position, rng)
-    try:
-        cell = as_cell(choice, position.game)
-        if ~position.occupied_mask >> cell & 1:
-            return cell
-    except IllegalMoveError:
-        pass
-    raise IllegalMoveError(
-        f"the opponent {opponent!r} plays {choice!r} in {position}; free are {position.legal_cells}"
-    )
+    return chosen_cell(opponent, position, rng)

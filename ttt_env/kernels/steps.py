@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
+from ttt_env.kernels.bits import ONE
 from ttt_env.kernels.codes import (
     HALF,
     OPEN,
@@ -23,7 +24,7 @@ from ttt_env.kernels.codes import (
     Outcome,
     Rules,
 )
-from ttt_env.kernels.compiled import ONE, compiled
+from ttt_env.kernels.compiled import compiled
 
 Code = TypeVar("Code", bound=Callable[..., object])
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - whom the user plays

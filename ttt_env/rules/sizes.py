@@ -62,3 +62,12 @@ def check_board(name: str, n_cells: int) -> None:
         raise GameTooLargeError(
             f"{name} has {shown(n_cells)} cells; games of up to {BOARD_CELLS} are allowed"
         )
+
+
+def check_enumerable(game: "Game") -> None:
+    """Raise `GameTooLargeError` for a game of too many positions to look at each of them."""
+    if not is_enumerable(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many to look at each position; "
+            f"{ENUMERABLE_CELLS} cells are the limit"
+        )

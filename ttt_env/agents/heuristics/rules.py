@@ -22,6 +22,8 @@ _CHUNK = 256  # positions at a time where every move of them is looked at
 class Random(Agent):
     """Uniform among the legal cells; the baseline of every comparison. Plays boards of any size."""
 
+    is_fixed = True
+
     def policy(self, position: Position) -> Floats:  # noqa: D102
         cells = position.legal_cells
         chosen = np.zeros(self.game.n_cells)
@@ -154,6 +156,8 @@ class Rules(BatchAgent):
 
     Raises `ParameterError` for a name that is no rule, `GameTooLargeError` for more than 64 cells.
     """
+
+    is_fixed = True
 
     def __init__(self, game: Game, rules: str = "centre+block") -> None:
         super().__init__(game)

@@ -47,6 +47,8 @@ class Weights(BatchAgent):
     Raises `GameTooLargeError` for a game of more than 64 cells.
     """
 
+    is_fixed = True
+
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         check_size(game)

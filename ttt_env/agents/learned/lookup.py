@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, checked_policies
-from ttt_env.analysis.evaluation import fixed_agent
+from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Floats, checked_policies
 from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
@@ -18,7 +18,6 @@ from ttt_env.rules.symmetry import canonical_boards, motions
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
 Codes = NDArray[np.uint64]
-_ROUNDING = 1e-5  # of the 32-bit probabilities of a file
 
 
 def code(position: Position) -> int:
@@ -53,12 +52,14 @@ class Lookup(BatchAgent):
     """Plays from a table of the base-3 codes of all positions, symmetric positions merged.
 
     Without a path the table is the solved game (needs one that can be enumerated). `Lookup.of(agent)`
-    makes a table of any fixed agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. Where the
+    makes a table of any agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. Where the
     agent itself treats symmetric positions differently, they are kept apart. The path may also be that of a
     tablebase, which `Solution.save` writes: the agent then plays uniformly among the best moves.
 
     Raises `PolicyFileError` for a file that is no table of this game; nothing in a file is ever run.
     """
+
+    is_fixed = True
 
     def __init__(self, game: Game, path: str | None = None) -> None:
         super().__init__(game)
@@ -71,13 +72,13 @@ class Lookup(BatchAgent):
         self._codes, self._policies, self._merged = table
 
     @classmethod
-    def of(cls, agent: AgentLike, game: Game | str = "tictactoe-v0") -> "Lookup":
-        """The table of a fixed agent's policy on all positions of the game.
+    def of(cls, agent: AgentLike, game: Game | str | None = None) -> "Lookup":
+        """The table of an agent's policy on all positions of the game.
 
-        Raises `PolicyError` if the agent is no fixed policy, `GameTooLargeError` if the positions are
-        too many.
+        An agent that does not declare a fixed policy is asked once in each, and the table has its answers.
+        Raises `GameTooLargeError` if the positions are too many.
         """
-        fixed = fixed_agent(agent, game)
+        fixed = answering(agent, game)
         made = cls.__new__(cls)
         BatchAgent.__init__(made, fixed.game)
         made._path = made._solution = None
@@ -163,6 +164,6 @@ def _load(path: str, game: Game) -> Table:
         raise PolicyFileError(f"{path} is no policy table: its codes do not ascend, one for each policy")
     digits = keys[:, None] // np.array([3**cell for cell in range(game.n_cells)], np.uint64) % np.uint64(3)
     is_chance = (policies >= 0) & (policies <= 1) & ((digits == 2) | (policies == 0))
-    if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) < _ROUNDING).all():
+    if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
         raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")
     return keys, policies, bool(loaded["merged"])

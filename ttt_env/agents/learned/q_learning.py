@@ -42,6 +42,8 @@ class QLearning(BatchAgent):
     Raises `PolicyFileError` for a file that is no such table of this game, or if none comes for this game.
     """
 
+    is_fixed = True
+
     def __init__(self, game: Game, path: str | None = None) -> None:
         super().__init__(game)
         file = pretrained_file("q-learning", game) if path is None else Path(path)

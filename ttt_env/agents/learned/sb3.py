@@ -41,6 +41,8 @@ class SB3(BatchAgent):
     that is no such model, or one of another game.
     """
 
+    is_fixed = True
+
     def __init__(self, game: Game, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
         check_size(game)

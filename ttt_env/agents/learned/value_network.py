@@ -46,6 +46,8 @@ class ValueNetwork(BatchAgent):
     `GameTooLargeError` for a game of more than 64 cells.
     """
 
+    is_fixed = True
+
     def __init__(self, game: Game, path: str | None = None) -> None:
         super().__init__(game)
         check_size(game)

@@ -25,6 +25,8 @@ class Frozen(BatchAgent):
     Raises `GameTooLargeError` if the game cannot be enumerated.
     """
 
+    is_fixed = True
+
     def __init__(self, agent: Agent, layers: Sequence[Layer] | None = None) -> None:
         super().__init__(agent.game)
         kept, n = layers or reachable(agent.game), agent.game.n_cells

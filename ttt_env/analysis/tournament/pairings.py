@@ -1,46 +1,20 @@
 """The single matches of a tournament, and what lets them be played in any process and order."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, checked_policies, make_agent
+from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, exploitability, match, match_of
-from ttt_env.analysis.grid import grid
-from ttt_env.rules.boards import Boards
+from ttt_env.analysis.recorded import Recorded
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 
 _BATCH = 100
-
-
-class Remembered(BatchAgent):
-    """A fixed agent that is asked once for each position, however often it plays."""
-
-    def __init__(self, agent: Agent) -> None:
-        super().__init__(agent.game)
-        self._agent = agent
-        n_cells = self.game.n_cells
-        sizes = [grid(n_cells, ply).n_slots for ply in range(n_cells)]
-        self._tables = [np.empty((size, n_cells)) for size in sizes]
-        self._known = [np.zeros(size, np.bool_) for size in sizes]
-
-    def __repr__(self) -> str:
-        return repr(self._agent)
-
-    def policies(self, boards: Boards) -> Floats:
-        """The move probabilities, `[B, cells]`, of positions to be played that have one ply."""
-        ply = int(boards.ply[0])
-        slots = grid(self.game.n_cells, ply).slots(boards.mine, boards.theirs)
-        table, known = self._tables[ply], self._known[ply]
-        new = np.flatnonzero(~known[slots])
-        if len(new):
-            table[slots[new]] = checked_policies(self._agent, boards[new])
-            known[slots[new]] = True
-        return table[slots]
 
 
 class Field:
@@ -58,7 +32,7 @@ class Field:
         if name not in self._made:
             agent = make_agent(self.entrants[name], self.game)
             is_small = is_tabulated(self.game)
-            self._made[name] = Remembered(agent) if agent.is_fixed and is_small else agent
+            self._made[name] = Recorded(agent) if agent.is_fixed and is_small else agent
         return self._made[name]
 
 
@@ -116,4 +90,4 @@ def turned(found: Match) -> Match:
     """The same match from the second agent's side."""
     as_x, as_o = (Result(*reversed(seat)) for seat in (found.as_o, found.as_x))
     interval = found.interval and (-found.interval[1], -found.interval[0])
-    return Match(as_x, as_o, found.exact, found.games, interval)
+    return replace(found, as_x=as_x, as_o=as_o, interval=interval)

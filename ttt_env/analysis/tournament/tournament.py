@@ -6,38 +6,43 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from math import nan
+from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from ttt_env.agent import AgentLike, Floats
+from ttt_env.agent import AgentLike, Floats, game_of
 from ttt_env.analysis.evaluation import Exploitability, Match
+from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.tournament.pairings import Field, margin_of, pairing, strength, turned, width_of
 from ttt_env.analysis.tournament.ratings import bradley_terry
 from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import signed
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from ttt_env.render.charts import Figure
 
+_FIGURES = ("rating", "score", "exploited_as_x", "exploited_as_o")
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
-@dataclass(frozen=True, eq=False)
-class Tournament:
+@dataclass(frozen=True)
+class Tournament(Saved):
     """How everyone did against everyone.
 
     `matches` holds each pairing from both sides, `exploitability` what `ttt_env.exploitability` says of
     each agent, or None where that cannot be computed (or was not asked for). Tables and pictures are
     ordered by rating, everything else as the agents were given.
     """
+
+    FORMAT = "ttt_env tournament 1"
 
     game: Game
     names: tuple[str, ...]
@@ -89,13 +94,66 @@ class Tournament:
         """The table with all digits, one row an agent; empty where there is no number."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["agent", "rating", "score", "exploited_as_x", "exploited_as_o", *self.ranking])
+        writer.writerow(["agent", *_FIGURES, *self.ranking])
         for name in self.ranking:
-            found = self.exploitability[name]
-            values = (found.as_x, found.as_o) if found else ("", "")
-            scores = ("" if name == other else self._score(name, other) for other in self.ranking)
-            writer.writerow([name, self.ratings[name], self.scores[name], *values, *scores])
+            figures = [*self._figures(name), *(self._score(name, other) for other in self.ranking)]
+            writer.writerow([name, *("" if isnan(figure) else figure for figure in figures)])
         return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "format": self.FORMAT,
+            "game": game_to_dict(self.game),
+            "width": self.width,
+            "agents": [
+                {
+                    "name": name,
+                    "rating": self.ratings[name],
+                    "score": self.scores[name],
+                    "exploitability": (worst := self.exploitability[name]) and worst.to_dict(),
+                }
+                for name in self.names
+            ],
+            "matches": [
+                {"first": first, "second": second, **self.matches[first, second].to_dict()}
+                for first, second in combinations(self.names, 2)
+            ],
+        }
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        agents = {agent["name"]: agent["exploitability"] for agent in data["agents"]}
+        matches = {(read["first"], read["second"]): Match.from_dict(read) for read in data["matches"]}
+        return cls(
+            game_from_dict(data["game"]),
+            tuple(agents),
+            matches | {(second, first): turned(match) for (first, second), match in matches.items()},
+            {name: worst and Exploitability.from_dict(worst) for name, worst in agents.items()},
+            float(data["width"]),
+        )
+
+    def to_dataframe(self) -> "DataFrame":
+        """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
+
+        The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent.
+        Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError(
+                'data frames need the extra "dataframe": pip install "ttt-env[dataframe]"'
+            ) from error
+        order = self.ranking
+        figures = np.array([self._figures(name) for name in order])
+        table = np.column_stack([figures, self._ordered()])
+        return DataFrame(table, index=order, columns=[*_FIGURES, *order]).rename_axis("agent")
+
+    def _figures(self, name: str) -> tuple[float, float, float, float]:
+        """Rating, mean score, and what the best response gains on each seat, NaN if that is not known."""
+        found = self.exploitability[name]
+        exploited = (found.as_x, found.as_o) if found else (nan, nan)
+        return self.ratings[name], self.scores[name], *exploited
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
@@ -153,7 +211,7 @@ class Tournament:
 
 def tournament(
     agents: Iterable[AgentLike] | Mapping[str, AgentLike],
-    game: Game | str = "tictactoe-v0",
+    game: Game | str | None = None,
     *,
     width: float = 0.05,
     max_games: int = 10_000,
@@ -179,7 +237,7 @@ def tournament(
     entrants = _named(agents)
     if not (width > 0 and max_games >= 2):
         raise ParameterError(f"width={width!r}, max_games={max_games!r}: above 0 and at least 2 are allowed")
-    field = Field(get_game(game), entrants)
+    field = Field(game_of(game, *entrants.values()), entrants)
     for name in entrants:
         field[name]  # whoever cannot be made says so before hours are played
     entropy = int(as_generator(rng).integers(2**63))

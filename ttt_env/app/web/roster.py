@@ -6,7 +6,7 @@ from math import inf
 from pathlib import Path
 
 from ttt_env.agent import Agent, make_agent
-from ttt_env.analysis.evaluation import fixed_agent
+from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.advice import is_solved
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.computing import Keeper
@@ -85,7 +85,7 @@ class Roster:
         Raises `PolicyError` for an agent without a fixed policy, `GameTooLargeError` for one that searches
         anew in each of millions of positions.
         """
-        agent = fixed_agent(self.make(player, game), game)
+        agent = declared_agent(self.make(player, game), game)
         if not is_instant(game) and agent.seconds_per_move:
             raise GameTooLargeError(
                 f"{player} searches anew in every position: that is looked at on up to {INSTANT_CELLS} cells."

@@ -10,12 +10,12 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, FunctionAgent, checked_policies, sample_each
+from ttt_env.agent import Agent, checked_policies, sample_each
 from ttt_env.envs.board import MAX_STARTS, PlayAs
 from ttt_env.envs.opponents import Lineup, reply_of
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
-from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, PolicyError
+from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError
 from ttt_env.kernels.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT, Floats, Games, Outcome, Worth
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Position
@@ -76,16 +76,9 @@ class Replies:
         if table is not None:
             return self.store.backend.count(table.take(state, axis=0) <= draws[:, None])
         boards = self.store.boards(state)
-        if isinstance(agent, FunctionAgent) or not agent.is_fixed:
+        if not agent.is_fixed:
             return np.array([reply_of(agent, position, rng) for position in boards])
-        cells = sample_each(agent.policies(boards), draws)
-        legal = self.store.is_legal(state, cells)
-        if not legal.all():
-            at = int(np.argmin(legal))
-            raise PolicyError(
-                f"{agent!r} gives cell {cells[at]} of {boards[at]}, which is not free, a chance"
-            )
-        return cells
+        return sample_each(checked_policies(agent, boards), draws)
 
 
 def _table(store: Store, agent: Agent) -> Floats | None:
@@ -97,8 +90,7 @@ def _table(store: Store, agent: Agent) -> Floats | None:
     is_remote = store.backend.is_remote
     if is_remote and not agent.is_fixed:
         raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
-    is_function = isinstance(agent, FunctionAgent) and not is_remote
-    if not isinstance(store, TableStore) or is_function or not agent.is_fixed:
+    if not isinstance(store, TableStore) or not agent.is_fixed:
         return None
     policies = checked_policies(agent, store.open_boards)
     n_cells = store.game.n_cells
@@ -231,7 +223,8 @@ class Steps(Protocol):
     """One way to make the steps. `draws` are the numbers from [0, 1) of a step, `float64[rows, B]`."""
 
     are_sure: bool
-    """Whether no code of others is called, which may fail."""
+    """True if a step runs only this package's own code, which does not fail. Where opponents or a start are the
+    user's functions, they may raise an error in the middle of a step, and the step must then be undone."""
 
     def step(
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator

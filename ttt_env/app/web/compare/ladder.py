@@ -6,9 +6,10 @@ from itertools import combinations
 
 from ttt_env.agent import Agent
 from ttt_env.analysis.dossier import LADDER
-from ttt_env.analysis.evaluation import Match, fixed_agent, match
+from ttt_env.analysis.evaluation import Match, match
 from ttt_env.analysis.play import play_game
-from ttt_env.analysis.tournament.pairings import Remembered, turned
+from ttt_env.analysis.recorded import Recorded, declared_agent
+from ttt_env.analysis.tournament.pairings import turned
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
@@ -82,7 +83,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
     missing = []
     for agent in (*_ENTRANTS, *roster.models):
         try:
-            agents[agent] = Remembered(fixed_agent(roster.make(agent, game), game))
+            agents[agent] = Recorded(declared_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
             missing.append(f"{agent} is not here: {error}")
     matches = {(a, b): match(agents[a], agents[b], game) for a, b in combinations(agents, 2)}
@@ -93,7 +94,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
 
 def met(roster: Roster, game: Game, row: str, column: str) -> Match:
     """The exact results of the agent of the row against that of the column. Raises `PolicyError`."""
-    first, second = (fixed_agent(roster.make(agent, game), game) for agent in (row, column))
+    first, second = (declared_agent(roster.make(agent, game), game) for agent in (row, column))
     return match(first, second, game)
 
 

@@ -1,0 +1,400 @@
+"""Agents that declare nothing: asked once in each position, and judged by the answers that they gave."""
+
+import copy
+import logging
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env import Agent, BatchAgent, Boards, GameTooLargeError, ParameterError, PolicyError, Recorded
+from ttt_env.agent import checked_policies
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis import certificate, recorded
+from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.induction import follow
+from ttt_env.analysis.layers import reachable
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+QUBIC = ttt_env.get_game("qubic-v0")
+
+
+class Asked(Counter):
+    """Counts the positions in which it is asked; answers anything legal, differently every time."""
+
+    def __init__(self):
+        super().__init__()
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, position):
+        self[position] += 1
+        return int(self.rng.choice(position.legal_cells))
+
+    @property
+    def once(self):
+        return set(self.values()) == {1}
+
+
+class Chooser(Agent):
+    """Overrides `choose` alone, and counts."""
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.asked = Asked()
+
+    def choose(self, position, rng):
+        self.asked[position] += 1
+        return int(rng.choice(position.legal_cells))
+
+
+class Undeclared(Agent):
+    """Overrides `policy` alone, and counts; its policy differs whenever it is asked."""
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.asked = Asked()
+
+    def policy(self, position):
+        return np.eye(self.game.n_cells)[self.asked(position)]
+
+
+class Sly(type(ttt_env.make_agent("minimax"))):
+    """Inherits the policy of best play, and plays the lowest free cell."""
+
+    def choose(self, position, rng):
+        return position.legal_cells[0]
+
+
+class Counting(Agent):
+    """Declares by mistake that it is fixed: every answer is another one."""
+
+    is_fixed = True
+    calls = 0
+
+    def policy(self, position):
+        self.calls += 1
+        return np.eye(self.game.n_cells)[position.legal_cells[self.calls % len(position.legal_cells)]]
+
+
+class TwoFaced(Agent):
+    """Alone it plays the lowest free cell, in batches the highest."""
+
+    is_fixed = True
+
+    def policy(self, position):
+        return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+    def policies(self, boards):
+        return np.array([np.eye(self.game.n_cells)[position.legal_cells[-1]] for position in boards])
+
+
+def lowest(position):
+    return position.legal_cells[0]
+
+
+ANALYSES = {
+    "certify": ttt_env.certify,
+    "exploitability": ttt_env.exploitability,
+    "best_response": ttt_env.best_response,
+    "match": lambda agent: ttt_env.match(agent, "random", exact=True),
+    "match of itself": lambda agent: ttt_env.match(agent, agent, exact=True),
+    "dossier": lambda agent: dossier(agent, name="it"),
+    "lookup": Lookup.of,
+}
+
+
+@pytest.mark.parametrize("analyse", ANALYSES.values(), ids=ANALYSES)
+class TestNobodyIsAskedTwice:
+    def test_a_function(self, analyse):
+        function = Asked()
+        analyse(function)
+        assert function and function.once
+
+    @pytest.mark.parametrize("build", [Chooser, Undeclared])
+    def test_an_agent(self, analyse, build):
+        agent = build(TICTACTOE)
+        analyse(agent)
+        assert agent.asked and agent.asked.once
+
+
+def can_come_up(game, agent):
+    """The positions with the agent to move, on both seats, against anybody."""
+    seat = follow(lambda boards: checked_policies(agent, boards))
+    as_x, as_o = reachable(game, seat), reachable(game, None, seat)
+    return {p for layer in [*as_x[::2], *as_o[1::2]] for p in layer.boards(layer.open)}
+
+
+@pytest.mark.parametrize("analyse", [ttt_env.certify, ttt_env.exploitability, ttt_env.best_response])
+def test_only_what_can_come_up_is_asked(analyse):
+    asked = set()
+    analyse(lambda position: asked.add(position) or lowest(position))
+    assert asked == can_come_up(TICTACTOE, ttt_env.make_agent(lowest))
+
+
+class TestResults:
+    def test_speak_of_the_answers_that_were_given(self):
+        """A table of the very same answers is judged alike."""
+        noted = {}
+        rng = np.random.default_rng(3)
+
+        def function(position):
+            noted[position] = int(rng.choice(position.legal_cells))
+            return noted[position]
+
+        found = ttt_env.certify(function)
+
+        class Replay(Agent):
+            is_fixed = True
+
+            def policy(self, position):
+                return np.eye(9)[noted[position]]
+
+        again = ttt_env.certify(Replay(TICTACTOE))
+        assert (found.source, again.source) == ("recorded", "policy")
+        assert (found.asked, again.asked) == (len(noted), 0)
+        assert found.refutations == again.refutations and found.worst_case == again.worst_case
+        assert found.positions == again.positions and sum(found.positions.values()) == len(noted)
+        assert list(found.blunders) == list(again.blunders)
+        for seat, record in found.refutations.items():
+            for position, cell in zip(record.positions(), record.cells, strict=False):
+                assert position.to_move != seat or noted[position] == cell
+
+    def test_what_is_random_is_never_called_the_policy(self):
+        """Nearly always the best move: probing missed it."""
+        best, rng = ttt_env.solve("tictactoe-v0").best_cells, np.random.default_rng(0)
+
+        def nearly(position):
+            return int(rng.choice(position.legal_cells if rng.random() < 0.002 else best(position)))
+
+        assert ttt_env.certify(nearly).source == "recorded"
+        assert not ttt_env.match(nearly, "random", games=10).exact
+
+    def test_say_so_in_words(self):
+        for result in (
+            ttt_env.certify(lowest),
+            ttt_env.exploitability(lowest),
+            ttt_env.match(lowest, "random", exact=True),
+        ):
+            assert result.source == "recorded" and "answers" in str(result)
+        for result in (ttt_env.certify("block"), ttt_env.exploitability("block")):
+            assert result.source == "policy" and "answers" not in str(result)
+        assert ttt_env.match(lowest, "random", games=2).source == "sampled"
+
+    def test_an_agent_is_judged_as_it_plays(self):
+        for agent in (Sly(TICTACTOE), lowest):
+            assert not ttt_env.certify(agent)
+            played = ttt_env.match(agent, "minimax", exact=True)
+            assert played == ttt_env.match(lowest, "minimax", exact=True)
+        assert ttt_env.match(Sly(TICTACTOE), "minimax", games=2).source == "sampled"
+
+    def test_an_agent_that_declares_its_choice_is_judged_by_that(self):
+        class Frank(Sly):
+            is_fixed = True
+
+            def choose(self, position, rng):
+                return position.legal_cells[0]
+
+        found = ttt_env.certify(Frank(TICTACTOE))
+        assert found.source == "policy" and not found.unbeatable and found.asked == 0
+        played = ttt_env.match(Frank(TICTACTOE), "minimax")
+        assert played.exact and played.as_x == ttt_env.match(lowest, "minimax", exact=True).as_x
+
+    def test_of_a_choice_at_random_are_the_same_every_time(self):
+        assert ttt_env.certify(Chooser(TICTACTOE)) == ttt_env.certify(Chooser(TICTACTOE))
+
+    def test_a_best_response_wins_what_it_says(self):
+        function = Recorded(ttt_env.make_agent(Asked()))
+        worst = ttt_env.exploitability(function)
+        found = ttt_env.match(ttt_env.best_response(function), function)
+        assert found.exact and found.source == "recorded"
+        assert (found.as_x.value, found.as_o.value) == pytest.approx((worst.as_o, worst.as_x))
+
+
+class TestMatch:
+    def test_a_function_is_called_for_its_own_moves_alone(self):
+        calls = Counter()
+
+        def function(position):
+            calls["moves"] += 1
+            return lowest(position)
+
+        ttt_env.match(function, "random", games=2)
+        assert calls["moves"] <= 9
+
+    def test_exactly_once_for_each_of_them(self):
+        moves = Counter()
+
+        class Opponent(Agent):
+            def choose(self, position, rng):
+                moves["theirs"] += 1
+                return int(rng.choice(position.legal_cells))
+
+        def function(position):
+            moves["ours"] += 1
+            return lowest(position)
+
+        games = 40
+        found = ttt_env.match(function, Opponent(TICTACTOE), games=games)
+        assert found.games == games
+        plies = sum(moves.values())
+        # X, who is each of them in half of the games, makes as many moves as O or one more.
+        assert abs(moves["ours"] - moves["theirs"]) <= games and 5 * games <= plies <= 9 * games
+
+    def test_sampling_may_be_asked_for(self):
+        assert ttt_env.match("random", "random", exact=False, games=10).games == 10
+
+    def test_computing_may_be_asked_for(self):
+        with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
+            ttt_env.match("random", "random", "qubic-v0", exact=True)
+
+    @pytest.mark.parametrize("exact", ["yes", 1, 0, "True"], ids=repr)
+    def test_what_exact_cannot_be(self, exact):
+        with pytest.raises(ParameterError, match="unknown exact"):
+            ttt_env.match("random", "random", exact=exact)
+
+    def test_a_function_on_a_larger_game_is_sampled(self):
+        asked = Counter()
+
+        def function(position):
+            asked["moves"] += 1
+            return lowest(position)
+
+        assert not ttt_env.match(function, "random", "square-v0", games=4).exact
+        assert asked["moves"] <= 4 * 8
+
+
+class TestWrongDeclarations:
+    @pytest.mark.parametrize("build", [Counting, TwoFaced])
+    @pytest.mark.parametrize(
+        "analyse",
+        [
+            ttt_env.certify,
+            ttt_env.exploitability,
+            ttt_env.best_response,
+            lambda agent: ttt_env.match(agent, "random"),
+            lambda agent: ttt_env.certify(agent, agent.game),
+        ],
+    )
+    def test_end_in_an_error_that_names_the_position_and_both_answers(self, analyse, build):
+        said = (
+            r"no fixed policy.* in [XO./]{11} its policies gave \[.*1\.0.*\], its policy gives \[.*1\.0.*\]"
+        )
+        with pytest.raises(PolicyError, match=said):
+            analyse(build(TICTACTOE))
+
+    def test_that_are_noticed_late_end_in_the_error_too(self):
+        """On a game whose answers are not kept, a refutation asks again."""
+
+        class Late(BatchAgent):
+            is_fixed = True
+            calls = 0
+
+            def policies(self, boards):
+                self.calls += len(boards) > 1
+                end = -1 if self.calls > 2 else 0
+                return np.array([np.eye(self.game.n_cells)[p.legal_cells[end]] for p in boards])
+
+        large = ttt_env.get_game("mnk-v0:m=13,n=1,k=3")
+        with pytest.raises(PolicyError, match=r"no fixed policy"):
+            ttt_env.certify(Late(large), large)
+
+    def test_a_difference_in_a_position_of_the_refutation_is_noticed(self, monkeypatch):
+        """Only some positions of each ply are looked at, but all of a refutation."""
+        monkeypatch.setattr(certificate, "check_single_answers", lambda *_: None)
+        record = ttt_env.certify(lowest).refutations["O"]
+        lost = record.positions()[-3]
+
+        class Slip(Agent):
+            is_fixed = True
+
+            def policy(self, position):
+                cells = position.legal_cells
+                return np.eye(9)[cells[-1] if position == lost else cells[0]]
+
+            def policies(self, boards):
+                return np.array([np.eye(9)[lowest(position)] for position in boards])
+
+        with pytest.raises(PolicyError, match="no fixed policy"):
+            ttt_env.certify(Slip(TICTACTOE))
+
+
+class TestProgress:
+    @pytest.mark.parametrize(
+        "analyse",
+        [
+            ttt_env.certify,
+            ttt_env.exploitability,
+            ttt_env.best_response,
+            lambda agent, progress: ttt_env.match(agent, agent, exact=True, progress=progress),
+            lambda agent, progress: dossier(agent, progress=progress),
+        ],
+    )
+    def test_begins_with_what_it_may_cost(self, analyse, monkeypatch):
+        monkeypatch.setattr(recorded, "_SHOWN_EVERY", 0.0)
+        told, function = [], Asked()
+        analyse(function, progress=told.append)
+        assert told[0].positions == 0
+        positions = [now.positions for now in told]
+        assert positions == sorted(positions) and positions[-1] == len(function)
+        assert {now.at_most for now in told} == {6046}
+
+    def test_of_a_match_is_told_of_both_agents_together(self, monkeypatch):
+        monkeypatch.setattr(recorded, "_SHOWN_EVERY", 0.0)
+        told, one, two = [], Asked(), Asked()
+        ttt_env.match(one, two, exact=True, progress=told.append)
+        assert told[0] == (0, 2 * 6046) and told[-1] == (len(one) + len(two), 2 * 6046)
+        assert one.once and two.once
+
+    def test_is_told_of_declared_agents_as_well(self):
+        told = []
+        assert ttt_env.certify("block", progress=told.append).source == "policy"
+        assert told[0] == (0, 6046)
+
+    def test_a_game_too_large_is_refused_before_anybody_is_asked(self):
+        told, function = [], Asked()
+        with pytest.raises(GameTooLargeError, match="18 cells are the limit"):
+            ttt_env.certify(function, "qubic-v0", progress=told.append)
+        assert not told and not function
+
+    def test_without_it_long_asking_says_so_in_the_log(self, monkeypatch, caplog):
+        monkeypatch.setattr(recorded, "_LOGGED_EVERY", 0.0)
+        with caplog.at_level(logging.WARNING):
+            ttt_env.exploitability(lowest)
+        assert "positions of at most 6,046" in caplog.messages[0]
+
+    def test_short_asking_does_not(self, caplog):
+        with caplog.at_level(logging.WARNING):
+            ttt_env.exploitability(lowest)
+        assert not caplog.messages
+
+
+class TestRecorded:
+    def test_is_a_fixed_policy_of_any_mix_of_positions(self):
+        agent = Recorded(ttt_env.make_agent(Asked()))
+        boards = Boards.of([ttt_env.random_position(TICTACTOE, np.random.default_rng(n)) for n in range(300)])
+        first = agent.policies(boards)
+        assert agent.is_fixed and agent.asked == len(set(boards))
+        order = np.random.default_rng(0).permutation(300)
+        assert (agent.policies(boards[order]) == first[order]).all()
+        assert all((agent.policy(boards[i]) == first[i]).all() for i in range(0, 300, 7))
+
+    @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+    def test_copies_keep_the_answers(self, duplicate):
+        agent = Recorded(ttt_env.make_agent("mcts:simulations=3"))
+        answers = {p: agent.policy(p) for p in (TICTACTOE.start, TICTACTOE.start.play(4))}
+        again = duplicate(agent)
+        assert all((again.policy(p) == answer).all() for p, answer in answers.items())
+        assert again.asked == 2
+
+    def test_may_be_tabulated_by_an_environment(self):
+        function = Asked()
+        agent = Recorded(ttt_env.make_agent(function))
+        envs = ttt_env.make_vec("tictactoe-v0", 4, opponent=agent)
+        envs.reset(seed=0)
+        assert len(function) == 4520 and function.once
+
+    def test_of_a_game_too_large(self):
+        with pytest.raises(GameTooLargeError, match="qubic-v0"):
+            Recorded(ttt_env.make_agent("random", QUBIC))

@@ -1,0 +1,91 @@
+"""Results as dictionaries, as JSON and as files, both ways."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from ttt_env.errors import ResultFileError, UnknownGameError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+
+
+class Saved(ABC):
+    """A result that can be written down and read again.
+
+    What is written says what it is, in `format`, and may say more than is read.
+    """
+
+    FORMAT: ClassVar[str]
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON can hold it."""
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        """The result of which `to_dict` gave this; may raise anything on other data."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The result of which `to_dict` gave this. Raises `ResultFileError` for other data."""
+        if not isinstance(data, Mapping) or data.get("format") != cls.FORMAT:
+            raise ResultFileError(f"this is no {cls.__name__}: {cls.FORMAT!r} is what its format should be")
+        try:
+            return cls._read(data)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ResultFileError(f"this is no {cls.__name__}: {type(error).__name__}: {error}") from error
+
+    def to_json(self) -> str:
+        """The result as JSON."""
+        return _as_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The result of which `to_json` gave this. Raises `ResultFileError` for other text."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ResultFileError(f"this is no {cls.__name__}: {error}") from error
+        return cls.from_dict(data)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as a JSON file."""
+        write_json(self.to_dict(), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The result that `save` has written. Raises `ResultFileError` for another file."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ResultFileError(f"{path}: {error}") from error
+
+
+def write_json(data: Mapping[str, Any], path: str | Path) -> None:
+    """Write the data as a JSON file, one item a line."""
+    Path(path).write_text(_as_json(data), encoding="utf-8")
+
+
+def _as_json(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def game_to_dict(game: Game) -> dict[str, Any]:
+    """The game by its id; a game of one's own with its shape and winning sets."""
+    try:
+        is_known = get_game(game.name) == game
+    except UnknownGameError:
+        is_known = False
+    rules = {"shape": game.shape, "winning_sets": game.winning_sets, "misere": game.misere}
+    return {"name": game.name} if is_known else {"name": game.name, **rules}
+
+
+def game_from_dict(data: Mapping[str, Any]) -> Game:
+    """The game of which `game_to_dict` gave this."""
+    if "winning_sets" not in data:
+        return get_game(data["name"])
+    winning_sets = [tuple(cells) for cells in data["winning_sets"]]
+    return Game(data["name"], tuple(data["shape"]), winning_sets, misere=bool(data["misere"]))
