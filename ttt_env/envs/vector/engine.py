@@ -223,8 +223,8 @@ class Steps(Protocol):
     """One way to make the steps. `draws` are the numbers from [0, 1) of a step, `float64[rows, B]`."""
 
     are_sure: bool
-    """True if a step runs only this package's own code, which does not fail. Where opponents or a start are the
-    user's functions, they may raise an error in the middle of a step, and the step must then be undone."""
+    """True if a step runs only this package's own code, which does not fail. Where opponents or a start are
+    the user's functions, they may raise an error in the middle of a step, which must then be undone."""
 
     def step(
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
