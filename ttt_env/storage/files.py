@@ -61,4 +61,6 @@ def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
 
 def reason(error: Exception) -> str:
     """What is wrong with a file: of a system's error neither the path nor the number."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
