@@ -239,12 +239,17 @@ def check_single_answers(agent: Agent, layers: list[Layer], each: int) -> None:
     agents are not: the tests hold all of them to this contract, and they are asked thousands of times.
     """
     asked = agent.agent if isinstance(agent, Recorded) else agent
-    if source_of(agent) != "policy" or type(asked).__module__.startswith(_OWN):
+    if source_of(agent) != "policy" or is_own(asked):
         return  # what was recorded was asked once, and this is what the result is about
     for layer in layers:
         if len(layer.open):
             places = np.unique(np.linspace(0, len(layer.open) - 1, each).astype(np.int64))
             check_single_answer(agent, layer.boards(layer.open[places]))
+
+
+def is_own(agent: Agent) -> bool:
+    """Whether the agent is one of this package."""
+    return type(agent).__module__.startswith(_OWN)
 
 
 def check_single_answer(agent: Agent, boards: Boards) -> None:
