@@ -239,7 +239,11 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
     totals = policies.sum(axis=1)
     off = np.abs(totals - 1)
     # Comparisons with NaN are false: it is never good.
-    if not (off <= ROUNDING).all() or not policies.min(initial=0) >= 0 or policies[~boards.legal].any():
+    if (
+        not (off <= ROUNDING).all()
+        or not policies.min(initial=0) >= 0
+        or ((policies != 0) > boards.legal).any()
+    ):
         rows = (policies >= 0) & (boards.legal | (policies == 0))
         at = int(np.argmin(rows.all(axis=1) & (off <= ROUNDING)))
         raise _no_policy(agent, boards[at], policies[at])

@@ -19,6 +19,7 @@ from ttt_env.analysis.recorded import (
     asked_of,
     check_single_answer,
     check_single_answers,
+    is_own,
     source_of,
 )
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
@@ -212,8 +213,8 @@ def certify(
 
 
 def _keeping_answers(agent: Agent) -> Agent:
-    """The agent with a memory of its answers, where the game is small enough for that."""
-    return Recorded(agent) if is_tabulated(agent.game) and not isinstance(agent, Recorded) else agent
+    """An agent of others with a memory of its answers, where the game is small enough for that."""
+    return agent if is_own(agent) or not is_tabulated(agent.game) else Recorded(agent)
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:

@@ -35,6 +35,7 @@ Source = Literal["policy", "recorded", "sampled"]
 _SHOWN_EVERY = 0.1  # seconds
 _LOGGED_EVERY = 10.0
 _BATCH = 1024  # positions between two looks at the clock
+_OWN = f"{__name__.partition('.')[0]}."
 _logger = logging.getLogger(__name__)
 
 
@@ -236,14 +237,21 @@ def declared_agent(agent: AgentLike, game: Game | str) -> Agent:
 def check_single_answers(agent: Agent, layers: list[Layer], each: int) -> None:
     """Raise `PolicyError` if a declared policy is another one for single positions than for batches.
 
-    The agent is asked for its `policy` in up to `each` positions of a layer, evenly spread.
+    The agent is asked for its `policy` in up to `each` positions of a layer, evenly spread. The package's own
+    agents are not: the tests hold all of them to this contract, and they are asked thousands of times.
     """
-    if source_of(agent) != "policy":
-        return  # it was asked once, and this is what the result is about
+    asked = agent.agent if isinstance(agent, Recorded) else agent
+    if source_of(agent) != "policy" or is_own(asked):
+        return  # what was recorded was asked once, and this is what the result is about
     for layer in layers:
         if len(layer.open):
             places = np.unique(np.linspace(0, len(layer.open) - 1, each).astype(np.int64))
             check_single_answer(agent, layer.boards(layer.open[places]))
+
+
+def is_own(agent: Agent) -> bool:
+    """Whether the agent is one of this package."""
+    return type(agent).__module__.startswith(_OWN)
 
 
 def check_single_answer(agent: Agent, boards: Boards) -> None:
