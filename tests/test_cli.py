@@ -209,8 +209,6 @@ def test_certify_draws_a_game_that_refutes():
 class Lowest(Agent):
     """Takes the lowest free cell, and counts how often it is asked about each position."""
 
-    is_fixed = True
-
     def __init__(self, game):
         super().__init__(game)
         self.asked = Counter()

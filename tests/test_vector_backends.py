@@ -239,6 +239,8 @@ class TestCompiledSteps:
 class Quarters(BatchAgent):
     """Plays each of the first four free cells with probability 1/4; alike if there are fewer."""
 
+    is_fixed = True
+
     def policies(self, boards: Boards) -> Any:
         chosen = boards.legal & (boards.legal.cumsum(axis=1) <= 4)
         return chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)

@@ -4,7 +4,7 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 try:
     import typer
@@ -84,8 +84,7 @@ def train(
     ] = None,
     seed: Seed = 0,
     until: Annotated[
-        Literal["unbeatable", "optimal", "budget"],
-        typer.Option(help="stop once the agent is unbeatable, or optimal everywhere; budget: do not"),
+        str, typer.Option(help="stop once it is unbeatable, or optimal everywhere; budget: do not stop")
     ] = "unbeatable",
     out: Annotated[
         Path | None, typer.Option(help="the file of the best model; by default in models/")

@@ -33,7 +33,7 @@ _FIGURES = ("rating", "score", "exploited_as_x", "exploited_as_o")
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tournament(Saved):
     """How everyone did against everyone.
 
@@ -76,6 +76,9 @@ class Tournament(Saved):
         """The pairings that `max_games` ended before their interval was as narrow as asked."""
         pairs = combinations(self.names, 2)
         return [pair for pair in pairs if width_of(self.matches[pair]) > self.width]
+
+    def __repr__(self) -> str:
+        return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
 
     def __str__(self) -> str:
         return "\n".join([f"{self.game.name}: {_LEGEND}", *_aligned(self._numbered()), *self._notes()])
