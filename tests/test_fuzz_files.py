@@ -528,3 +528,18 @@ def test_checkpoints(number, tmp_path):
         path.write_bytes(head + hashlib.sha256(state[:kept]).digest() + state[:kept])
         with pytest.raises(PolicyFileError, match=r"mutated\.checkpoint"):
             load_checkpoint(path)
+
+
+# Certificates
+
+
+@numbers
+def test_certificates(number, tmp_path):
+    content = ttt_env.certify("block", GAME).to_json().encode()
+    attack(tmp_path / "mutated.json", content, RAW, number, ttt_env.Certificate.load, ttt_env.ResultFileError)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "null byte", "text", "pickle"])
+def test_what_is_no_certificate(kind, tmp_path):
+    with pytest.raises(ttt_env.ResultFileError, match="strange"):
+        ttt_env.Certificate.load(strange(kind, tmp_path))

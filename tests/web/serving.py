@@ -10,6 +10,19 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from ttt_env import Agent
+
+
+class Patient(Agent):
+    """Moves when it is told to."""
+
+    seconds_per_move = 1.0
+    may_move = threading.Event()
+
+    def choose(self, position, rng):
+        assert self.may_move.wait(600)
+        return position.legal_cells[0]
+
 
 class Server(uvicorn.Server):
     """The application on a free port of this machine, in a thread."""

@@ -2,10 +2,9 @@
 
 import gc
 import re
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from importlib.metadata import EntryPoint
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
@@ -13,8 +12,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from tests.web.serving import Server
-from ttt_env import GameRecord, get_game, solve
+from tests.web.serving import Patient, Server
+from ttt_env import GameRecord, agent, get_game, solve
+from ttt_env.agent import ENTRY_POINT_GROUP
 from ttt_env.app.web.server import create_app
 
 FINISHED = "moves=0.3.1.4.2"
@@ -214,21 +214,16 @@ def test_fifty_visitors_at_once_each_play_their_own_game(log):
     assert sorted(played) == sorted(record.cells for record in log.records("tictactoe-v0"))
 
 
-def test_a_search_of_another_visitor_does_not_hold_up_the_moves(site):
-    url, _ = site
-    ended = threading.Event()
-
-    def search():
-        move_at(url, "game=qubic-v0&x=mcts:seconds=3&o=person")
-        ended.set()
-
-    begun = threading.Thread(target=search)
-    begun.start()
-    time.sleep(0.3)
-    for _ in range(5):
-        assert move_at(url, "x=minimax&o=person").status_code == 200
-    assert not ended.is_set()
-    begun.join()
+def test_a_search_of_another_visitor_does_not_hold_up_the_moves(monkeypatch):
+    point = EntryPoint("patient", "tests.web.serving:Patient", ENTRY_POINT_GROUP)
+    monkeypatch.setitem(agent._registry(), "patient", point)
+    with Server(create_app({"patient": "patient"})) as url, ThreadPoolExecutor(1) as visitor:
+        search = visitor.submit(move_at, url, "game=qubic-v0&x=model:patient&o=person")
+        for _ in range(5):
+            assert move_at(url, "x=minimax&o=person").status_code == 200
+        assert not search.done()
+        Patient.may_move.set()
+        assert "moves=0" in str(search.result().url)
 
 
 def move_at(url, query):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from ttt_env.errors import ResultFileError, UnknownGameError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
+from ttt_env.storage.files import opened, reason, write_atomically
 
 
 class Saved(ABC):
@@ -59,14 +60,19 @@ class Saved(ABC):
     def load(cls, path: str | Path) -> Self:
         """The result that `save` has written. Raises `ResultFileError` for another file."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            with opened(path) as file:
+                text = file.read().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ResultFileError(f"{path} cannot be read: {reason(error)}") from error
+        try:
+            return cls.from_json(text)
+        except ResultFileError as error:
             raise ResultFileError(f"{path}: {error}") from error
 
 
 def write_json(data: Mapping[str, Any], path: str | Path) -> None:
-    """Write the data as a JSON file, one item a line."""
-    Path(path).write_text(_as_json(data), encoding="utf-8")
+    """Write the data as a JSON file, one item a line. Raises `OSError` if it cannot be written."""
+    write_atomically(path, lambda file: file.write(_as_json(data).encode()))
 
 
 def _as_json(data: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 try:
     import typer
@@ -24,6 +24,7 @@ from ttt_env.app.console import (
 )
 from ttt_env.errors import TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
 from ttt_env.storage.game_log import GameLog, default_path
 
@@ -100,6 +101,7 @@ def train(
     learning_rate: Annotated[float | None, typer.Option(help="of each step: 0.025", **_NETWORK)] = None,
 ) -> None:
     """Train an agent, and prove how strong it is. A training that was killed goes on with --resume."""
+    from ttt_env.agents.training.evaluation import Until
     from ttt_env.app.learning import Order, train_and_judge
 
     network: dict[str, object] = {
@@ -117,7 +119,7 @@ def train(
         out=out,
         opponents=opponent,
         steps=steps,
-        until=until,
+        until=one_of("until", until, get_args(Until)),
         tensorboard=tensorboard,
         resume=resume,
         network={name: value for name, value in network.items() if value is not None},
