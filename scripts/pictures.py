@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 import ttt_env
-from ttt_env.agents.planning.minimax import Softmax
+from ttt_env.agents.planning.planners import Softmax
 
 GAME = ttt_env.get_game("tictactoe-v0")
 POSITION = ttt_env.Position.parse("XX./OO./XO.", GAME)

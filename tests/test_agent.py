@@ -41,7 +41,7 @@ from ttt_env.agent import (
 )
 from ttt_env.agents.combining import Epsilon
 from ttt_env.agents.mcts.agent import MCTS
-from ttt_env.agents.planning.minimax import Minimax, Softmax
+from ttt_env.agents.planning.planners import Minimax, Softmax
 from ttt_env.rules.specs import split_spec
 
 TICTACTOE = get_game("tictactoe-v0")

@@ -15,7 +15,7 @@ from PIL import Image
 
 import ttt_env
 from ttt_env.agents.mcts.search import Search
-from ttt_env.agents.planning.minimax import Minimax, Softmax
+from ttt_env.agents.planning.planners import Minimax, Softmax
 from ttt_env.errors import ParameterError
 from ttt_env.render.layout import CARD, CHANCE, INK, STONE, TINT, layout_of, shade
 from ttt_env.render.picture import Picture

@@ -10,7 +10,7 @@ import pytest
 import ttt_env
 from tests import naive, reference
 from ttt_env.agents.planning.lookahead import utility
-from ttt_env.agents.planning.minimax import BruteForce, Minimax, Softmax, every_move
+from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax, every_move
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 from ttt_env.rules.game import random_position

@@ -68,7 +68,16 @@ def test_sessions():
             assert result.attempted and not result.failed
 
 
-@pytest.mark.parametrize("text", blocks("sh"))
+def commands():
+    """The shell blocks; one that trains until the agent is certified is a slow test."""
+    slow = {True: [pytest.mark.slow], False: []}
+    return [
+        pytest.param(*block.values, id=block.id, marks=slow["certified unbeatable" in block.values[0]])
+        for block in blocks("sh")
+    ]
+
+
+@pytest.mark.parametrize("text", commands())
 def test_commands(text, tmp_path, monkeypatch):
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
     for line in text.splitlines():

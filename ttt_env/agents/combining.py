@@ -6,7 +6,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, Floats, make_agent
 from ttt_env.agents.heuristics.rules import Random
-from ttt_env.agents.planning.minimax import Planner
+from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.boards import Boards

@@ -20,7 +20,7 @@ from ttt_env.errors import ParameterError
 STANDARD_OUTPUT = Path("-")
 INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
 _TASK_LETTERS = 36  # which leave room in 80 columns for how far the task is
-_PLAIN_SECONDS = 10.0  # between two lines of progress where there is no terminal
+_PLAIN_SECONDS = 2.0, 10.0  # where there is no terminal: until the first line, and between two
 
 
 def print_json(result: object) -> None:
@@ -78,7 +78,8 @@ class ProgressLine:
 def progress_line(task: str) -> Iterator[ProgressLine]:
     """Show on standard error how far a task is and for how long it has been running.
 
-    A terminal shows one line, which is taken away at the end; a file or pipe gets a line every ten seconds.
+    A terminal shows one line, which is taken away at the end; a file or pipe gets one after two seconds, then
+    every ten.
     Ctrl-C ends the command with status 130.
     """
     line, console = ProgressLine(task), Console(stderr=True)
@@ -116,7 +117,9 @@ def _plain(line: ProgressLine) -> Iterator[None]:
     begun, is_over = monotonic(), Event()
 
     def tell() -> None:
-        while not is_over.wait(_PLAIN_SECONDS):
+        pause, later = _PLAIN_SECONDS
+        while not is_over.wait(pause):
+            pause = later
             typer.echo(f"{line.text} ({monotonic() - begun:.0f} s)", err=True)
 
     teller = Thread(target=tell, name="progress", daemon=True)
