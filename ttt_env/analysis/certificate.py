@@ -35,7 +35,7 @@ from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_tabulated
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
-_LOOKED_AT = 6  # positions of each ply
+_SPOT_CHECKS = 6  # positions of each ply in which single and batch answers are compared
 _SIGN = {"X": 1, "O": -1}
 
 
@@ -43,14 +43,14 @@ _SIGN = {"X": 1, "O": -1}
 class Certificate(Saved):
     """What can happen to an agent, over all games that its moves of positive probability allow.
 
-    `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost), `refutations` for each seat a
-    shortest whole game that ends below the value of the game, or None. `positions` counts for each seat those
-    that can come up with the agent to move, `n_blunders` the ones among them in which it may give value away,
-    and `n_missed_wins` the ones in which it could have won instead. `blunders` and `missed_wins` are these
-    positions; a file lists at most 100,000 of them.
+    `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost). `refutations` holds for each seat
+    a shortest whole game that ends worse for the agent than best play of both, or None if there is none.
+    `positions` counts for each seat the positions that can come up with the agent to move, `n_blunders` those
+    of both seats in which it may give value away, and `n_missed_wins` those among them that are won for it.
+    `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
 
-    `source` says what this is a certificate of: of the policy that the agent declares ("policy"), or of the
-    answers that it gave when it was asked once in each of `asked` positions ("recorded").
+    `source` says what is certified: "policy", the policy that the agent declares, or "recorded", the answers
+    that it gave when it was asked once in each of `asked` positions.
     """
 
     FORMAT = "ttt_env certificate 2"
@@ -108,7 +108,7 @@ class Certificate(Saved):
         if self.source == "recorded":
             lines.append(
                 f"It declares no fixed policy: it was asked once in {self.asked:,} positions, "
-                "and this speaks of the answers that it gave."
+                "and this certificate is about the answers that it gave."
             )
         return lines
 
@@ -167,7 +167,10 @@ class Certificate(Saved):
 
 
 def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
-    """Positions as JSON can hold them, at most 100,000 of `count`, by default of all."""
+    """Positions for a JSON file: how many there are, and the first 100,000 of them as text.
+
+    `count` is their number where `boards` are not all of them.
+    """
     return {
         "count": len(boards) if count is None else count,
         "positions": [str(position) for position in boards[:MAX_LISTED]],
@@ -182,71 +185,72 @@ def _parsed(texts: Sequence[str], game: Game) -> Boards:
 def certify(
     agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
 ) -> Certificate:
-    """Look at every game that the agent can be drawn into, on both seats; by default of the game it plays.
+    """The certificate of an agent: what can happen to it, on both seats, in every game that can come up.
 
-    An agent that does not declare a fixed policy, a function among them, is asked once in each position that
-    can come up, layer by layer; the certificate is about these answers, and says so. `progress` is called
-    before the first question and then about ten times a second; without it, asking that takes longer than ten
-    seconds says so in the log.
+    `game` is by default the one that the agent plays. An agent that does not declare a fixed policy, such as
+    a function, is asked once in each position that can come up, layer by layer; the certificate is about
+    these answers, and says so. `progress` is called before the first question and then about ten times a
+    second; without it, a warning is logged every ten seconds while the agent is being asked.
 
-    Raises `GameTooLargeError`, before anybody is asked, if the game cannot be enumerated; `PolicyError` for a
-    policy that is no distribution, or is declared fixed and differs when asked for again or for a batch.
+    Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
+    a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
+    batch.
     """
-    asked = _keeping_answers(answering(agent, game, progress))
-    solution = solve(asked.game)
-    seats = {seat: _Seat(asked, seat, solution) for seat in SEATS}
-    blunders = Boards.joined(asked.game, [seat.blunders() for seat in seats.values()])
+    judged = _keeping_answers(answering(agent, game, progress))
+    solution = solve(judged.game)
+    seats = {seat: _SeatAnalysis(judged, seat, solution) for seat in SEATS}
+    blunders = Boards.joined(judged.game, [analysis.blunders() for analysis in seats.values()])
     missed_wins = blunders[solution.values.of(blunders) == 1]
     return Certificate(
-        asked.game,
+        judged.game,
         solution.value,
-        {name: seat.worst_case() for name, seat in seats.items()},
-        {name: seat.refutation() for name, seat in seats.items()},
+        {seat: analysis.worst_case() for seat, analysis in seats.items()},
+        {seat: analysis.refutation() for seat, analysis in seats.items()},
         blunders,
         missed_wins,
         len(blunders),
         len(missed_wins),
-        {name: seat.n_positions for name, seat in seats.items()},
-        source_of(asked),
-        asked_of(asked),
+        {seat: analysis.n_positions for seat, analysis in seats.items()},
+        source_of(judged),
+        asked_of(judged),
     )
 
 
 def _keeping_answers(agent: Agent) -> Agent:
-    """An agent of others with a memory of its answers, where the game is small enough for that."""
+    """The agent, with a memory of its answers if it is not this package's own and the game is small."""
     return agent if is_own(agent) or not is_tabulated(agent.game) else Recorded(agent)
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
     """All positions of the game in which the agent may give value away, whether they can come up or not.
 
-    Where there are none, the agent is optimal everywhere: more than unbeatable. An agent that does not
-    declare a fixed policy is asked once in every position. Raises the errors of `certify`.
+    An agent without any is optimal everywhere, which is more than unbeatable. An agent that does not declare
+    a fixed policy is asked once in every position. Raises the errors of `certify`.
     """
-    asked = answering(agent, game)
-    follows = follow(partial(checked_policies, asked))
-    return _blunders(asked.game, reachable(asked.game), follows, solve(asked.game))
+    judged = answering(agent, game)
+    follows = follow(partial(checked_policies, judged))
+    return _blunders(judged.game, reachable(judged.game), follows, solve(judged.game))
 
 
-class _Seat:
-    """All that can come up with the agent on one seat and anybody on the other."""
+class _SeatAnalysis:
+    """All positions that can come up with the agent on one seat and any opponent on the other."""
 
     def __init__(self, agent: Agent, seat: Seat, solution: Solution) -> None:
         self.agent, self.seat, self.solution = agent, seat, solution
         self.follows = TwoPass(partial(checked_policies, agent))
         x, o = (self.follows, None) if seat == "X" else (None, self.follows)
         self.layers = reachable(agent.game, x, o)
-        self.own = self.layers[SEATS.index(seat) :: 2]
-        check_single_answers(agent, self.own, _LOOKED_AT)
-        self.least = solution.value * _SIGN[seat]
+        self.own_layers = self.layers[SEATS.index(seat) :: 2]
+        check_single_answers(agent, self.own_layers, _SPOT_CHECKS)
+        self.value_of_game = solution.value * _SIGN[seat]
 
     @property
     def n_positions(self) -> int:
         """How many positions can come up with the agent to move."""
-        return sum(len(layer.open) for layer in self.own)
+        return sum(len(layer.open) for layer in self.own_layers)
 
     def _ends(self) -> list[tuple[int, Layer, Slots]]:
-        """The ends of games, by ply: (result of the agent, layer, slots)."""
+        """The ends of games, by ply: (result for the agent, layer, slots)."""
         ends = []
         for layer in self.layers:
             last_mover = SEATS[(layer.ply + 1) % 2]
@@ -260,7 +264,7 @@ class _Seat:
 
     def refutation(self) -> GameRecord | None:
         for result, layer, slots in self._ends():
-            if result < self.least:
+            if result < self.value_of_game:
                 return self._game_to(layer.boards(slots[:1])[0])
         return None
 
@@ -272,7 +276,7 @@ class _Seat:
         return GameRecord(self.agent.game, tuple(reversed(cells)))
 
     def _last_move(self, position: Position) -> tuple[int, Position]:
-        """A cell and a position that can come up, in which playing the cell leads to this one."""
+        """A last move that leads here: its cell, and the position before it, which can come up as well."""
         parents = [
             (cell, Position(position.game, position.theirs ^ 1 << cell, position.mine))
             for cell in cells_of(position.theirs)
@@ -290,31 +294,31 @@ class _Seat:
         raise self._inconsistent(parents)
 
     def _inconsistent(self, parents: list[tuple[int, Position]]) -> PolicyError:
-        """What to say if no position leads any more to one that an earlier answer led to."""
+        """The error for an agent that now rules out the move by which a position was reached before."""
         cell, parent = parents[0]
-        now = checked_policies(self.agent, Boards.of([parent]))[0].round(6).tolist()
+        policy_now = checked_policies(self.agent, Boards.of([parent]))[0].round(6).tolist()
         return PolicyError(
-            f"{self.agent!r} is no fixed policy, though it declares one: in {parent} it gave cell {cell} a "
-            f"chance, and asked again it gives {now}"
+            f"{self.agent!r} is no fixed policy, though it declares one: in {parent} it first played cell "
+            f"{cell} with a positive probability, and when asked again it gives {policy_now}"
         )
 
     def blunders(self) -> Boards:
         """The positions in which a possible move is not a best one."""
-        return _blunders(self.agent.game, self.own, self.follows, self.solution)
+        return _blunders(self.agent.game, self.own_layers, self.follows, self.solution)
 
 
 def _blunders(game: Game, layers: Iterable[Layer], follows: Responder, solution: Solution) -> Boards:
     """The positions of these layers in which a move of positive probability is not a best one."""
-    values, found = solution.values.layers, []
+    values, blunders = solution.values.layers, []
     for layer in layers:
         for moves in layer.moves():
             q = -values[layer.ply + 1][moves.successors]
             possible = moves.chosen_by(follows).T > 0
-            found.append(layer.boards(moves.slots[(possible & (q < q.max(axis=0))).any(axis=0)]))
-    return Boards.joined(game, found)
+            blunders.append(layer.boards(moves.slots[(possible & (q < q.max(axis=0))).any(axis=0)]))
+    return Boards.joined(game, blunders)
 
 
 def _holds(layer: Layer, position: Position) -> bool:
     slot = layer.grid.slots(*(np.array([mask], np.uint64) for mask in (position.mine, position.theirs)))[0]
-    at = int(np.searchsorted(layer.open, slot))
-    return at < len(layer.open) and bool(layer.open[at] == slot)
+    index = int(np.searchsorted(layer.open, slot))
+    return index < len(layer.open) and bool(layer.open[index] == slot)

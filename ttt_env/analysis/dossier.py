@@ -1,4 +1,4 @@
-"""All that is exactly known about an agent, as JSON can hold it: the certificate to keep beside a model."""
+"""All that is exactly known about an agent, for a JSON file to keep beside its model."""
 
 import hashlib
 import platform
@@ -28,35 +28,37 @@ def dossier(
     opponents: Sequence[AgentLike] = LADDER,
     progress: Asking | None = None,
 ) -> dict[str, Any]:
-    """The certificate of an agent with its exact results and what is needed to repeat it, for `write_json`.
+    """The certificate of an agent, its exact results, and what is needed to repeat them, for `write_json`.
 
-    What `certify` says, as `Certificate.to_dict` gives it, so that `Certificate.load` reads the file, and
-    more. `name` is what to call the agent, by default its spec string; `file` is the model's file, whose
-    SHA-256 is recorded. `optimal_everywhere`, whether it gives value away in no position of the game at all,
-    and `blunders_everywhere` are null on games of more than 12 cells. An agent that does not declare a fixed
+    It has the entries of `Certificate.to_dict`, so that `Certificate.load` reads the file, and more: exact
+    results against `opponents`, the exploitability and the versions of the packages used. `name` is what to
+    call the agent, by default its spec string; `file` is the model's file, whose SHA-256 is recorded.
+    `optimal_everywhere` says whether the agent gives value away in no position of the game at all; it and
+    `blunders_everywhere` are null on games of more than 12 cells. An agent that does not declare a fixed
     policy is asked once in each position, and `progress` is called meanwhile: see `certify`.
 
     Raises the errors of `certify`.
     """
-    asked = answering(agent, game, progress)
-    certificate, worst = certify(asked, asked.game), exploitability(asked, asked.game)
+    judged = answering(agent, game, progress)
+    certificate, exploited = certify(judged, judged.game), exploitability(judged, judged.game)
     facts = certificate.to_dict()
-    results = {str(opponent): _results(asked, opponent) for opponent in opponents}
-    everywhere = _everywhere(asked)
+    results = {str(opponent): _results(judged, opponent) for opponent in opponents}
+    all_blunders = _all_blunders(judged)
     return {
         "format": facts.pop("format"),
         "game": facts.pop("game"),
         "agent": {"name": name or str(agent), **_identity(file)},
-        "optimal_everywhere": None if everywhere is None else not len(everywhere),
+        "optimal_everywhere": None if all_blunders is None else not len(all_blunders),
         **facts,
-        "exploitability": {"as_X": worst.as_x, "as_O": worst.as_o, "mean": worst.exploitability},
+        "exploitability": {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
         "results": results,
-        "blunders_everywhere": None if everywhere is None else listed(everywhere),
+        "blunders_everywhere": None if all_blunders is None else listed(all_blunders),
         "versions": {"python": platform.python_version(), **_versions()},
     }
 
 
-def _everywhere(agent: Agent) -> Boards | None:
+def _all_blunders(agent: Agent) -> Boards | None:
+    """The agent's blunders in all positions, or None on a game that has too many positions."""
     return blunders_everywhere(agent, agent.game) if is_tabulated(agent.game) else None
 
 
@@ -69,17 +71,16 @@ def _identity(file: str | Path | None) -> dict[str, str | None]:
 
 
 def _results(agent: Agent, opponent: AgentLike) -> dict[str, dict[str, float]]:
-    played = match(agent, opponent, agent.game, exact=True)
-    return {
-        f"as_{seat}": result._asdict() for seat, result in zip(SEATS, (played.as_x, played.as_o), strict=True)
-    }
+    computed = match(agent, opponent, agent.game, exact=True)
+    results = zip(SEATS, (computed.as_x, computed.as_o), strict=True)
+    return {f"as_{seat}": result._asdict() for seat, result in results}
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -53,10 +53,10 @@ class Result(NamedTuple):
 class Match(Saved):
     """How the first agent does against the second, from the first agent's side.
 
-    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` says that the
-    results are computed, and `source` from what: from the policies that the agents declare ("policy") or, of
-    at least one, from the answers that it gave ("recorded"). Otherwise they are "sampled": `games` were
-    played, half of them on each seat, and `interval` is the 95 % confidence interval of `score`.
+    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` says whether
+    these results are computed, and `source` what they rest on: "policy", the policies that both agents
+    declare; "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half
+    of them on each seat. After these, `interval` is the 95 % confidence interval of `score`.
     """
 
     FORMAT = "ttt_env match 1"
@@ -117,11 +117,11 @@ class Match(Saved):
 
 @dataclass(frozen=True)
 class Exploitability(Saved):
-    """What the best response to an agent gains, wins − losses a game, by the seat that the *agent* has.
+    """What the best response to an agent gains, in wins − losses a game, for each seat of the *agent*.
 
     `as_x` is the gain of the best response, moving second, against the agent as X; `as_o` that of the best
-    response, moving first, against the agent as O. On a drawn game 0 or below says that the agent, on
-    that seat, is not beaten on average by anybody. `source` is "policy" for an agent that declares its
+    response, moving first, against the agent as O. On a game whose value is a draw, 0 or below says that
+    nobody beats the agent on that seat on average. `source` is "policy" for an agent that declares its
     policy, "recorded" for one that was asked once in each position.
     """
 
@@ -180,12 +180,12 @@ def match(
     """The result of `first` against `second`, on both seats; by default of the game that the agents play.
 
     With `exact=None` it is computed if both agents declare a fixed policy and the game can be enumerated,
-    else sampled. `exact=True` computes it: an agent that declares nothing, as a function, is asked once in
-    each position that can come up between the two, and judged by these answers; `progress` is called
-    meanwhile. `exact=False` samples it: `games` games are played, half of them on each seat, with random
-    numbers from `rng`, a generator or a seed.
+    else sampled. `exact=True` computes it: an agent that declares no fixed policy, such as a function, is
+    asked once in each position that can come up between the two, and judged by these answers; `progress` is
+    called meanwhile. `exact=False` samples it: `games` games are played, half of them on each seat, with
+    random numbers from `rng`, a generator or a seed.
 
-    Raises with `exact=True` `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
+    With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
     policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
     """
     game = game_of(game, first, second)
@@ -206,19 +206,19 @@ def _result(win: float, loss: float) -> Result:
 
 
 def _rounded(number: float) -> float:
-    """The number without the last digits, in which the rounding errors of long sums are."""
+    """The number without its last digits, which hold the rounding errors of long sums."""
     return round(number, 14) + 0.0
 
 
 def _outcomes(x: Agent | None, o: Agent | None) -> Outcomes:
-    """The sweep over what can come up between two agents; None is the best response to the other."""
+    """The sweep over the positions that can come up between two agents; None is the other's best response."""
     game = (o if x is None else x).game  # type: ignore[union-attr]
-    seats = [None if agent is None else TwoPass(partial(checked_policies, agent)) for agent in (x, o)]
-    layers = reachable(game, *seats)
-    for seat, agent in enumerate((x, o)):
+    responders = [None if agent is None else TwoPass(partial(checked_policies, agent)) for agent in (x, o)]
+    layers = reachable(game, *responders)
+    for first_ply, agent in enumerate((x, o)):
         if agent is not None and not isinstance(agent, Recorded):
-            check_single_answers(agent, layers[seat::2], each=1)
-    return backward_induction(layers, *(seat or best for seat in seats))
+            check_single_answers(agent, layers[first_ply::2], each=1)
+    return backward_induction(layers, *(responder or best for responder in responders))
 
 
 def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Match:
@@ -227,14 +227,14 @@ def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Ma
     half = games // 2
     as_x = [_played(one, two, rng).value("X") for _ in range(half)]
     as_o = [_played(two, one, rng).value("O") for _ in range(half)]
-    return match_of(np.array([[seat.count(value) for value in (1, 0, -1)] for seat in (as_x, as_o)]))
+    return match_of(np.array([[values.count(value) for value in (1, 0, -1)] for values in (as_x, as_o)]))
 
 
 def match_of(counts: NDArray[np.int64]) -> Match:
-    """The sampled match of these numbers `[2, 3]` of wins, draws and losses as X and as O."""
+    """The sampled match with these counts, `[2, 3]`: wins, draws and losses as X, then as O."""
     half = int(counts[0].sum())
-    as_x, as_o = (Result(*(seat / half).tolist()) for seat in counts)
-    # A win and a loss more on each seat keep the interval honest where all games end alike.
+    as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
+    # One more win and one more loss on each seat keep the interval honest where all games end alike.
     wins, _, losses = counts.T + np.array([[1], [0], [1]])
     mean = (wins - losses) / (half + 2)
     spread = ((wins + losses) / (half + 2) - mean**2).sum()
@@ -259,31 +259,31 @@ def exploitability(
     Raises `GameTooLargeError` if the game cannot be enumerated; `PolicyError` for a policy that is no
     distribution or, if it is declared fixed, differs when asked for a batch.
     """
-    asked = answering(agent, game, progress)
-    against_x, against_o = _outcomes(asked, None).start, _outcomes(None, asked).start
+    judged = answering(agent, game, progress)
+    against_x, against_o = _outcomes(judged, None).start, _outcomes(None, judged).start
     return Exploitability(
         as_x=_rounded(against_x[1] - against_x[0]),
         as_o=_rounded(against_o[0] - against_o[1]),
-        source=source_of(asked),
+        source=source_of(judged),
     )
 
 
 def best_response(
     agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
 ) -> ValueAgent:
-    """The agent that gets the most, on average, out of this one, on both seats and in every position.
+    """The agent that gains the most, on average, against this one, on both seats and in every position.
 
-    An agent that does not declare a fixed policy is asked only where play against it can lead: the response
-    knows nothing of other positions then.
+    An agent that does not declare a fixed policy is asked only in the positions that play against it can
+    reach; in all others the response then plays without knowing anything about them.
 
     Raises as `exploitability` does.
     """
-    asked = answering(agent, game, progress)
-    if source_of(asked) == "recorded":
-        as_o, as_x = _outcomes(asked, None).values(), _outcomes(None, asked).values()
+    judged = answering(agent, game, progress)
+    if source_of(judged) == "recorded":
+        as_o, as_x = _outcomes(judged, None).values(), _outcomes(None, judged).values()
     else:
-        layers, responder = reachable(asked.game), follow(partial(checked_policies, asked))
-        check_single_answers(asked, layers, each=1)
+        layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
+        check_single_answers(judged, layers, each=1)
         as_x = backward_induction(layers, best, responder).values()
         as_o = backward_induction(layers, responder, best).values()
-    return ValueAgent(asked.game, (as_x, best), (as_o, best))
+    return ValueAgent(judged.game, (as_x, best), (as_o, best))

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ttt_env.rules.boards import Masks
 
 Slots = NDArray[np.int64]
-_OCTET = 256
+_N_OCTETS = 256  # the values of eight bits
 
 
 class Grid:
-    """The numbering of all placements of `ply` stones, `theirs` having the odd one.
+    """The numbering of all placements of `ply` stones; of an odd number `theirs` are one more than mine.
 
     `free` `[F, rows]` are the F = n_cells − ply free cells of each row, ascending.
     """
@@ -45,7 +45,7 @@ class Grid:
         self._next_pattern = self._insertions().ravel()
 
     def _insertions(self) -> NDArray[np.int64]:
-        """The successors' patterns, `[ply + 1, patterns]`: mine become theirs, plus the new stone."""
+        """The successors' patterns, `[ply + 1, patterns]`: my stones and the new one become theirs."""
         mine = self.patterns ^ np.uint64((1 << self.ply) - 1)
         place = np.arange(self.ply + 1, dtype=np.uint64)[:, None]
         low = (np.uint64(1) << place) - np.uint64(1)
@@ -56,11 +56,11 @@ class Grid:
     def successors(self, slots: Slots) -> Slots:
         """The slots in the next ply's grid after each free cell is played, `[F, S]`."""
         row, pattern = np.divmod(slots, self.n_patterns)
-        found = np.take(self._below, row, axis=1)
-        found += pattern
-        found = np.take(self._next_pattern, found)
-        found += np.take(self._next_row, row, axis=1)
-        return found
+        successors = np.take(self._below, row, axis=1)
+        successors += pattern
+        successors = np.take(self._next_pattern, successors)
+        successors += np.take(self._next_row, row, axis=1)
+        return successors
 
     def free_cells(self, slots: Slots) -> NDArray[np.int64]:
         """The free cells, `[F, S]`, in the order of `successors`."""
@@ -73,10 +73,10 @@ class Grid:
 
     @cached_property
     def _theirs(self) -> NDArray[np.uint32]:
-        """The stones of who has just moved, for each slot."""
+        """The stones of the player who has just moved, for each slot."""
         cells = np.flatnonzero(_bits(self.occupied, self.n_cells)) % self.n_cells
         stones = 2.0 ** cells.reshape(len(self.occupied), self.ply)
-        # Sums of powers of two below 2⁵³ are exact in floating point, and its products are fast.
+        # Sums of powers of two below 2⁵³ are exact in floating point, where matrix products are fast.
         return (stones @ _bits(self.patterns, self.ply).T).astype(np.uint32).ravel()
 
     def slots(self, mine: Masks, theirs: Masks) -> Slots:
@@ -104,13 +104,13 @@ def grid(n_cells: int, ply: int) -> Grid:
 def _masks_of_size(n_bits: int, n_ones: int) -> Masks:
     """All masks of `n_bits` bits of which `n_ones` are set, ascending."""
     masks = np.arange(1 << n_bits, dtype=np.uint64)
-    chosen: Masks = masks[np.bitwise_count(masks) == n_ones]
-    return chosen
+    masks_of_size: Masks = masks[np.bitwise_count(masks) == n_ones]
+    return masks_of_size
 
 
 @lru_cache(maxsize=512)
 def _rank_table(n_bits: int, n_ones: int) -> NDArray[np.int32]:
-    """For each mask its place among those of `n_ones` set bits; 0 for the others."""
+    """The rank of each mask among those of `n_ones` set bits, `[2^n_bits]`; 0 for all others."""
     table = np.zeros(1 << n_bits, np.int32)
     masks = _masks_of_size(n_bits, n_ones)
     table[masks] = np.arange(len(masks), dtype=np.int32)
@@ -119,24 +119,24 @@ def _rank_table(n_bits: int, n_ones: int) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=1)
 def _octet_table() -> NDArray[np.uint8]:
-    """`_extract` for all (selection, bits) of eight bits."""
-    bits, selection = np.arange(_OCTET), np.arange(_OCTET)[:, None]
-    table = np.zeros((_OCTET, _OCTET), np.int64)
-    count = np.zeros((_OCTET, 1), np.int64)
+    """`_extract` of eight bits, `[256 * 256]`: the entry at 256 * selection + bits."""
+    bits, selection = np.arange(_N_OCTETS), np.arange(_N_OCTETS)[:, None]
+    table = np.zeros((_N_OCTETS, _N_OCTETS), np.int64)
+    count = np.zeros((_N_OCTETS, 1), np.int64)
     for bit in range(8):
-        chosen = selection >> bit & 1
-        table |= (bits >> bit & chosen) << count
-        count += chosen
+        is_selected = selection >> bit & 1
+        table |= (bits >> bit & is_selected) << count
+        count += is_selected
     return table.astype(np.uint8).ravel()
 
 
 def _extract(bits: Masks, selection: Masks) -> Masks:
-    """The bits at the set places of `selection`, pushed together (the PEXT of x86)."""
-    found, shift = np.zeros_like(bits), np.zeros_like(bits)
+    """The bits at the set places of `selection`, moved together to the low end (the PEXT of x86)."""
+    extracted, shift = np.zeros_like(bits), np.zeros_like(bits)
     while selection.any():
-        low = selection & np.uint64(_OCTET - 1)
-        octet = _octet_table()[low << np.uint64(8) | bits & np.uint64(_OCTET - 1)]
-        found |= octet.astype(np.uint64) << shift
+        low = selection & np.uint64(_N_OCTETS - 1)
+        octet = _octet_table()[low << np.uint64(8) | bits & np.uint64(_N_OCTETS - 1)]
+        extracted |= octet.astype(np.uint64) << shift
         shift += np.bitwise_count(low)
         bits, selection = bits >> np.uint64(8), selection >> np.uint64(8)
-    return found
+    return extracted

@@ -16,15 +16,15 @@ from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 
-TIE = 1e-9  # action values closer than this are equal: what rounding leaves of equal sums
+TIE = 1e-9  # action values closer than this count as equal: they may differ by rounding alone
 
 
 Payoff = Callable[[int], tuple[float, float, float]]
-"""What an end with so many stones pays a player: (if it has won, if it is drawn, if it has lost)."""
+"""From the number of stones at the end of a game to what it pays a player: (a win, a draw, a loss)."""
 
 
 def win_probability(ply: int) -> tuple[float, float, float]:
-    """Pays 1 for a win, so that expected payoffs are probabilities."""
+    """1 for a win and else 0, so that expected payoffs are the probabilities to win."""
     return 1.0, 0.0, 0.0
 
 
@@ -32,15 +32,15 @@ def best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     """Uniform among the moves of highest value."""
     masked = np.where(legal, q, -np.inf)
     ties = masked >= masked.max(axis=1, keepdims=True) - TIE
-    chosen: Floats = ties / ties.sum(axis=1, keepdims=True)
-    return chosen
+    probabilities: Floats = ties / ties.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def uniform(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     """Uniform among the legal moves."""
     allowed = np.broadcast_to(legal, q.shape)
-    chosen: Floats = allowed / allowed.sum(axis=1, keepdims=True)
-    return chosen
+    probabilities: Floats = allowed / allowed.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def softmax(temperature: float) -> Responder:
@@ -57,18 +57,18 @@ def softmax(temperature: float) -> Responder:
 
     def respond(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
         masked = np.where(legal, q, -np.inf)
-        # At small temperatures differences that are mere rounding must not count: see `best`.
+        # Differences by mere rounding, which small temperatures would amplify, must not count: see `TIE`.
         below = np.minimum(masked - masked.max(axis=1, keepdims=True) + TIE, 0.0)
         with np.errstate(over="ignore", under="ignore"):
             weights = np.exp(below / temperature)
-        chosen: Floats = weights / weights.sum(axis=1, keepdims=True)
-        return chosen
+        probabilities: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return probabilities
 
     return respond
 
 
 def follow(policy: BatchPolicy) -> Responder:
-    """As this policy says, whatever the values are."""
+    """The responder that moves as this policy says, whatever the action values are."""
 
     def respond(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
         if moves is None:
@@ -79,31 +79,32 @@ def follow(policy: BatchPolicy) -> Responder:
 
 
 class TwoPass:
-    """A seat that follows a policy, computed once for two passes over a game.
+    """A responder that follows a policy, computed only once for two passes over a game.
 
-    `reachable` asks for every batch of positions, then the sweep asks for the same ones again.
+    `reachable` asks it about every batch of positions, then the sweep asks about the same ones again.
     """
 
     def __init__(self, policy: BatchPolicy) -> None:
         self._follow = follow(policy)
-        self._once: dict[tuple[int, int], Floats] = {}
+        self._kept_for_sweep: dict[tuple[int, int], Floats] = {}
 
     def __call__(self, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
         """The policy's probabilities, `[B, K]`."""
         if moves is None:
             return self._follow(q, legal, moves)
         key = moves.layer.ply, int(moves.slots[0])
-        if key in self._once:
-            return self._once.pop(key)
-        self._once[key] = self._follow(q, legal, moves)
-        return self._once[key]
+        if key in self._kept_for_sweep:
+            return self._kept_for_sweep.pop(key)
+        self._kept_for_sweep[key] = self._follow(q, legal, moves)
+        return self._kept_for_sweep[key]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What the sweep found: for each layer, from `ply` on, the payoffs `[2, slots]` of mover and other.
+    """The expected payoffs that the sweep computes, `[2, slots]` for each layer from `ply` on.
 
-    With the usual payoff these are the probabilities that the mover wins and that it loses.
+    Row 0 is what the player to move gets, row 1 what the other gets: with the usual payoff the probabilities
+    that the player to move wins and that it loses.
     """
 
     game: Game
@@ -116,14 +117,14 @@ class Outcomes:
         return float(self.layers[0][0, 0]), float(self.layers[0][1, 0])
 
     def values(self) -> "Values":
-        """The mover's payoff less the other's for each position: usually win − loss."""
+        """For each position the payoff of the player to move less the other's: usually win − loss."""
         return Values(self.game, [layer[0] - layer[1] for layer in self.layers], self.ply)
 
 
 class Values:
-    """A value from the mover's side for each position of a game, by slot; any number type.
+    """The value of each position of a game for the player to move.
 
-    `layers` begin with the one of `first_ply`.
+    `layers` hold the values `[slots]`, of any number type, ply by ply from `first_ply` on.
     """
 
     def __init__(self, game: Game, layers: Sequence[NDArray[np.number]], first_ply: int = 0) -> None:
@@ -131,25 +132,25 @@ class Values:
 
     def of(self, boards: Boards) -> Floats:
         """The values of these positions, `[B]`."""
-        found = np.empty(len(boards))
+        values = np.empty(len(boards))
         for ply in np.unique(boards.ply):
             at = np.flatnonzero(boards.ply == ply)
             slots = grid(self.game.n_cells, int(ply)).slots(boards.mine[at], boards.theirs[at])
-            found[at] = self.layers[ply - self.first_ply][slots]
-        return found
+            values[at] = self.layers[ply - self.first_ply][slots]
+        return values
 
     def q(self, boards: Boards) -> Floats:
-        """The value of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""
-        found = np.full((len(boards), self.game.n_cells), np.nan)
+        """The value of each move for the player who makes it, `[B, cells]`; NaN where the move is illegal."""
+        q = np.full((len(boards), self.game.n_cells), np.nan)
         is_open = ~boards.is_over
         for ply in np.unique(boards.ply[is_open]):
             at = np.flatnonzero(is_open & (boards.ply == ply))
-            places = grid(self.game.n_cells, int(ply))
-            slots = places.slots(boards.mine[at], boards.theirs[at])
-            found[at, places.free_cells(slots)] = -self.layers[ply + 1 - self.first_ply][
-                places.successors(slots)
+            numbering = grid(self.game.n_cells, int(ply))
+            slots = numbering.slots(boards.mine[at], boards.theirs[at])
+            q[at, numbering.free_cells(slots)] = -self.layers[ply + 1 - self.first_ply][
+                numbering.successors(slots)
             ]
-        return found
+        return q
 
 
 def backward_induction(
@@ -162,17 +163,17 @@ def backward_induction(
 ) -> Outcomes:
     """The outcome of every position when the seats move as these responders say.
 
-    `positions` are the layers of a game: all, those that `x` and `o` can bring up (`reachable`), or
-    the ones from some ply to some other; `leaves` then gives the values `[B]` for the mover of the
-    last layer's open positions.
+    `positions` are successive layers of a game: all of it, what `x` and `o` can bring up (`reachable`), or
+    only some plies. Where the last layer has open positions, `leaves` gives their values `[B]` for the
+    player to move.
     """
     last = positions[-1]
-    found = [_ends_of(last, payoff)]
+    outcomes = [_ends_of(last, payoff)]  # from the last layer to the first
     if leaves is not None and len(last.open):
-        found[0][0, last.open] = leaves(last.boards(last.open))
+        outcomes[0][0, last.open] = leaves(last.boards(last.open))
     for layer in reversed(positions[:-1]):
-        found.append(_outcomes_of(layer, found[-1], o if layer.ply % 2 else x, payoff))
-    return Outcomes(last.game, positions[0].ply, found[::-1])
+        outcomes.append(_outcomes_of(layer, outcomes[-1], o if layer.ply % 2 else x, payoff))
+    return Outcomes(last.game, positions[0].ply, outcomes[::-1])
 
 
 def _ends_of(layer: Layer, payoff: Payoff) -> Floats:
@@ -187,10 +188,10 @@ def _ends_of(layer: Layer, payoff: Payoff) -> Floats:
 def _outcomes_of(layer: Layer, after: Floats, respond: Responder, payoff: Payoff) -> Floats:
     outcomes = _ends_of(layer, payoff)
     for moves in layer.moves():
-        # The player to move there is the other one here.
+        # The player to move after a move is the one who waits before it.
         other, mover = np.take(after, moves.successors, axis=1)
         q = (mover - other).T
-        chosen = respond(q, np.broadcast_to(np.True_, q.shape), moves).T
-        outcomes[0, moves.slots] = (chosen * mover).sum(axis=0)
-        outcomes[1, moves.slots] = (chosen * other).sum(axis=0)
+        policy = respond(q, np.broadcast_to(np.True_, q.shape), moves).T
+        outcomes[0, moves.slots] = (policy * mover).sum(axis=0)
+        outcomes[1, moves.slots] = (policy * other).sum(axis=0)
     return outcomes

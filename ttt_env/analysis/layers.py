@@ -17,12 +17,12 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 BatchPolicy = Callable[[Boards], Floats]
 
-_CHUNK = 1 << 15  # positions at a time: their successors' values stay in the processor's cache
+_CHUNK = 1 << 15  # positions in a batch: their successors' values stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """The moves of some positions of one ply, none of them over: S positions, F free cells each."""
+    """The moves of S positions of one ply, none of them over, with F free cells each."""
 
     layer: "Layer"
     slots: Slots
@@ -39,16 +39,16 @@ class Moves:
 
     @property
     def successors(self) -> Slots:
-        """The slot of each move's position in the next layer, `[F, S]`: one row a move."""
+        """The slots in the next layer that the moves lead to, `[F, S]`: a row for each free cell."""
         return self.layer.grid.successors(self.slots)
 
     def of_policy(self, policy: Floats) -> Floats:
-        """`[S, cells]` move probabilities as `[S, F]`, one column a free cell."""
-        chosen: Floats = policy[self.boards.legal].reshape(len(self.slots), -1)
-        return chosen
+        """Move probabilities `[S, cells]` as `[S, F]`: a column for each free cell."""
+        probabilities: Floats = policy[self.boards.legal].reshape(len(self.slots), -1)
+        return probabilities
 
     def chosen_by(self, respond: "Responder") -> Floats:
-        """The probabilities `[S, F]` that a responder gives that does not look at values."""
+        """The move probabilities `[S, F]` of a responder that does not look at action values."""
         shape = len(self.slots), self.layer.game.n_cells - self.layer.ply
         return respond(np.broadcast_to(np.nan, shape), np.broadcast_to(np.True_, shape), self)
 
@@ -57,8 +57,8 @@ class Moves:
 class Layer:
     """All positions of one ply that can be reached, as ascending slots of a `Grid`.
 
-    `open` are those to be played, `won` those in which the last move completed a winning set,
-    `drawn` the full boards without one.
+    In `open` the game goes on, in `won` the last move has completed a winning set, and `drawn` are full
+    boards without one.
     """
 
     game: Game
@@ -80,13 +80,13 @@ class Layer:
         return Boards(self.game, *self.grid.masks(slots))
 
     def moves(self) -> Iterator[Moves]:
-        """The moves of the open positions, some thousand positions at a time."""
+        """The moves of the open positions, in batches of at most 32,768 positions."""
         for start in range(0, len(self.open), _CHUNK):
             yield Moves(self, self.open[start : start + _CHUNK])
 
 
 class Responder(Protocol):
-    """How a seat moves: action values `q` `[B, K]` and legal masks `[B, K]` to probabilities `[B, K]`.
+    """How a seat moves: the probabilities `[B, K]` for action values `q` and legal moves, `[B, K]` each.
 
     `q` is the expected win − loss of the player to move. `moves` says which positions and cells these
     are, for responders that follow a policy.
@@ -97,11 +97,11 @@ class Responder(Protocol):
 
 
 def reachable(game: Game, x: Responder | None = None, o: Responder | None = None) -> list[Layer]:
-    """The layers of the positions that can come up, the empty board's first.
+    """The layers of the positions that can come up, that of the empty board first.
 
-    A seat that follows a policy makes only moves of positive probability; one without makes any.
+    A seat with a responder makes only moves of positive probability; a seat without makes every move.
 
-    Raises `GameTooLargeError` if the game has too many positions to look at each.
+    Raises `GameTooLargeError` if the game has too many positions to enumerate.
     """
     if x is None and o is None:
         return list(_all_reachable(game))

@@ -23,7 +23,7 @@ def play_game(
 
 
 def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
-    """The cells of one whole game, as `play_game` draws it."""
+    """The cells of one whole game: the moves that `play_game` records."""
     position = x.game.start
     cells: list[int] = []
     seats = (x, o)

@@ -15,20 +15,20 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
 
-_WIDTHS = (2, 3, 4, 6, 10)  # so many moves of the attacker are tried in the first rounds
+_WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
-_FIRST_SLICE = 5_000
-_FIRST_TRIAL = 1_000
+_FIRST_SLICE = 5_000  # nodes
+_FIRST_TRIAL = 1_000  # nodes
 
 
 @dataclass(frozen=True)
 class Proof(Saved):
     """What a search has proved about a position, all from the side of the player to move.
 
-    `bounds` are the least and the most that the value can be, −1, 0 or 1; `principal_variation` are the cells
-    of best play from there on. It is complete (to the end, or until neither player can complete a set any
-    more) unless the budget ended before. `nodes` are the positions searched, `seconds` the time without
-    compilation.
+    `bounds` are the lowest and the highest value, −1, 0 or 1, that the position can still have.
+    `principal_variation` are the cells of best play from it on: to the end, or until neither player can
+    complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
+    `seconds` the time without compilation.
     """
 
     FORMAT = "ttt_env proof 1"
@@ -45,11 +45,11 @@ class Proof(Saved):
         return self.bounds[0] if self.bounds[0] == self.bounds[1] else None
 
     def __str__(self) -> str:
-        seat, (least, most) = self.position.to_move, self.bounds
-        said = RESULTS[least] if least == most else f"{RESULTS[least]} at worst, {RESULTS[most]} at best"
-        known = "" if least == most else "; the budget was too small to know more"
+        seat, (lower, upper) = self.position.to_move, self.bounds
+        verdict = RESULTS[lower] if lower == upper else f"{RESULTS[lower]} at worst, {RESULTS[upper]} at best"
+        caveat = "" if lower == upper else "; the budget was too small to know more"
         lines = [
-            f"{self.position.game.name}, {self.position}, {seat} to move: {seat} {said}{known}.",
+            f"{self.position.game.name}, {self.position}, {seat} to move: {seat} {verdict}{caveat}.",
             f"{self.nodes:,} positions were searched in {self.seconds:.1f} s.",
         ]
         if self.principal_variation:
@@ -70,10 +70,10 @@ class Proof(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        least, most = map(int, data["bounds"])
+        lower, upper = map(int, data["bounds"])
         return cls(
             Position.parse(data["position"], game_from_dict(data["game"])),
-            (least, most),
+            (lower, upper),
             tuple(map(int, data["principal_variation"])),
             int(data["nodes"]),
             float(data["seconds"]),
@@ -82,7 +82,7 @@ class Proof(Saved):
 
 @dataclass(frozen=True)
 class ProofProgress:
-    """Where a proof stands: is it `seat` that wins? `width` of its moves are tried in each position."""
+    """How far a proof is: it asks whether `seat` wins, trying `width` of its moves in each position."""
 
     seat: Seat
     width: int
@@ -104,19 +104,19 @@ def prove(
     """The value of a position, by default of the empty board, proved by a search within this budget.
 
     Two questions are asked, "does the player to move win?" and, if not, "does the other?". The second needs
-    no search on the empty board of a game that is not misère: an additional stone does no harm there, so
+    no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). `progress` is called
     about ten times a second. The search may be interrupted at any time.
 
     Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
     positive, `ImpossiblePositionError` for a position that is not one of this game.
     """
-    made = get_game(game)
-    check_size(made)
-    root = _checked_position(made, position)
+    game = get_game(game)
+    check_size(game)
+    root = _checked_position(game, position)
     _check_budget("nodes", nodes)
     _check_budget("seconds", seconds)
-    prover = _Prover(made, progress)
+    prover = _Prover(game, progress)
     prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
     bounds = prover.bounds(root)
     line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
@@ -150,52 +150,52 @@ class _Prover:
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
 
     def begin(self, nodes: float, seconds: float) -> None:
-        """From now on the budget is used."""
+        """Start the clock of a search with this budget."""
         self.begun = time.monotonic()
-        self.nodes, self.most_nodes, self.deadline = 0, nodes, self.begun + seconds
+        self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
         self._slice = _FIRST_SLICE
 
     def bounds(self, position: Position) -> tuple[int, int]:
-        """The least and the most that the value of the position can be, as far as the budget goes."""
+        """The lowest and the highest value that the position can still have when the budget is used up."""
         if position.is_over:
             value = 0 if position.winner is None else 1 if position.winner == position.to_move else -1
             return value, value
         mover, other = position.to_move, SEATS[1 - position.ply % 2]
-        least, most = (0 if position.ply == 0 and not self.game.misere else -1), 1
+        lower, upper = (0 if position.ply == 0 and not self.game.misere else -1), 1
         try:
             if self.wins(mover, position):
                 return 1, 1
-            most = 0
-            if least < 0:
-                least = most = -1 if self.wins(other, position) else 0
+            upper = 0
+            if lower < 0:
+                lower = upper = -1 if self.wins(other, position) else 0
         except _OutOfBudgetError:
             pass
-        return least, most
+        return lower, upper
 
     def wins(self, seat: Seat, position: Position) -> bool:
-        """Whether this seat wins. Raises `_OutOfBudgetError`."""
+        """Whether this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
         for width in _WIDTHS:
             answer, is_exact = self._ask(seat, position, width, inf)
             if answer or is_exact:
                 return bool(answer)
         return bool(self._ask(seat, position, self.game.n_cells, inf)[0])
 
-    def _ask(self, seat: Seat, position: Position, width: int, most: float) -> tuple[bool | None, bool]:
-        """The answer, None after `most` nodes, and whether it is exact whatever the width is."""
-        question, end = self.questions[seat], self.nodes + most
+    def _ask(self, seat: Seat, position: Position, width: int, max_nodes: float) -> tuple[bool | None, bool]:
+        """Whether the seat wins, or None after `max_nodes` nodes; and whether that holds for every width."""
+        question, end = self.questions[seat], self.nodes + max_nodes
         question.begin(position, width)
         while self.nodes < end:
-            answer = self._search(question, min(end, self.most_nodes) - self.nodes, width)
+            answer = self._search(question, min(end, self.max_nodes) - self.nodes, width)
             if answer is not None:
                 return answer, question.is_exact
         return None, False
 
-    def _search(self, question: "_Question", most: float, width: int) -> bool | None:
-        """One slice of a search: as many nodes as take a tenth of a second."""
+    def _search(self, question: "_Question", max_nodes: float, width: int) -> bool | None:
+        """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
         begin = time.monotonic()
-        if most < 1 or begin >= self.deadline:
+        if max_nodes < 1 or begin >= self.deadline:
             raise _OutOfBudgetError
-        answer, n_nodes = question.search(int(min(most, self._slice)))
+        answer, n_nodes = question.search(int(min(max_nodes, self._slice)))
         self.nodes += n_nodes
         end = time.monotonic()
         if n_nodes == self._slice:
@@ -216,27 +216,27 @@ class _Prover:
         return tuple(line)
 
     def _best_cell(self, position: Position, value: int) -> int:
-        """A cell that keeps the value; of a lost position, the one that the search looks at first."""
+        """A cell that keeps the value; in a lost position the one that the search looks at first."""
         mover, other = position.to_move, SEATS[1 - position.ply % 2]
-        seat, wanted = (mover, True) if value == 1 else (other, False)
+        seat, should_win = (mover, True) if value == 1 else (other, False)
         cells = self.questions[seat].ordered_cells(position)
         if value == -1:
             return cells[0]
-        most = _FIRST_TRIAL
+        max_nodes = _FIRST_TRIAL
         while True:
             for cell in cells:
-                if self._wins_within(seat, position.play(cell), most) is wanted:
+                if self._wins_within(seat, position.play(cell), max_nodes) is should_win:
                     return cell
-            most *= 4
+            max_nodes *= 4
 
-    def _wins_within(self, seat: Seat, position: Position, most: int) -> bool | None:
+    def _wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
         if position.is_over:
             return position.winner == seat
-        return self._ask(seat, position, self.game.n_cells, most)[0]
+        return self._ask(seat, position, self.game.n_cells, max_nodes)[0]
 
 
 class _Question:
-    """A search that is always asked whether the same seat wins."""
+    """The search for whether one seat wins, which can be asked about one position after another."""
 
     def __init__(self, game: Game, seat: Seat) -> None:
         from ttt_env.kernels import proof as proof_kernel
@@ -246,14 +246,14 @@ class _Question:
         self.game, self.seat = game, seat
 
     def begin(self, position: Position, width: int) -> None:
-        """Ask the question of this position."""
+        """Begin to search this position, trying `width` moves of the seat in each position below it."""
         attacks = position.to_move == self.seat
         stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
-        widest = self._kernel.ALL if width >= self.game.n_cells else width
-        self._kernel.set_root(self._search, *stones, attacks, widest)
+        max_moves = self._kernel.ALL if width >= self.game.n_cells else width
+        self._kernel.set_root(self._search, *stones, attacks, max_moves)
 
     def search(self, n_nodes: int) -> tuple[bool | None, int]:
-        """The answer, None if so many nodes were too few, and the nodes that were used."""
+        """The answer, or None if `n_nodes` nodes were too few; and the number of nodes used."""
         state, kernel = self._search.state, self._kernel
         before = int(state[kernel.NODES])
         self._search = kernel.grown(self._search)
@@ -262,7 +262,7 @@ class _Question:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the last answer holds whatever the width is."""
+        """Whether the last answer holds for every width."""
         return self._kernel.is_exact(self._search)
 
     def ordered_cells(self, position: Position) -> list[int]:
@@ -280,7 +280,7 @@ def _is_dead(position: Position) -> bool:
 
 @cache
 def _prepare() -> None:
-    """Compile all that a search calls, or load it from disk: before its clock starts."""
+    """Compile all that a search calls, or load it from disk, before the clock of a search starts."""
     from ttt_env.kernels.compiled import ready
 
     game = Game("two cells", (2,), [(0, 1)])

@@ -1,4 +1,4 @@
-"""Asking agents: those that declare a policy for it, others once in each position, their answers kept."""
+"""How agents are asked for their moves: a declared policy at any time, others once in each position."""
 
 import logging
 import time
@@ -30,7 +30,7 @@ from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_enumerable, is_tabulated, n_placements
 
 Source = Literal["policy", "recorded", "sampled"]
-"""What a result speaks of: the policy that an agent declares, the answers that it gave, or games played."""
+"""What a result rests on: the policy that an agent declares, the answers that it gave, or games played."""
 
 _SHOWN_EVERY = 0.1  # seconds
 _LOGGED_EVERY = 10.0
@@ -40,25 +40,24 @@ _logger = logging.getLogger(__name__)
 
 
 class Asked(NamedTuple):
-    """How far the asking is: so many positions so far, of at most so many."""
+    """In how many positions an agent has been asked so far, and in how many it can be at most."""
 
     positions: int
     at_most: int
 
 
 Asking = Callable[[Asked], None]
-"""Called before the first question and then about ten times a second."""
+"""A function to show progress: called before the first question, then about ten times a second."""
 
 
 class Recorded(BatchAgent):
-    """Plays by the answers that another agent gave: it is asked once in each position, and never again.
+    """Plays by the answers of another agent, which is asked once in each position and never again.
 
-    So it is a fixed policy whatever the agent does. An agent that declares a policy is asked for that; any
-    other one for its `policy` or, if it is written as a function or by `choose`, for its move, with random
+    So this is a fixed policy, whatever the other agent does. An agent that declares a policy is asked for it;
+    any other one for its `policy` or, if it is a function or defines `choose`, for its move, with random
     numbers that depend on the position alone. `asked` counts the positions.
 
-    `progress` is called while the agent is asked. Without it, asking that takes longer than ten seconds says
-    so in the log.
+    `progress` is called while the agent is asked; without it, a warning is logged every ten seconds.
 
     Raises `GameTooLargeError` for a game that cannot be enumerated.
     """
@@ -86,15 +85,15 @@ class Recorded(BatchAgent):
 
     @property
     def source(self) -> Source:
-        """Whether the answers are those of a policy that the agent declares."""
+        """What the answers are: "policy" if the agent declares its policy, else "recorded"."""
         return source_of(self.agent)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        found = np.empty((len(boards), self.game.n_cells))
+        policies = np.empty((len(boards), self.game.n_cells))
         for ply in np.unique(boards.ply).tolist():
             at = np.flatnonzero(boards.ply == ply)
-            found[at] = self._of_one_ply(boards[at] if len(at) < len(boards) else boards, ply)
-        return found
+            policies[at] = self._of_one_ply(boards[at] if len(at) < len(boards) else boards, ply)
+        return policies
 
     def _of_one_ply(self, boards: Boards, ply: int) -> Floats:
         slots = grid(self.game.n_cells, ply).slots(boards.mine, boards.theirs)
@@ -109,17 +108,17 @@ class Recorded(BatchAgent):
         return answers
 
     def _ask(self, boards: Boards, slots: Slots, ply: int) -> None:
-        """Ask in those of the positions where nothing is known, and keep the answers."""
+        """Ask the agent in those of the positions in which it was not asked before, and keep its answers."""
         rows = self._rows[ply]
-        wanted, first = np.unique(slots, return_index=True)
-        first = first[rows[wanted] < 0]
-        parts = []
-        for start in range(0, len(first), _BATCH):
-            parts.append(self._asked_now(boards[first[start : start + _BATCH]]))
+        distinct, index = np.unique(slots, return_index=True)
+        index = index[rows[distinct] < 0]
+        new_answers = []
+        for start in range(0, len(index), _BATCH):
+            new_answers.append(self._asked_now(boards[index[start : start + _BATCH]]))
             self._watch.look(self.asked)
-        before = self._answers[ply]
-        rows[slots[first]] = len(before) + np.arange(len(first), dtype=np.int32)
-        self._answers[ply] = np.concatenate([before, *parts])
+        answers = self._answers[ply]
+        rows[slots[index]] = len(answers) + np.arange(len(index), dtype=np.int32)
+        self._answers[ply] = np.concatenate([answers, *new_answers])
 
     def _asked_now(self, boards: Boards) -> Floats:
         if speaks_by_batches(self.agent):
@@ -134,7 +133,7 @@ class Recorded(BatchAgent):
 
 
 def _answer(agent: Agent, position: Position) -> Floats:
-    """How an agent says that it plays in one position: its policy, or its choice."""
+    """An agent's answer in one position, `[cells]`: its policy, or its choice with probability 1."""
     if agent.plays_by != "choose":
         return checked_policy(agent, position)
     answer = np.zeros(agent.game.n_cells)
@@ -143,11 +142,11 @@ def _answer(agent: Agent, position: Position) -> Floats:
 
 
 class _Watch:
-    """Tells from time to time how far the asking is."""
+    """Reports from time to time in how many positions an agent has been asked."""
 
     def __init__(self, agent: Agent, progress: Asking | None) -> None:
         self._agent, self._progress = agent, progress
-        # Nobody is asked on a full board.
+        # An upper bound: placements of stones that no game reaches are counted, too.
         self._at_most = n_placements(agent.game.n_cells)
         self._pause = _LOGGED_EVERY if progress is None else _SHOWN_EVERY
         self._next = time.monotonic() + self._pause
@@ -155,7 +154,7 @@ class _Watch:
             progress(Asked(0, self._at_most))
 
     def look(self, asked: int) -> None:
-        """Tell, if it is time."""
+        """Report how many were `asked`, if the last report is long enough ago."""
         if time.monotonic() < self._next:
             return
         if self._progress is not None:
@@ -171,82 +170,85 @@ class _Watch:
 
 
 def speaks_by_batches(agent: Agent) -> bool:
-    """Whether `policies` says how the agent plays: it is fixed, or `policies` is all that it has."""
+    """Whether an agent may be asked for `policies`: it is fixed, or `policies` is all that it defines."""
     return agent.plays_by == "policies" or (agent.is_fixed and agent.plays_by == "policy")
 
 
 def source_of(*agents: Agent) -> Source:
-    """Whether all agents declare a policy: "policy", else "recorded"."""
-    are_declared = (a.source == "policy" if isinstance(a, Recorded) else a.is_fixed for a in agents)
+    """What a result about these agents rests on: "policy" if all declare one, else "recorded"."""
+    are_declared = (
+        agent.source == "policy" if isinstance(agent, Recorded) else agent.is_fixed for agent in agents
+    )
     return "policy" if all(are_declared) else "recorded"
 
 
 def asked_of(*agents: Agent) -> int:
-    """How many positions these agents were asked in, of those whose answers are recorded."""
+    """In how many positions those of these agents were asked that declare no policy."""
     return sum(agent.asked for agent in agents if isinstance(agent, Recorded) and agent.source == "recorded")
 
 
 def answering(agent: AgentLike, game: Game | str | None, progress: Asking | None = None) -> Agent:
     """The agent if it declares its policy, else one that keeps its answers: a `Recorded`.
 
-    With `progress` the answers of a declared agent are kept as well, on games that are small enough: a slow
-    one is asked once in each position. Without a game it is that of the agent.
+    With `progress` the answers of an agent that declares its policy are kept as well, on games that are small
+    enough, so that a slow one is asked only once in each position. `game` is by default the one that the
+    agent plays.
 
-    Raises `GameTooLargeError`, before anybody is asked, for a game that cannot be enumerated.
+    Raises `GameTooLargeError`, before the agent is asked, for a game that cannot be enumerated.
     """
-    made = make_agent(agent, game_of(game, agent))
-    check_enumerable(made.game)
-    is_kept = progress is not None and is_tabulated(made.game)
-    if made.is_fixed and speaks_by_batches(made) and not is_kept:
-        return made
-    return made if isinstance(made, Recorded) else Recorded(made, progress)
+    player = make_agent(agent, game_of(game, agent))
+    check_enumerable(player.game)
+    is_kept = progress is not None and is_tabulated(player.game)
+    if player.is_fixed and speaks_by_batches(player) and not is_kept:
+        return player
+    return player if isinstance(player, Recorded) else Recorded(player, progress)
 
 
 def answering_both(one: Agent, two: Agent, game: Game, progress: Asking | None = None) -> tuple[Agent, Agent]:
-    """Both agents as `answering` has them; one that is given twice is asked once.
+    """Both agents as `answering` gives them; if they are one and the same, it is asked only once.
 
-    `progress` is told of the questions to both together.
+    `progress` is called with the sums over both.
     """
     if one is two:
-        asked = answering(one, game, progress)
-        return asked, asked
-    told: list[Asked] = [Asked(0, n_placements(game.n_cells))] * 2
+        both = answering(one, game, progress)
+        return both, both
+    counts: list[Asked] = [Asked(0, n_placements(game.n_cells))] * 2
 
-    def telling(number: int) -> Asking | None:
-        def tell(now: Asked) -> None:
-            told[number] = now
+    def progress_of(number: int) -> Asking | None:
+        def report(count: Asked) -> None:
+            counts[number] = count
             if progress is not None:
-                progress(Asked(*map(sum, zip(*told, strict=True))))
+                progress(Asked(*map(sum, zip(*counts, strict=True))))
 
-        return None if progress is None else tell
+        return None if progress is None else report
 
-    return answering(one, game, telling(0)), answering(two, game, telling(1))
+    return answering(one, game, progress_of(0)), answering(two, game, progress_of(1))
 
 
 def declared_agent(agent: AgentLike, game: Game | str) -> Agent:
     """The agent, if it declares a fixed policy. Raises `PolicyError` otherwise.
 
-    For whoever cannot wait until an agent has been asked in every position.
+    This is for callers that cannot wait until an agent has been asked in every position.
     """
-    made = make_agent(agent, game)
-    if not made.is_fixed:
-        raise PolicyError(f"{made!r} declares no fixed policy (is_fixed): give it a seed= if it has one")
-    return made
+    player = make_agent(agent, game)
+    if not player.is_fixed:
+        raise PolicyError(f"{player!r} declares no fixed policy (is_fixed): give it a seed= if it has one")
+    return player
 
 
 def check_single_answers(agent: Agent, layers: list[Layer], each: int) -> None:
-    """Raise `PolicyError` if a declared policy is another one for single positions than for batches.
+    """Raise `PolicyError` if a declared policy differs between single positions and batches.
 
     The agent is asked for its `policy` in up to `each` positions of a layer, evenly spread. The package's own
     agents are not: the tests hold all of them to this contract, and they are asked thousands of times.
     """
     asked = agent.agent if isinstance(agent, Recorded) else agent
     if source_of(agent) != "policy" or is_own(asked):
-        return  # what was recorded was asked once, and this is what the result is about
+        return  # recorded answers are what the result is about: there is nothing to compare them with
     for layer in layers:
         if len(layer.open):
-            places = np.unique(np.linspace(0, len(layer.open) - 1, each).astype(np.int64))
-            check_single_answer(agent, layer.boards(layer.open[places]))
+            index = np.unique(np.linspace(0, len(layer.open) - 1, each).astype(np.int64))
+            check_single_answer(agent, layer.boards(layer.open[index]))
 
 
 def is_own(agent: Agent) -> bool:
@@ -257,10 +259,10 @@ def is_own(agent: Agent) -> bool:
 def check_single_answer(agent: Agent, boards: Boards) -> None:
     """Raise `PolicyError` if `policy` differs from `policies` in one of these positions."""
     asked = agent.agent if isinstance(agent, Recorded) else agent
-    for position, among in zip(boards, checked_policies(agent, boards), strict=True):
+    for position, in_batch in zip(boards, checked_policies(agent, boards), strict=True):
         alone = _answer(asked, position)
-        if np.abs(alone - among).max() > ROUNDING:
+        if np.abs(alone - in_batch).max() > ROUNDING:
             raise PolicyError(
-                f"{agent!r} is no fixed policy: in {position} its policies gave {among.round(6).tolist()}, "
-                f"its policy gives {alone.round(6).tolist()}"
+                f"{agent!r} is no fixed policy: in {position} its policies gave "
+                f"{in_batch.round(6).tolist()}, its policy gives {alone.round(6).tolist()}"
             )

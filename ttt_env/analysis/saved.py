@@ -1,4 +1,4 @@
-"""Results as dictionaries, as JSON and as files, both ways."""
+"""Results written as dictionaries, JSON and files, and read back from them."""
 
 import json
 from abc import ABC, abstractmethod
@@ -13,25 +13,25 @@ from ttt_env.storage.files import opened, reason, write_atomically
 
 
 class Saved(ABC):
-    """A result that can be written down and read again.
+    """A result that can be written down and read back.
 
-    What is written says what it is, in `format`, and may say more than is read.
+    The entry `format` says which kind of result it is. More entries than are read back may be written.
     """
 
     FORMAT: ClassVar[str]
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON can hold it."""
+        """The result as a dictionary that JSON can hold."""
 
     @classmethod
     @abstractmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        """The result of which `to_dict` gave this; may raise anything on other data."""
+        """The result whose `to_dict` gave this; may raise any error for other data."""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The result of which `to_dict` gave this. Raises `ResultFileError` for other data."""
+        """The result whose `to_dict` gave this. Raises `ResultFileError` for other data."""
         if not isinstance(data, Mapping) or data.get("format") != cls.FORMAT:
             raise ResultFileError(f"this is no {cls.__name__}: {cls.FORMAT!r} is what its format should be")
         try:
@@ -45,7 +45,7 @@ class Saved(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The result of which `to_json` gave this. Raises `ResultFileError` for other text."""
+        """The result whose `to_json` gave this. Raises `ResultFileError` for other text."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -80,7 +80,7 @@ def _as_json(data: Mapping[str, Any]) -> str:
 
 
 def game_to_dict(game: Game) -> dict[str, Any]:
-    """The game by its id; a game of one's own with its shape and winning sets."""
+    """The name of a game; with its shape, winning sets and `misere` if it is not in the catalogue."""
     try:
         is_known = get_game(game.name) == game
     except UnknownGameError:
@@ -90,7 +90,7 @@ def game_to_dict(game: Game) -> dict[str, Any]:
 
 
 def game_from_dict(data: Mapping[str, Any]) -> Game:
-    """The game of which `game_to_dict` gave this."""
+    """The game for which `game_to_dict` gave this."""
     if "winning_sets" not in data:
         return get_game(data["name"])
     winning_sets = [tuple(cells) for cells in data["winning_sets"]]

@@ -1,4 +1,4 @@
-"""The solution of a game, and agents that move by the values of a sweep."""
+"""The solution of a game, and agents that move by action values."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ _MEMO_SIZE = 50_000
 
 
 class ValueAgent(BatchAgent):
-    """Moves by a responder on the action values that a sweep found: one of each for X and for O."""
+    """Moves by action values: each seat has the values of a sweep and a responder to them."""
 
     is_fixed = True
 
@@ -36,13 +36,13 @@ class ValueAgent(BatchAgent):
         return self._memo[key].copy()
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        chosen = np.zeros((len(boards), self.game.n_cells))
+        policies = np.zeros((len(boards), self.game.n_cells))
         for parity, (values, respond) in enumerate(self._seats):
             at = np.flatnonzero((boards.ply % 2 == parity) & ~boards.is_over)
             if len(at):
-                mover = boards[at]
-                chosen[at] = respond(values.q(mover), mover.legal)
-        return chosen
+                of_seat = boards[at]
+                policies[at] = respond(values.q(of_seat), of_seat.legal)
+        return policies
 
 
 class Solution:
@@ -60,7 +60,7 @@ class Solution:
         return self.value_of(self.game.start)
 
     def value_of(self, position: Position) -> int:
-        """The value for the player to move, or who would be: 1 won, 0 drawn, −1 lost."""
+        """The value for whose turn it is, or would be after the end: 1 won, 0 drawn, −1 lost."""
         return int(self.values.of(self._batch(position))[0])
 
     def best_cells(self, position: Position) -> list[int]:
@@ -73,7 +73,7 @@ class Solution:
         return ValueAgent(self.game, (self.values, best), (self.values, best))
 
     def save(self, path: str | Path) -> None:
-        """Write the values as a compact `.npz` file, a tablebase, from which `lookup:PATH` plays."""
+        """Write the values as a tablebase, a compact `.npz` file from which the agent `lookup:PATH` plays."""
         save_values(self.values, path)
 
     @classmethod
@@ -82,8 +82,8 @@ class Solution:
 
         Raises `PolicyFileError` for a file that is no tablebase of this game; nothing in it is ever run.
         """
-        made = get_game(game)
-        return cls(made, load_values(path, made))
+        game = get_game(game)
+        return cls(game, load_values(path, game))
 
     def _batch(self, position: Position) -> Boards:
         if position.game != self.game:
@@ -96,7 +96,7 @@ class Solution:
 def solve(game: Game | str) -> Solution:
     """The solution of a game by backward induction over all its positions.
 
-    Raises `GameTooLargeError` if they are too many.
+    Raises `GameTooLargeError` if there are too many of them.
     """
     return _solve(get_game(game))
 
@@ -104,6 +104,6 @@ def solve(game: Game | str) -> Solution:
 @lru_cache(maxsize=4)
 def _solve(game: Game) -> Solution:
     outcomes = backward_induction(reachable(game), best, best)
-    # Under best play of both every outcome is certain; what is not 1 is rounding.
+    # Under best play of both every outcome is certain: what is not an integer is so by rounding.
     values = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
     return Solution(game, Values(game, values))

@@ -1,9 +1,9 @@
 """Solved games as files: the value of every position, symmetric ones merged.
 
-The positions of one ply are numbered as in `grid`: a row for each set of occupied cells, in it a number
-for each pattern of who owns them. Of symmetric rows only the first is kept; a position of another row is
-looked up where a symmetry moves it. A value is a digit of base three, loss 0, draw 1, win 2, five of them to
-a byte, ply after ply. So a file holds no keys; it says of which game it is, and its parts carry checksums.
+The positions of one ply are numbered as in `grid`: a row for each set of occupied cells, and in it a number
+for each pattern of who owns them. Of symmetric rows only the first is kept; a position of any other row is
+moved there by a symmetry and then looked up. A value is a digit of base three (loss 0, draw 1, win 2), five
+to a byte, ply after ply. So a file holds no keys; it names its game, and its parts carry checksums.
 """
 
 from functools import lru_cache
@@ -28,53 +28,53 @@ _DIGITS = 3 ** np.arange(5)
 
 
 class MergedValues(Values):
-    """The values of a tablebase: `layers` hold one row of all symmetric ones."""
+    """The values of a tablebase: of symmetric rows, `layers` hold only the first."""
 
     def of(self, boards: Boards) -> Floats:  # noqa: D102
-        found = np.empty(len(boards))
+        values = np.empty(len(boards))
         for ply in np.unique(boards.ply).tolist():
             at = np.flatnonzero(boards.ply == ply)
-            found[at] = self.layers[ply][_merged_slots(boards[at], ply)]
-        return found
+            values[at] = self.layers[ply][_merged_slots(boards[at], ply)]
+        return values
 
     def q(self, boards: Boards) -> Floats:  # noqa: D102
-        found = np.full((len(boards), self.game.n_cells), np.nan)
+        q = np.full((len(boards), self.game.n_cells), np.nan)
         rows, cells = np.nonzero(boards.legal)
         if len(rows):
-            found[rows, cells] = -self.of(boards[rows].play(cells))
-        return found
+            q[rows, cells] = -self.of(boards[rows].play(cells))
+        return q
 
 
 def _merged_slots(boards: Boards, ply: int) -> Slots:
-    """The slots of positions of one ply, `[B]`, when only the first of symmetric rows are numbered."""
-    _, moved_by, number = _rows(boards.game)
-    found = np.empty(len(boards), np.int64)
-    by = moved_by[boards.occupied_masks]
-    places = grid(boards.game.n_cells, ply)
-    for symmetry in np.unique(by).tolist():
-        at = np.flatnonzero(by == symmetry)
-        moved = transform_boards(boards[at], symmetries(boards.game)[symmetry])
-        patterns = places.slots(moved.mine, moved.theirs) % places.n_patterns
-        found[at] = number[moved.occupied_masks] * places.n_patterns + patterns
-    return found
+    """The slots of positions of one ply, `[B]`, where only the first of symmetric rows is numbered."""
+    _, moved_by, row_numbers = _rows(boards.game)
+    slots = np.empty(len(boards), np.int64)
+    symmetry_numbers = moved_by[boards.occupied_masks]
+    numbering = grid(boards.game.n_cells, ply)
+    for number in np.unique(symmetry_numbers).tolist():
+        at = np.flatnonzero(symmetry_numbers == number)
+        moved = transform_boards(boards[at], symmetries(boards.game)[number])
+        patterns = numbering.slots(moved.mine, moved.theirs) % numbering.n_patterns
+        slots[at] = row_numbers[moved.occupied_masks] * numbering.n_patterns + patterns
+    return slots
 
 
 @lru_cache(maxsize=2)
 def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
-    """Three tables of all sets of occupied cells, `[2^cells]`.
+    """Three tables over all sets of occupied cells, `[2^cells]` each.
 
-    The least of the symmetric sets; the symmetry that leads there; and for the sets that are the least
-    themselves, their number among those of as many stones.
+    The first has the least of the sets symmetric to a set, the second the number of the symmetry that leads
+    there. The third has, for sets that are the least themselves, their rank among those of as many stones.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
-    found, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
-    least = found.mine
-    number = np.zeros(len(masks), np.int64)
+    canonical, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
+    least = canonical.mine
+    row_numbers = np.zeros(len(masks), np.int64)
     stones = np.bitwise_count(masks)
     for ply in range(game.n_cells + 1):
-        kept = (stones == ply) & (least == masks)
-        number[kept] = np.arange(kept.sum())
-    return least, moved_by.astype(np.int8), number
+        is_kept = (stones == ply) & (least == masks)
+        row_numbers[is_kept] = np.arange(is_kept.sum())
+    return least, moved_by.astype(np.int8), row_numbers
 
 
 def _sizes(game: Game) -> list[int]:
@@ -86,16 +86,16 @@ def _sizes(game: Game) -> list[int]:
 
 def _kept_slots(game: Game, ply: int) -> Slots:
     """The slots, in the grid of this ply, whose values are kept."""
-    places = grid(game.n_cells, ply)
-    rows = np.flatnonzero(_rows(game)[0][places.occupied] == places.occupied)
-    slots: Slots = (rows[:, None] * places.n_patterns + np.arange(places.n_patterns)).ravel()
+    numbering = grid(game.n_cells, ply)
+    rows = np.flatnonzero(_rows(game)[0][numbering.occupied] == numbering.occupied)
+    slots: Slots = (rows[:, None] * numbering.n_patterns + np.arange(numbering.n_patterns)).ravel()
     return slots
 
 
 def save_values(values: Values, path: str | Path) -> None:
     """Write the values of a solved game, all plies, as an `.npz` file.
 
-    Raises `PolicyFileError` if it cannot be written.
+    Raises `PolicyFileError` if the file cannot be written.
     """
     game = values.game
     if isinstance(values, MergedValues):
@@ -110,10 +110,10 @@ def save_values(values: Values, path: str | Path) -> None:
 
 
 def load_values(path: str | Path, game: Game) -> MergedValues:
-    """The values in a file of `save_values`.
+    """The values in a file that `save_values` has written.
 
     Raises `PolicyFileError` for a file that is no tablebase of this game, `GameTooLargeError` for a game
-    that has none.
+    that is too large to have one.
     """
     if not is_enumerable(game):
         raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a tablebase")
@@ -128,5 +128,5 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
 
 
 def is_tablebase(path: str | Path) -> bool:
-    """Whether a file says that it is a tablebase: its list of contents is all that is read."""
+    """Whether a file claims to be a tablebase: only its list of contents is read."""
     return _VALUES in array_names(path)

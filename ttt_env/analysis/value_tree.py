@@ -1,4 +1,4 @@
-"""The game tree below a position, with what a sweep knows about it."""
+"""The game tree below a position, with the values and move probabilities of a sweep."""
 
 import numpy as np
 
@@ -49,5 +49,5 @@ def value_tree(
 
 
 def _for_x(mover: Position, value: float) -> str:
-    """A value for the player to move in a position, as one for X."""
+    """A value for the player to move in this position, as text, from the side of X."""
     return f"X {signed(value if mover.to_move == 'X' else -value, 2)}"

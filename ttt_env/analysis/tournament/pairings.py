@@ -1,4 +1,4 @@
-"""The single matches of a tournament, and what lets them be played in any process and order."""
+"""The single matches of a tournament, which may be played in any process and in any order."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,24 +23,24 @@ class Field:
     def __init__(self, game: Game, entrants: Mapping[str, AgentLike], token: str | None = None) -> None:
         self.game, self.entrants = game, entrants
         self._token = token or uuid4().hex
-        self._made: dict[str, Agent] = {}
+        self._agents: dict[str, Agent] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _field, (self._token, self.game, self.entrants)
 
     def __getitem__(self, name: str) -> Agent:
-        if name not in self._made:
+        if name not in self._agents:
             agent = make_agent(self.entrants[name], self.game)
             is_small = is_tabulated(self.game)
-            self._made[name] = Recorded(agent) if agent.is_fixed and is_small else agent
-        return self._made[name]
+            self._agents[name] = Recorded(agent) if agent.is_fixed and is_small else agent
+        return self._agents[name]
 
 
-_arrived: dict[str, Field] = {}
+_arrived: dict[str, Field] = {}  # by token; in a worker process, the field of the current tournament
 
 
 def _field(token: str, game: Game, entrants: Mapping[str, AgentLike]) -> Field:
-    """The field that came with another task of the same tournament, or this one if it is the first."""
+    """The field of this tournament in this process, which its first task makes and later ones share."""
     if token not in _arrived:
         _arrived.clear()
         _arrived[token] = Field(game, entrants, token)
@@ -74,20 +74,20 @@ def pairing(field: Field, first: str, second: str, entropy: int, width: float, m
             return pooled
 
 
-def width_of(found: Match) -> float:
+def width_of(played: Match) -> float:
     """How wide the 95 % interval of the score is; 0 if the match is exact."""
-    low, high = found.interval or (0.0, 0.0)
+    low, high = played.interval or (0.0, 0.0)
     return high - low
 
 
-def margin_of(found: Match) -> float:
-    """How far the 95 % interval goes from the score: half its width where 1 or −1 does not end it."""
-    low, high = found.interval or (found.score, found.score)
-    return max(high - found.score, found.score - low)
+def margin_of(played: Match) -> float:
+    """How far the 95 % interval reaches from the score: half its width, unless it is cut off at 1 or −1."""
+    low, high = played.interval or (played.score, played.score)
+    return max(high - played.score, played.score - low)
 
 
-def turned(found: Match) -> Match:
+def turned(played: Match) -> Match:
     """The same match from the second agent's side."""
-    as_x, as_o = (Result(*reversed(seat)) for seat in (found.as_o, found.as_x))
-    interval = found.interval and (-found.interval[1], -found.interval[0])
-    return replace(found, as_x=as_x, as_o=as_o, interval=interval)
+    as_x, as_o = (Result(*reversed(result)) for result in (played.as_o, played.as_x))
+    interval = played.interval and (-played.interval[1], -played.interval[0])
+    return replace(played, as_x=as_x, as_o=as_o, interval=interval)

@@ -35,11 +35,11 @@ _LEGEND = "score of the row against the column, win − loss over both seats"
 
 @dataclass(frozen=True, repr=False)
 class Tournament(Saved):
-    """How everyone did against everyone.
+    """The results of every agent against every other.
 
-    `matches` holds each pairing from both sides, `exploitability` what `ttt_env.exploitability` says of
-    each agent, or None where that cannot be computed (or was not asked for). Tables and pictures are
-    ordered by rating, everything else as the agents were given.
+    `matches` holds each pairing from both sides, `exploitability` the result of `ttt_env.exploitability` for
+    each agent, or None where it cannot be computed or was not asked for. Tables and pictures are ordered by
+    rating, everything else as the agents were given.
     """
 
     FORMAT = "ttt_env tournament 1"
@@ -113,7 +113,7 @@ class Tournament(Saved):
                     "name": name,
                     "rating": self.ratings[name],
                     "score": self.scores[name],
-                    "exploitability": (worst := self.exploitability[name]) and worst.to_dict(),
+                    "exploitability": (exploited := self.exploitability[name]) and exploited.to_dict(),
                 }
                 for name in self.names
             ],
@@ -126,12 +126,12 @@ class Tournament(Saved):
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
         agents = {agent["name"]: agent["exploitability"] for agent in data["agents"]}
-        matches = {(read["first"], read["second"]): Match.from_dict(read) for read in data["matches"]}
+        matches = {(entry["first"], entry["second"]): Match.from_dict(entry) for entry in data["matches"]}
         return cls(
             game_from_dict(data["game"]),
             tuple(agents),
             matches | {(second, first): turned(match) for (first, second), match in matches.items()},
-            {name: worst and Exploitability.from_dict(worst) for name, worst in agents.items()},
+            {name: entry and Exploitability.from_dict(entry) for name, entry in agents.items()},
             float(data["width"]),
         )
 
@@ -153,10 +153,10 @@ class Tournament(Saved):
         return DataFrame(table, index=order, columns=[*_FIGURES, *order]).rename_axis("agent")
 
     def _figures(self, name: str) -> tuple[float, float, float, float]:
-        """Rating, mean score, and what the best response gains on each seat, NaN if that is not known."""
-        found = self.exploitability[name]
-        exploited = (found.as_x, found.as_o) if found else (nan, nan)
-        return self.ratings[name], self.scores[name], *exploited
+        """Rating, mean score, and what the best response gains on each seat, NaN where that is unknown."""
+        exploited = self.exploitability[name]
+        gains = (exploited.as_x, exploited.as_o) if exploited else (nan, nan)
+        return self.ratings[name], self.scores[name], *gains
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
@@ -174,37 +174,37 @@ class Tournament(Saved):
         return nan if row == column else self.matches[row, column].score
 
     def _ordered(self) -> Floats:
-        """`table` by ranking."""
+        """`table` with rows and columns by ranking."""
         order = [self.names.index(name) for name in self.ranking]
         return self.table[np.ix_(order, order)]
 
     def _numbered(self) -> list[list[str]]:
-        """Heading and rows of the table as text, where the opponents go by their rank."""
+        """Heading and rows of the table as text, each column headed by the rank of its opponent."""
         numbers = [str(place + 1) for place in range(len(self.names))]
         head, *rows = self._rows(numbers)
         return [["", *head], *([number, *row] for number, row in zip(numbers, rows, strict=True))]
 
     def _rows(self, opponents: Iterable[str]) -> Iterator[list[str]]:
         """Heading and rows of the table as text, with these headings for the opponents."""
-        knows = any(self.exploitability.values())
-        yield ["agent", "rating", "score", *(["exploited as X", "as O"] if knows else []), *opponents]
+        is_known = any(self.exploitability.values())
+        yield ["agent", "rating", "score", *(["exploited as X", "as O"] if is_known else []), *opponents]
         for name in self.ranking:
-            found = self.exploitability[name]
-            values = [signed(found.as_x, 3), signed(found.as_o, 3)] if found else ["?", "?"]
+            exploited = self.exploitability[name]
+            gains = [signed(exploited.as_x, 3), signed(exploited.as_o, 3)] if exploited else ["?", "?"]
             cells = [self._cell(name, other) for other in self.ranking]
             start = [name, signed(self.ratings[name], 0), signed(self.scores[name], 2)]
-            yield [*start, *(values if knows else []), *cells]
+            yield [*start, *(gains if is_known else []), *cells]
 
     def _cell(self, row: str, column: str) -> str:
         if row == column:
             return "·"
-        found = self.matches[row, column]
-        margin = "" if found.exact else f" ±{margin_of(found):.2f}"
-        return signed(found.score, 2) + margin
+        played = self.matches[row, column]
+        margin = "" if played.exact else f" ±{margin_of(played):.2f}"
+        return signed(played.score, 2) + margin
 
     def _notes(self) -> list[str]:
-        """What has to be known to read the numbers."""
-        sampled = any(not found.exact for found in self.matches.values())
+        """What a reader has to know about the numbers."""
+        sampled = any(not played.exact for played in self.matches.values())
         notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
@@ -223,35 +223,37 @@ def tournament(
     progress: bool | Callable[[int, int], object] = False,
     exploitability: bool = True,
 ) -> Tournament:
-    """Everyone against everyone, each on both seats.
+    """The tournament of these agents: every agent against every other, on both seats.
 
     Results are computed where `match` computes them. Otherwise games are played until the 95 % interval
     of the score is no wider than `width`, or `max_games` are played. The random numbers of a pairing
     depend on `rng`, a generator or a seed, and on the two names; nothing else.
 
     A spec string is its own name, a function goes by its `__name__`, an `Agent` by its class; a mapping
-    gives names. Work is shared out by joblib: `n_jobs` processes, None for what `joblib.parallel_config`
-    says (one if it says nothing). On games of 4×4 each process may take up to 3 GB. `progress` shows a
-    bar, or is called with the number of tasks that were taken up and the number of all.
+    gives names. joblib shares out the work to `n_jobs` processes; None is what `joblib.parallel_config`
+    says (one if it says nothing). On games of 4×4 each process may take up to 3 GB. `progress=True` shows a
+    bar; a function is called with the number of tasks that have been started and the number of all.
 
     Raises `ParameterError` for fewer than two agents, two of one name, or a `width` or `max_games` too
     small, `ImportError` if joblib, of the extra `tournament`, is not installed.
     """
     entrants = _named(agents)
     if not (width > 0 and max_games >= 2):
-        raise ParameterError(f"width={width!r}, max_games={max_games!r}: above 0 and at least 2 are allowed")
+        raise ParameterError(
+            f"width={width!r}, max_games={max_games!r}: a width above 0 and at least 2 games"
+        )
     field = Field(game_of(game, *entrants.values()), entrants)
     for name in entrants:
-        field[name]  # whoever cannot be made says so before hours are played
+        field[name]  # an agent that cannot be made raises its error now, not after hours of play
     entropy = int(as_generator(rng).integers(2**63))
     pairs = list(combinations(sorted(entrants), 2))
     judged = list(entrants) if exploitability else []
     tasks = [(pairing, field, *pair, entropy, width, max_games) for pair in pairs]
     results = _run([*tasks, *((strength, field, name) for name in judged)], n_jobs, progress)
     matches = dict(zip(pairs, results, strict=False))
-    matches |= {(second, first): turned(found) for (first, second), found in matches.items()}
-    values = dict.fromkeys(entrants) | dict(zip(judged, results[len(pairs) :], strict=True))
-    return Tournament(field.game, tuple(entrants), matches, values, width)
+    matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
+    exploited = dict.fromkeys(entrants) | dict(zip(judged, results[len(pairs) :], strict=True))
+    return Tournament(field.game, tuple(entrants), matches, exploited, width)
 
 
 def _named(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, AgentLike]:
@@ -272,7 +274,7 @@ def _named(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, A
 def _run(
     tasks: list[tuple[Any, ...]], n_jobs: int | None, progress: bool | Callable[[int, int], object]
 ) -> list[Any]:
-    """What the calls (function, arguments …) return, made by joblib."""
+    """What the tasks (function, arguments …) return, in order; joblib runs them."""
     try:
         import joblib
     except ImportError as error:
@@ -280,28 +282,28 @@ def _run(
             'tournaments need the extra "tournament": pip install "ttt-env[tournament]"'
         ) from error
     calls = (joblib.delayed(function)(*arguments) for function, *arguments in tasks)
-    found: list[Any] = joblib.Parallel(n_jobs=n_jobs)(
+    results: list[Any] = joblib.Parallel(n_jobs=n_jobs)(
         _counted(calls, len(tasks), progress) if progress else calls
     )
-    return found
+    return results
 
 
 def _counted(
     calls: Iterable[Callable[[], Any]], total: int, progress: Literal[True] | Callable[[int, int], object]
 ) -> Iterator[Callable[[], Any]]:
-    """The calls, of which a bar, or `progress`, is told how many were taken up before."""
+    """The calls; before each, a bar or `progress` is told how many have been started."""
     if progress is True:
         from tqdm import tqdm
 
         yield from tqdm(calls, "matches", total)
         return
-    for number, call in enumerate(calls):
-        progress(number, total)
+    for n_started, call in enumerate(calls):
+        progress(n_started, total)
         yield call
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    """Lines of columns as wide as their longest cell, the names to the left, numbers to the right."""
+    """The rows as lines, in columns as wide as their longest cell; names stand left, numbers right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
