@@ -1,4 +1,4 @@
-"""What the two-player and the single-agent environment share: settings, the board, drawing."""
+"""What the environments share: their settings (`GameEnv`), and one board with its drawing (`BoardEnv`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
@@ -26,16 +26,16 @@ from ttt_env.rules.specs import check_names, parameters_of
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]
 PlayAs = Literal["X", "O", "random", "alternate"]
-MAX_STARTS = 1000  # draws of a first position after which an episode that cannot begin is given up
+MAX_STARTS = 1000  # how often the start of an episode is drawn before the error that none can begin
 StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 
 
 class Info(TypedDict):
-    """What `reset` and `step` of an environment for one player tell beside the observation.
+    """The `info` that `reset` and `step` of the single-agent environment return.
 
-    `action_mask` `int8[cells]` are the cells that may be played now, `seat` is whom the user plays. `winner`
-    is there after the step that ends an episode: the seat that has won, None in a draw and after an illegal
-    move, by which its player loses and nobody wins.
+    `action_mask` `int8[cells]` are the cells that may be played now, `seat` is the user's. `winner` is there
+    after the step that ends an episode: the seat that has won, None in a draw and after an illegal move, by
+    which its player loses and nobody wins.
     """
 
     action_mask: NDArray[np.int8]
@@ -53,20 +53,20 @@ class Rewards(NamedTuple):
 
     @classmethod
     def of(cls, rewards: "Sequence[float] | Mapping[str, float]") -> "Rewards":
-        """From four numbers, or from some of them by name. Raises `ParameterError` for other things."""
+        """From four finite numbers, or some of them by name. Raises `ParameterError` for anything else."""
         try:
-            given = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
-            made = cls._make(float(reward) for reward in given)
+            unchecked = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
+            numbers = cls._make(float(reward) for reward in unchecked)
         except (TypeError, ValueError, OverflowError):
-            made = None
-        if made is None or not all(map(isfinite, made)):
+            numbers = None
+        if numbers is None or not all(map(isfinite, numbers)):
             raise ParameterError(f"rewards={rewards!r}: four finite numbers for win, draw, loss, illegal")
-        return made
+        return numbers
 
     def at_end(self, value: int) -> tuple[float, float]:
-        """The rewards of who made the last move, to whom the end is worth `value`, and of the other."""
-        ends = (self.draw, self.win, self.loss)
-        return ends[value], ends[-value]
+        """The rewards of the last mover, to whom the end has this value, and of the other player."""
+        by_value = (self.draw, self.win, self.loss)
+        return by_value[value], by_value[-value]
 
 
 def _in_order(rewards: object) -> Sequence[float]:
@@ -94,9 +94,11 @@ class GameEnv:
         render_mode: RenderMode | None,
     ) -> None:
         """Check and keep the settings, before anything else of the environment is made."""
-        own = {**parameters_of(type(self).__init__, skip=2), "opponent": None}
+        env_settings = {**parameters_of(type(self).__init__, skip=2), "opponent": None}
         if isinstance(game, Game) or parameters_of_game(game):
-            check_names(str(getattr(game, "name", game)), parameters, {**parameters_of_game(game), **own})
+            check_names(
+                str(getattr(game, "name", game)), parameters, {**parameters_of_game(game), **env_settings}
+            )
         self.game = game = get_game(game, **parameters)
         self.illegal = one_of("illegal", illegal, get_args(Illegal))
         self.rewards_of = Rewards.of(rewards)

@@ -14,7 +14,7 @@ from ttt_env.rules.game import SEATS, Game, Position, Seat
 
 ObservationKind = Literal["planes", "dict"]
 Planes: TypeAlias = NDArray[np.int8]
-Observed = TypeVar("Observed")  # what an environment shows: `Planes` or a `DictObservation`
+Observed = TypeVar("Observed")  # the observations of an environment: `Planes` or `DictObservation`
 _MEMO_SIZE = 10_000
 
 
@@ -27,11 +27,11 @@ class DictObservation(TypedDict):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """All that an environment tells of a position. The arrays are templates: copy them.
+    """What an environment shows of a position. The arrays are shared: hand out copies of them.
 
-    `value` is what the end of the game is worth to who made the last move, None while it goes on.
-    `mover` and `waiting` are the planes `int8[*shape, 2]` that the two players see, `mask` `int8[cells]`
-    the legal cells, read-only.
+    `value` is the value of a finished game for the player who made the last move, None while it goes on.
+    `legal` is the bit mask of the legal cells, `mask` the same as `int8[cells]`, read-only. `mover` and
+    `waiting` are the planes `int8[*shape, 2]` that the two players see.
     """
 
     position: Position
@@ -60,37 +60,37 @@ class Scenes:
     def __init__(self, game: Game) -> None:
         self.game = game
         self.no_mask = _read_only(_spread(game.n_cells, 0)[0])
-        self._known: dict[tuple[int, int], Scene] = {}
+        self._memo: dict[tuple[int, int], Scene] = {}
 
     def __reduce__(self) -> tuple[type["Scenes"], tuple[Game]]:
         return type(self), (self.game,)
 
     def of(self, position: Position) -> Scene:
         """The scene of a position."""
-        known = self._known.get((position.mine, position.theirs))
-        return known or self._made(position, self.game.owns_set(position.theirs))
+        scene = self._memo.get((position.mine, position.theirs))
+        return scene or self._new(position, self.game.owns_set(position.theirs))
 
     def after(self, position: Position, cell: int) -> Scene:
         """The scene after a legal cell has been played."""
         stones = position.mine | 1 << cell
-        known = self._known.get((position.theirs, stones))
-        return known or self._made(position.child(cell), self.game.completes(stones, cell))
+        scene = self._memo.get((position.theirs, stones))
+        return scene or self._new(position.child(cell), self.game.completes(stones, cell))
 
-    def _made(self, position: Position, is_won: bool) -> Scene:
+    def _new(self, position: Position, is_won: bool) -> Scene:
         game, mine, theirs = self.game, position.mine, position.theirs
         legal = 0 if is_won else game.full_mask ^ (mine | theirs)
         value = _value_of_end(game, is_won) if not legal else None
         bits = _spread(game.n_cells, mine, theirs, legal)
         mover, waiting = (bits[order].T.reshape(*game.shape, 2) for order in (_MOVER, _WAITING))
         scene = Scene(position, value, legal, mover, waiting, _read_only(bits[2]))
-        if len(self._known) >= _MEMO_SIZE:
-            self._known.clear()
-        self._known[mine, theirs] = scene
+        if len(self._memo) >= _MEMO_SIZE:
+            self._memo.clear()
+        self._memo[mine, theirs] = scene
         return scene
 
 
 def _value_of_end(game: Game, is_won: bool) -> int:
-    """What the end is worth to who made the last move."""
+    """The value of the end for the player who made the last move."""
     if not is_won:
         return 0
     return -1 if game.misere else 1
@@ -116,12 +116,12 @@ def planes_of(positions: Boards | Position | Iterable[Position]) -> Planes:
     """What the players to move see, as the environments show it: `int8[B, *shape, 2]`, 0 and 1.
 
     Plane 0 has the stones of the player to move, plane 1 those of the other. `positions` are a batch, one
-    position or several of one game. An own network that is to be certified takes its input from here:
+    position or several of one game. A network of your own that is to be certified takes its input from here:
 
     >>> planes_of(Position.parse("XO./.../..."))[0, 0].tolist()
     [[1, 0], [0, 1], [0, 0]]
 
-    Raises `ImpossiblePositionError` for no position at all and for those of different games.
+    Raises `ImpossiblePositionError` if there is no position, or if they are of different games.
     """
     boards = positions if isinstance(positions, Boards) else _boards_of(positions)
     planes = np.stack([boards.cells(boards.mine), boards.cells(boards.theirs)], axis=-1)
@@ -132,7 +132,7 @@ def _boards_of(positions: Position | Iterable[Position]) -> Boards:
     rows = [positions] if isinstance(positions, Position) else list(positions)
     for row in rows:
         if not isinstance(row, Position):
-            raise ImpossiblePositionError(f"{row!r} is no position: positions or Boards have planes")
+            raise ImpossiblePositionError(f"{row!r} is no position: planes_of takes positions or Boards")
     return Boards.of(rows)
 
 

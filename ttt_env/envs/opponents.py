@@ -1,4 +1,4 @@
-"""Who plays against the user: agents of which each episode draws one, and what an agent replies."""
+"""Who plays against the user: the agents of which each episode draws one, and their replies."""
 
 from collections.abc import Sequence
 from typing import TypeAlias, cast
@@ -15,23 +15,23 @@ Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
 
 
 class Lineup:
-    """The agents that `opponent` names, one or a list of them, and with what chance each is drawn.
+    """The agents that `opponent` names, one or a list of them, and the chance of each to be drawn.
 
-    `weights` are one finite number ≥ 0 for each agent, not all 0, in proportion to the chances; None: all
-    alike. Raises `ParameterError` for other weights and for an empty list.
+    `weights` are one finite number ≥ 0 for each agent, not all 0, in proportion to the chances; None makes
+    all equally likely. Raises `ParameterError` for other weights and for an empty list.
     """
 
     def __init__(self, opponent: Opponents, weights: ArrayLike | None, game: Game) -> None:
         is_one = isinstance(opponent, str) or not isinstance(opponent, Sequence)
-        named = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)
-        if not named:
+        agents = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)
+        if not agents:
             raise ParameterError("opponent=[]: at least one agent is needed")
-        self.totals = np.cumsum(as_weights("opponent weights", weights, len(named)))
+        self.totals = np.cumsum(as_weights("opponent weights", weights, len(agents)))
         self.totals /= self.totals[-1]
-        self.agents = [make_agent(agent, game) for agent in named]
+        self.agents = [make_agent(agent, game) for agent in agents]
 
     def picked(self, draw: float) -> Agent:
-        """The agent that a draw from [0, 1) picks: the first whose summed chance exceeds it."""
+        """The agent that a draw from [0, 1) picks: the first whose cumulative chance exceeds it."""
         return self.agents[int(self.totals.searchsorted(draw, side="right"))]
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
 Indices: TypeAlias = int | Iterable[int] | None
-_NOTHING: dict[str, Any] = {}  # the info of every sub-env that goes on
-_OF_EACH = ("position", "seat")
+_NO_INFO: dict[str, Any] = {}  # the info of every sub-env whose episode goes on
+_PER_SUB_ENV = ("position", "seat")  # attributes that each sub-env has for itself
 
 
 def make_vec_env(
@@ -43,7 +43,7 @@ def make_vec_env(
     if "backend" in kwargs:
         raise ParameterError("SB3 takes NumPy arrays: backend cannot be chosen")
     envs: VecEnv = __getattr__("GameVecEnv")(
-        _Games(id, n_envs, opponent, autoreset_mode="same_step", **kwargs)
+        _VectorEnvOfSB3(id, n_envs, opponent, autoreset_mode="same_step", **kwargs)
     )
     if seed is not None:
         envs.seed(seed)
@@ -62,18 +62,19 @@ def __getattr__(name: str) -> Any:
     return type(name, (_Adapter, VecEnv), {"__module__": __name__, "__doc__": _Adapter.__doc__})
 
 
-class _Games(VectorGameEnv[Any]):
-    """Tells in `final_obs` the observations of the ended episodes alone, one after the other."""
+class _VectorEnvOfSB3(VectorGameEnv[Any]):
+    """The vector env behind a `VecEnv`: `final_obs` has the rows of the ended episodes alone, in order."""
 
     def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
         return {"final_obs": self._observation(self._some(games, outcome.over.nonzero()[0]))}
 
 
 class _Adapter:
-    """SB3's view of a vector env that `make_vec_env` makes, which is the attribute `envs`.
+    """The `VecEnv` that `make_vec_env` returns; its attribute `envs` is the vector env that it stands on.
 
-    The infos of sub-envs that go on are one empty dict: read-only. The info of an episode's end has
-    `terminal_observation`, `TimeLimit.truncated` (False), and `episode` with r, l, t as of a `Monitor`.
+    The infos of sub-envs whose episode goes on are one shared empty dict: do not write to it. The info of an
+    episode's end has `terminal_observation`, `TimeLimit.truncated` (False), and `episode` with r, l, t as a
+    `Monitor` gives them.
     """
 
     _seeds: list[int | None]
@@ -89,11 +90,11 @@ class _Adapter:
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)  # type: ignore[call-arg]
 
     def reset(self) -> "VecEnvObs":
-        """The observations of new episodes; uses what `seed` and `set_options` have said, once."""
+        """The observations of new episodes, for which the seeds and options set before are used once."""
         seeds = [seed for seed in self._seeds if seed is not None]
         options = self._options[0]
         if any(other != options for other in self._options):
-            raise ParameterError("the options of the sub-envs differ: give all the same")
+            raise ParameterError("the options of the sub-envs differ: all need the same ones")
         observation: VecEnvObs = self.envs.reset(seed=seeds or None, options=options)[0]
         self._seeds = [None] * self.num_envs
         self._options = [{} for _ in range(self.num_envs)]
@@ -105,28 +106,28 @@ class _Adapter:
         self._actions = actions
 
     def step_wait(self) -> "tuple[VecEnvObs, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]":
-        """Observations, rewards, dones, infos after the actions; new episodes have begun."""
-        observation, rewards, over, _, told = self.envs.step(self._actions)
+        """Observations, rewards, dones, infos after the actions; ended episodes are followed by new ones."""
+        observation, rewards, over, _, info = self.envs.step(self._actions)
         self._lengths += 1
-        infos = [_NOTHING] * self.num_envs
+        infos = [_NO_INFO] * self.num_envs
         ended = np.flatnonzero(over)
         if len(ended):
-            self._tell_ends(infos, ended, rewards, told["final_obs"])
+            self._write_ends(infos, ended, rewards, info["final_obs"])
             self._lengths[ended] = 0
         return observation, rewards.astype(np.float32), over, infos
 
-    def _tell_ends(
+    def _write_ends(
         self,
         infos: list[dict[str, Any]],
         ended: NDArray[np.intp],
         rewards: NDArray[np.float64],
         final: "VecEnvObs",
     ) -> None:
-        """Write the infos of the episodes that have ended. All rewards before the last are 0."""
+        """Write the infos of the episodes that have ended. A return is the last reward: all others are 0."""
         seconds = round(time.time() - self._begin, 6)
-        told = ended, rewards[ended], self._lengths[ended]
+        columns = ended, rewards[ended], self._lengths[ended]
         for at, reward, length, observation in zip(
-            *(part.tolist() for part in told), rows_of(final), strict=True
+            *(column.tolist() for column in columns), rows_of(final), strict=True
         ):
             infos[at] = {
                 "terminal_observation": observation,
@@ -135,7 +136,7 @@ class _Adapter:
             }
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close the vector env, which holds nothing open."""
         self.envs.close()
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
@@ -144,11 +145,11 @@ class _Adapter:
         return [None if isinstance(picture, str) else picture for picture in pictures]
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether `get_attr` knows it."""
-        return attr_name in _OF_EACH or hasattr(self.envs, attr_name)
+        """Whether `get_attr` knows this attribute."""
+        return attr_name in _PER_SUB_ENV or hasattr(self.envs, attr_name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """`position` and `seat` of the sub-envs; for other names the vector env's attribute, for each."""
+        """`position` or `seat` of each sub-env; for other names the vector env's attribute, once for each."""
         numbers = self._numbers(indices)
         if attr_name == "position":
             boards = self.envs.boards
@@ -159,14 +160,14 @@ class _Adapter:
         return [getattr(self.envs, attr_name)] * len(numbers)
 
     def set_attr(self, attr_name: str, value: object, indices: Indices = None) -> None:
-        """Set an attribute of the vector env. Raises `ParameterError` for some of the sub-envs only."""
+        """Set an attribute of the vector env. Raises `ParameterError` unless `indices` are all sub-envs."""
         self._need_all(attr_name, indices)
         setattr(self.envs, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
         """The masks of the sub-envs for `action_masks`; other methods are called once, for all of them.
 
-        Raises `ParameterError` where these are wanted for some of the sub-envs only.
+        Raises `ParameterError` if such a method is called for only some of the sub-envs.
         """
         if method_name == "action_masks":
             masks = self.envs.action_masks()

@@ -1,4 +1,4 @@
-"""The single-agent environment: a Gymnasium env in which an agent of one's choice is the opponent."""
+"""The single-agent environment: a Gymnasium env with an agent of your choice as the opponent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex, get_args
@@ -25,13 +25,13 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     """A game against an opponent, seen by one player.
 
     `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it.
-    An episode whose first position the opponent ends at once is drawn anew. `info` is an `Info`: the
+    An episode that the opponent would end by its first move is drawn anew. `info` is an `Info`: the
     mask of the cells that may be played, the user's seat and, at the end, the winner.
 
     `opponent` is an agent or a list of agents, of which one is drawn for each episode, with chances in
-    proportion to `opponent_weights` (None: all alike). `play_as` says on which seat: "X", "O", "random"
-    (drawn for each episode) or "alternate" (X in the first episode after making the env or giving a seed,
-    then in turn).
+    proportion to `opponent_weights` (None: all equally likely). `play_as` is the user's seat: "X", "O",
+    "random" (drawn for each episode) or "alternate" (X in the first episode after making the env or giving a
+    seed, then in turn).
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
         """Play against this agent, or one drawn from a list of them, from the next reply on.
 
-        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None: all alike.
+        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None makes all equal.
         Raises `ParameterError` for other weights, and nothing has changed then.
         """
         self._lineup = Lineup(opponent, weights, self.game)
@@ -76,7 +76,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     ) -> tuple[Observed, Info]:
         """Start an episode. `options` may give its `play_as` and its first `position`.
 
-        Raises `ParameterError` or `ImpossiblePositionError` for other things, and what an opponent or a
+        Raises `ParameterError` or `ImpossiblePositionError` for bad options, and whatever an opponent or a
         `start` function raises; nothing has changed then.
         """
         options = options or {}
@@ -100,7 +100,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         return self._observation(scene), {"action_mask": self._mask(), "seat": self.seat}
 
     def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> tuple[Seat, Scene, int | None]:
-        """The seat to play, the first scene in which that seat moves, and the cell of the opponent's move."""
+        """The user's seat, the first scene in which it moves, and the cell of the opponent's move before."""
         for _ in range(MAX_STARTS):
             seat = self._drawn_seat(play_as)
             position = self._first_position(options, self.np_random)
@@ -130,8 +130,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         scene = self._scene
         if scene is None or not self._legal:
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
-        chosen = as_cell(action, self.game)
-        cell = chosen if self._legal >> chosen & 1 else self._instead_of(chosen)
+        wanted = as_cell(action, self.game)
+        cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
         if cell is None:
             self._legal = 0
             reward = self.rewards_of.illegal
@@ -144,7 +144,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         return self._observation(scene), reward, over, False, info
 
     def _play(self, scene: Scene, cell: int) -> tuple[Scene, float]:
-        """Play the cell and let the opponent reply. Returns the scene after it, and the reward."""
+        """Play the cell and let the opponent reply. Returns the scene after the reply, and the reward."""
         scene = self._scenes.after(scene.position, cell)
         if scene.value is not None:
             self._show(scene, cell)
@@ -157,7 +157,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 
     def _observation(self, scene: Scene) -> Any:
-        # Where a cell may be played it is the user's turn: to ask takes a tenth of a step.
+        # If a cell may be played it is the user's turn: `to_move` would take a tenth of the step's time.
         is_mover = self._legal or scene.position.to_move == self.seat
         planes = scene.mover if is_mover else scene.waiting
         if self._gives_dict:

@@ -32,7 +32,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
 
     The checks of PettingZoo's wrappers (order of calls, illegal moves, actions out of bounds) are
     built in, so no wrapper slows it down. An illegal move under `illegal="lose"` ends the episode with
-    the reward `rewards.illegal` for who made it and 0 for the other, as in PettingZoo.
+    the reward `rewards.illegal` for the player who made it and 0 for the other, as in PettingZoo.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Start an episode. `options={"position": …}` says where; other options are ignored."""
+        """Start an episode, from `options={"position": …}` if given; other options are ignored."""
         options = options or {}
         rng = self.np_random if seed is None else np.random.default_rng(seed)
-        may_fail = options or callable(self._start)  # after numbers were drawn
+        may_fail = options or callable(self._start)  # maybe after random numbers have been drawn
         state = self.np_random.bit_generator.state if may_fail else None
         try:
             position = self._first_position(options, rng)
@@ -92,7 +92,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         self._show(self._scenes.of(position), None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_infos": None}  # a copy of read-only arrays could be written to
+        return {**self.__dict__, "_infos": None}  # copies of its read-only arrays would be writable
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[Seat]:
         """The agent to step next, until none is left or `max_iter` steps have been made."""
@@ -104,7 +104,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
             yield self.agent_selection
 
     def observe(self, agent: Seat) -> Observed:
-        """What this agent sees: its own stones on plane 0. The mask of who may not move is empty.
+        """What this agent sees: its own stones on plane 0. Where it is not its turn, the mask is all 0.
 
         Raises `EpisodeOrderError` before `reset`, `ParameterError` for an agent that is not X or O.
         """
@@ -116,8 +116,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         else:
             as_seat(agent)
             planes, mask = scene.waiting.copy(), self._scenes.no_mask
-        seen: Any = {"observation": planes, "action_mask": mask.copy()} if self._gives_dict else planes
-        return seen  # type: ignore[no-any-return]  # `observation` has said which of the two
+        shown: Any = {"observation": planes, "action_mask": mask.copy()} if self._gives_dict else planes
+        return shown  # type: ignore[no-any-return]  # the parameter `observation` decides which of the two
 
     @overload
     def last(self, observe: Literal[True] = True) -> tuple[Observed, float, bool, bool, MaskInfo]: ...
@@ -144,7 +144,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
 
     @property
     def infos(self) -> dict[Seat, MaskInfo]:
-        """For each agent the mask `int8[cells]` of what it may play now, as `action_mask`: read-only."""
+        """For each agent `action_mask`, the cells that it may play now, `int8[cells]`, read-only."""
         if self._infos is None:
             scene = self._scene
             none: MaskInfo = {"action_mask": self._scenes.no_mask}
@@ -154,7 +154,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         return self._infos
 
     def step(self, action: SupportsIndex | None) -> None:
-        """Play a cell for `agent_selection`; None if it is dead, which takes it out of the episode.
+        """Play a cell for `agent_selection`; after the end, None takes this agent out of `agents`.
 
         Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
         that is no cell; nothing has changed then.
@@ -163,8 +163,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         if scene is None or not self._legal:
             self._step_dead(action)
             return
-        chosen = as_cell(action, self.game)
-        cell = chosen if self._legal >> chosen & 1 else self._instead_of(chosen)
+        wanted = as_cell(action, self.game)
+        cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
         seat = self._to_move
         self._infos = None
         self.agent_selection = _OTHER[seat]
@@ -184,8 +184,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         if action is not None:
             raise IllegalMoveError(f"the game is over: None is the only action, not {action!r}")
         seat = self.agent_selection
-        for of_agent in (self._cumulative_rewards, self.terminations, self.truncations, self.infos):
-            del of_agent[seat]
+        for by_seat in (self._cumulative_rewards, self.terminations, self.truncations, self.infos):
+            del by_seat[seat]
         self.agents.remove(seat)
         self.rewards = dict.fromkeys(self.agents, 0.0)
         if self.agents:
@@ -194,15 +194,15 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
     def _finish(self, seat: Seat, reward: float, reward_of_other: float) -> None:
         other = _OTHER[seat]
         self.rewards = {seat: reward, other: reward_of_other}
-        # The mover's account was emptied by its move, the other's by the one before.
+        # All rewards before the end are 0, so these are the cumulative ones, too.
         self._cumulative_rewards = {seat: reward, other: reward_of_other}
         self.terminations = {seat: True, other: True}
 
 
 class Transition(NamedTuple, Generic[Observed]):
-    """What one player saw, did, got for it, and saw when it was next asked (or when the game was over).
+    """What one player saw, did, got for it, and saw on its next turn (or when the game was over).
 
-    `reward` is all that the player got between the two observations: a loss by the other's reply is here.
+    `reward` is all that the player got between the two observations, a loss by the other's reply included.
     """
 
     observation: Observed
@@ -219,21 +219,21 @@ def collect_episode(
 
     The agents see `env.position` and draw from `env.np_random`, so `seed` decides the episode.
 
-    This is what the loop of PettingZoo leaves to its user: `last()` gives the reward of the move
-    *before* together with the observation for the move to come.
+    In PettingZoo's loop the user has to pair these up: `last()` gives the reward of the move *before*
+    together with the observation for the move to come.
     """
     if set(agents) != set(SEATS):
         raise ParameterError(f"agents for {sorted(map(str, agents))}: one for X and one for O are needed")
     players = {seat: make_agent(agents[seat], env.game) for seat in SEATS}
-    rows: dict[Seat, list[Transition[Observed]]] = {seat: [] for seat in SEATS}
+    transitions: dict[Seat, list[Transition[Observed]]] = {seat: [] for seat in SEATS}
     pending: dict[Seat, tuple[Observed, int]] = {}
     env.reset(seed=seed)
     for seat in env.agent_iter():
         observation, reward, terminated, _, _ = env.last()
         if seat in pending:
-            rows[seat].append(Transition(*pending[seat], reward, observation, terminated))
+            transitions[seat].append(Transition(*pending[seat], reward, observation, terminated))
         action = None if terminated else players[seat].choose(env.position, env.np_random)
         if action is not None:
             pending[seat] = (observation, action)
         env.step(action)
-    return rows
+    return transitions

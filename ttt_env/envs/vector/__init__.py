@@ -1,1 +1,1 @@
-"""The vector environment: what it shows (`env`), what happens (`engine`, `compiled`), on what (`states`)."""
+"""The vector environment: its interface (`env`), its steps (`engine`, `compiled`), its boards (`states`)."""

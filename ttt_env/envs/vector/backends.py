@@ -1,7 +1,7 @@
 """Where the arrays of a vector environment are: in NumPy's memory, or on a device of another library.
 
-The environment is written against the functions of the Python array API standard, which are those of
-`xp`. What the standard leaves open, random numbers and transfers, or what waits for a device, is here.
+The environment calls the functions of the Python array API standard, as `xp`. What the standard leaves open
+(random numbers, transfers), and what makes the host wait for a device, is here.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import torch
 
 Array: TypeAlias = Any  # of the back end's library: the standard has no type for it yet
-Source: TypeAlias = Any  # the library's generator of random numbers
-State: TypeAlias = Any  # what its generator tells of itself
+RandomSource: TypeAlias = Any  # the library's generator of random numbers
+SourceState: TypeAlias = Any  # the state of that generator
 AnyArray: TypeAlias = NDArray[np.generic]
 Make: TypeAlias = "Callable[[BackendName, str | None], Backend]"
 BackendName = Literal["numpy", "torch"]
@@ -31,7 +31,7 @@ class Backend(Protocol):
     """One array library. A *source* is its generator of random numbers."""
 
     is_remote: bool
-    """Whether the host should not look at values: it would have to wait for the device."""
+    """Whether the arrays are on a device: to look at a value, the host would have to wait for it."""
 
     def __hash__(self) -> int: ...
 
@@ -53,29 +53,29 @@ class Backend(Protocol):
         """Another array with the same values."""
 
     def take(self, array: Array, index: Array, axis: int, /) -> Array:
-        """The rows, or what else lies along an axis, with these numbers, `int64[B]`: a contiguous copy."""
+        """The entries with these numbers, `int64[B]`, along an axis, as a contiguous copy."""
 
     def count(self, passed: Array) -> Array:
-        """How many are true in each row of `bool[B, 8 k]`."""
+        """How many entries of each row of `bool[B, 8 k]` are True, `[B]`."""
 
     def cells(self, actions: ArrayLike, size: int, n_cells: int) -> Array | None:
-        """The actions as `int64[size]`; None if they are not so many integers in [0, n_cells)."""
+        """The actions as `int64[size]`; None unless they are `size` integers in [0, n_cells)."""
 
-    def source(self, rng: np.random.Generator) -> Source:
+    def source(self, rng: np.random.Generator) -> RandomSource:
         """A source that is seeded by `rng`."""
 
-    def random(self, source: Source, shape: tuple[int, ...], /) -> Array:
+    def random(self, source: RandomSource, shape: tuple[int, ...], /) -> Array:
         """Numbers in [0, 1), `float64` of this shape."""
 
-    def state(self, source: Source) -> State:
-        """What `restore` needs to have the source draw the same numbers again."""
+    def state(self, source: RandomSource) -> SourceState:
+        """What `restore` needs so that the source draws the same numbers again."""
 
-    def restore(self, source: Source, state: State) -> None:
+    def restore(self, source: RandomSource, state: SourceState) -> None:
         """Bring the source back to a state."""
 
 
 class NumpyBackend:
-    """NumPy: methods instead of its functions where these cost more than the work on a small batch."""
+    """NumPy. Methods replace functions whose calls cost more than their work on a small batch."""
 
     xp = np
     device = "cpu"
@@ -92,7 +92,7 @@ class NumpyBackend:
         return array
 
     def count(self, passed: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        """Eight truth values at a time are counted as the bits of a number."""
+        """Eight truth values at a time are counted, as the bits of a 64-bit number."""
         counts = np.bitwise_count(passed.view(np.uint64))
         return counts[:, 0] if counts.shape[1] == 1 else counts.sum(axis=1, dtype=np.uint8)
 
@@ -139,17 +139,17 @@ class TorchBackend:
             text = 'backend="torch" needs the extra "torch": pip install "ttt-env[torch]"'
             raise ImportError(text) from error
         self.xp: Any = xp
-        self._asked, self._torch = device, torch
+        self._device_name, self._torch = device, torch
         try:
             self.device = torch.empty(0, dtype=torch.float64, device=device or "cpu").device
         except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
             raise ParameterError(f"device={device!r}: backend='torch' cannot use it: {error}") from error
 
     def __reduce__(self) -> tuple[Make, tuple[BackendName, str | None]]:
-        return backend_of, ("torch", self._asked)
+        return backend_of, ("torch", self._device_name)
 
     @cached_property
-    def _integers(self) -> "tuple[torch.dtype, ...]":
+    def _integer_types(self) -> "tuple[torch.dtype, ...]":
         torch = self._torch
         return torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32
 
@@ -157,8 +157,8 @@ class TorchBackend:
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device, copy=True)
 
     def get(self, array: "torch.Tensor") -> NDArray[Any]:  # noqa: D102
-        found: NDArray[Any] = array.cpu().numpy()
-        return found
+        values: NDArray[Any] = array.cpu().numpy()
+        return values
 
     def copy(self, array: "torch.Tensor") -> "torch.Tensor":  # noqa: D102
         return array.clone()
@@ -167,7 +167,7 @@ class TorchBackend:
         return self.xp.take(array, index, axis=axis)
 
     def count(self, passed: Array) -> Array:
-        """Eight truth values at a time are the bytes of a number; the product has their sum as its first."""
+        """Eight truth values at a time are the bytes of a number; the product has their sum on top."""
         counts = passed.view(self.xp.int64) * _ONE_IN_EACH_BYTE >> 56
         return counts[:, 0] if counts.shape[1] == 1 else self.xp.sum(counts, axis=1)
 
@@ -177,7 +177,7 @@ class TorchBackend:
             cells = self._torch.as_tensor(actions, device=self.device)
         except (TypeError, ValueError, RuntimeError):
             return None
-        if cells.shape != (size,) or cells.dtype not in self._integers:
+        if cells.shape != (size,) or cells.dtype not in self._integer_types:
             return None
         cells = cells.to(self.xp.int64)
         return cells if bool(((cells >= 0) & (cells < n_cells)).all()) else None
@@ -197,9 +197,10 @@ class TorchBackend:
 
 @lru_cache
 def backend_of(name: BackendName = "numpy", device: str | None = None) -> Backend:
-    """The back end of this name. Raises `ParameterError` for another one, or for a device that is not there.
+    """The back end of this name, on this device.
 
-    Raises `ImportError` where the library of the back end is not installed.
+    Raises `ParameterError` for an unknown name and for a device that is not there, `ImportError` if the
+    library of the back end is not installed.
     """
     one_of("backend", name, get_args(BackendName))
     if name == "torch":

@@ -1,7 +1,7 @@
 """What happens in a batch of games: replies of opponents, openings of episodes, and whole steps.
 
-Everything here is operations on whole arrays, for every store, opponent and start; `compiled.py` makes the
-same steps faster where they are a few look-ups.
+All of this is done by operations on whole arrays, for every store, opponent and start; `compiled.py` makes
+the same steps faster where they are a few look-ups.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ from ttt_env.rules.game import SEATS, Position
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
 _NEVER = 2.0  # no draw reaches it
-_NOT_TOLD = np.empty((0, 2))
+_NO_REWARDS = np.empty((0, 2))
 
 
 class Replies:
-    """The replies of some agents, of which each sub-env has one.
+    """The replies of some agents, one of which plays in each sub-env.
 
-    On a `TableStore` the policies of an agent that `is_fixed` are asked for once, now, in all positions;
-    `is_tabulated` says that all are. A fixed agent elsewhere is asked for the `policies` of a batch, and
-    any other one, functions among them, to `choose` in each position: in NumPy's memory alone. On another
-    back end every agent needs a table: raises `ParameterError` for one that is not fixed.
+    On a `TableStore` an agent that `is_fixed` is asked for its policies in all positions at once, now;
+    `is_tabulated` says that every agent was. On other stores a fixed agent is asked for the `policies` of a
+    batch. All other agents, functions among them, are asked to `choose` in each position, which only NumPy's
+    back end allows: on another one, raises `ParameterError` for an agent that is not fixed.
     """
 
     def __init__(self, store: Store, lineup: Lineup) -> None:
@@ -45,7 +45,7 @@ class Replies:
         self.chances = store.backend.put(lineup.totals)
 
     def numbers(self, draws: Array) -> Array:
-        """The numbers of the agents that these draws pick, `int64`."""
+        """The numbers of the agents that these draws pick, `int64[B]`."""
         return self.store.backend.xp.searchsorted(self.chances, draws, side="right")
 
     def cells(
@@ -53,9 +53,9 @@ class Replies:
     ) -> Cells:
         """The cells, `[B]`, that the agents numbered `who`, `[B]`, play on the open boards of a state.
 
-        `draws` `[B]` decide for agents with a policy, `rng` for others. The cells of boards that are over
-        or not `where` have no meaning. Raises `IllegalMoveError` or `PolicyError` for an agent that plays
-        a taken cell.
+        `draws` `[B]` decide for agents with a policy, `rng` for others. The cells of boards that are over,
+        and of those not in `where`, have no meaning. Raises `IllegalMoveError` or `PolicyError` for an agent
+        that plays a taken cell.
         """
         backend = self.store.backend
         if self.policies is not None:
@@ -82,10 +82,10 @@ class Replies:
 
 
 def _table(store: Store, agent: Agent) -> Floats | None:
-    """The summed policies of an agent, `[positions + 1, 8 k]`, one row a position; None without any.
+    """The cumulative policies of an agent, `[positions + 1, 8 k]`; None for one that is not tabulated.
 
-    How many numbers of a row do not exceed a draw is the cell, as in `sample_each`. The last row is that
-    of the boards that are over.
+    The cell that a draw picks is the number of entries in the position's row that do not exceed the draw, as
+    in `sample_each`. The last row stands for all boards that are over.
     """
     is_remote = store.backend.is_remote
     if is_remote and not agent.is_fixed:
@@ -103,47 +103,48 @@ def _table(store: Store, agent: Agent) -> Floats | None:
 
 
 class Openings:
-    """Begins episodes: draws opponent, seat and first position, and lets the opponent open.
+    """Begins episodes: draws opponent, seat and first position, and makes the opponent's first move.
 
-    `starts` is a position, one for each sub-env, or a function that draws one. `first` has the state and the
-    seat to move, `[1]` each, of the only one, else None.
+    `starts` is a position, a list of one for each sub-env, or a function that draws one. `first` has the
+    state and the seat to move, `[1]` each, if all episodes start in the same position, else None.
     """
 
     def __init__(self, store: Store, starts: Starts, play_as: PlayAs) -> None:
         self.store, self.starts, self.play_as = store, starts, play_as
         self._backend = store.backend
         self.first = self._encoded([starts]) if isinstance(starts, Position) else None
-        self._is_calm = isinstance(starts, Position) and not any(
+        self._never_ends_at_once = isinstance(starts, Position) and not any(
             starts.child(cell).is_over for cell in starts.legal_cells
-        )  # no opening can be the end
+        )
 
     def _encoded(self, positions: Sequence[Position]) -> tuple[State, Array]:
-        """The state of positions, and the seats to move."""
+        """The state of positions, and the seats to move in them."""
         boards = Boards.of(positions)
         return self.store.of(boards), self._backend.put((boards.ply % 2).astype(np.int8))
 
     def begin(
         self, games: Games, where: Array, replies: Replies | None, draws: Array, rng: np.random.Generator
     ) -> Games:
-        """The games, with new ones in the sub-envs `where`. Without `replies` the player to move looks.
+        """The games, with new ones in the sub-envs `where`, `bool[B]`.
 
-        Of `draws` `[rows, B]` the columns of these sub-envs are used. An episode that the opponent ends at
-        once is drawn anew, with numbers from `rng`. Raises `ImpossiblePositionError` if it always does.
+        Without `replies` both sides are stepped, and the player to move looks at the board. Of `draws`
+        `[rows, B]` the columns of these sub-envs are used. An episode that the opponent's first move ends is
+        drawn anew, with numbers from `rng`. Raises `ImpossiblePositionError` if this never succeeds.
         """
         is_blind = self._backend.is_remote and self.are_look_ups(replies)
         begin = self._begin_blindly if is_blind else self._begin_some
         return begin(games, where, replies, draws, rng)
 
     def are_look_ups(self, replies: Replies | None) -> bool:
-        """Whether to begin takes look-ups alone, which cannot fail and need no numbers but the draws."""
+        """Whether episodes begin by look-ups alone, which cannot fail and need no numbers but `draws`."""
         if self.first is None or not isinstance(self.store, TableStore):
             return False
-        return replies is None or (replies.is_tabulated and self._is_calm)
+        return replies is None or (replies.is_tabulated and self._never_ends_at_once)
 
     def _begin_blindly(
         self, games: Games, where: Array, replies: Replies | None, draws: Array, rng: np.random.Generator
     ) -> Games:
-        """By new games in all sub-envs, of which those `where` are taken: the host need not know them."""
+        """Begin games in all sub-envs and keep those `where`: the host need not know which they are."""
         new = self._new(games, None, replies, draws.__getitem__, rng)
         choose = partial(self._backend.xp.where, where)
         return Games(*map(partial(_unless_same, choose), new, games))
@@ -151,21 +152,21 @@ class Openings:
     def _begin_some(
         self, games: Games, where: Array, replies: Replies | None, draws: Array, rng: np.random.Generator
     ) -> Games:
-        """By the numbers of the sub-envs: nothing is done for the others."""
+        """Begin games only in the sub-envs `where`, by their numbers."""
         take, left = self._backend.take, self._backend.xp.nonzero(where)[0]
-        made, agents = games, replies.agents if replies else []
+        begun, agents = games, replies.agents if replies else []
         for _ in range(MAX_STARTS):
             if not len(left):
-                return made
+                return begun
             before = games._replace(episodes=take(games.episodes, left, 0))
             new = self._new(before, left, replies, partial(self._row, draws, left), rng)
-            made = Games(*map(partial(_unless_same, partial(self._with, left)), new, made))
-            if replies is None or self._is_calm:
-                return made
-            left = left[~self.store.is_open(take(made.state, left, -1))]
+            begun = Games(*map(partial(_unless_same, partial(self._with, left)), new, begun))
+            if replies is None or self._never_ends_at_once:
+                return begun
+            left = left[~self.store.is_open(take(begun.state, left, -1))]
             draws = self._backend.put(rng.random(draws.shape))
-        opponent, seat = agents[made.who[left[0]]], SEATS[made.seats[left[0]]]
-        position = self.store.boards(take(made.state, left, -1))[0]
+        opponent, seat = agents[begun.who[left[0]]], SEATS[begun.seats[left[0]]]
+        position = self.store.boards(take(begun.state, left, -1))[0]
         raise ImpossiblePositionError(f"{opponent!r} ends the game before {seat} can move: {position}")
 
     def _row(self, draws: Array, index: Array, row: int) -> Array:
@@ -184,21 +185,22 @@ class Openings:
         draw: Callable[[int], Array],
         rng: np.random.Generator,
     ) -> Games:
-        """What follows on these games, of the sub-envs `index` (None: all). One row may stand for all.
+        """The games that follow these in the sub-envs `index` (None: all).
 
-        `draw` gives a row of the draws, `[B]`. What stays as it is is the very array of before.
+        An array of length 1 stands for all sub-envs alike; one that does not change is returned as it is.
+        `draw` gives a row of the draws, `[B]`.
         """
         state, to_move = self._first(index, rng)
         if replies is None:
             return Games(state, to_move, games.who, games.episodes + 1)
         who = replies.numbers(draw(OPPONENT)) if replies.is_mixed else games.who
         seats = self._seats(games.episodes, draw)
-        waits = seats != to_move
-        opened = self.store.play(state, replies.cells(state, who, draw(OPENING), rng, waits))
-        return Games(self._backend.xp.where(waits, opened, state), seats, who, games.episodes + 1)
+        opponent_begins = seats != to_move
+        opened = self.store.play(state, replies.cells(state, who, draw(OPENING), rng, opponent_begins))
+        return Games(self._backend.xp.where(opponent_begins, opened, state), seats, who, games.episodes + 1)
 
     def _first(self, index: Array | None, rng: np.random.Generator) -> tuple[State, Array]:
-        """The first boards, and the seats to move there. One of each is enough where all are the same."""
+        """The first boards, and the seats to move there; one of each if they are the same in all sub-envs."""
         if self.first is not None:
             return self.first
         numbers = self._backend.get(index)
@@ -220,7 +222,7 @@ def _unless_same(merge: Callable[[Array, Array], Array], new: Array, old: Array)
 
 
 class Steps(Protocol):
-    """One way to make the steps. `draws` are the numbers from [0, 1) of a step, `float64[rows, B]`."""
+    """One way to compute steps. `draws` are the random numbers from [0, 1) of a step, `float64[rows, B]`."""
 
     are_sure: bool
     """True if a step runs only this package's own code, which does not fail. Where opponents or a start are
@@ -229,9 +231,9 @@ class Steps(Protocol):
     def step(
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
     ) -> tuple[Games, Outcome]:
-        """The games after the cells, `int64[B]`, and the replies, and what there is to tell of it.
+        """The games after the cells, `int64[B]`, and the replies to them, with the outcome of the step.
 
-        The sub-envs that `begins`, `bool[B]` or None for none of them, begin their next episodes instead.
+        The sub-envs in `begins`, `bool[B]` or None for no sub-env, begin their next episodes instead.
         """
 
     def begin(self, games: Games, where: Array, draws: Array, rng: np.random.Generator) -> Games:
@@ -239,7 +241,7 @@ class Steps(Protocol):
 
 
 class ArraySteps:
-    """By operations on whole arrays, for every store, opponent and start."""
+    """Steps by operations on whole arrays, for every store, opponent and start."""
 
     def __init__(self, store: Store, openings: Openings, replies: Replies | None, worth: Worth) -> None:
         self.store, self.openings, self.replies = store, openings, replies
@@ -275,14 +277,14 @@ class ArraySteps:
         over, winners = codes != OPEN, take(self._winners, codes + seats * self._n_codes, 0)
         of_looker = take(self._worth.of_looker, codes, 0)
         if self.replies is not None:
-            return Outcome(over, of_looker, winners, _NOT_TOLD)
+            return Outcome(over, of_looker, winners, _NO_REWARDS)
         of_mover, looks_x = take(self._worth.of_other, codes, 0), seats == 0
         of_seats = xp.where(looks_x, of_looker, of_mover), xp.where(looks_x, of_mover, of_looker)
         return Outcome(over, of_mover, winners, xp.stack(of_seats, axis=1))
 
 
 def refuse_taken(store: Store, state: State, cells: Cells) -> None:
-    """Raise `IllegalMoveError` if one of the cells is taken on a board that is to be played."""
+    """Raise `IllegalMoveError` if one of the cells is taken on a board that is not over."""
     taken = _are_taken(store, state, cells)
     if taken.any():
         at = int(np.flatnonzero(store.backend.get(taken))[0])
@@ -293,7 +295,7 @@ def refuse_taken(store: Store, state: State, cells: Cells) -> None:
 
 
 def resampled(store: Store, state: State, cells: Cells, draws: Array) -> Cells:
-    """The cells, with free ones, which the draws `[B]` pick, in place of taken ones."""
+    """The cells, with every taken one replaced by a free one that its draw, of `[B]`, picks."""
     taken = _are_taken(store, state, cells)
     if store.backend.is_remote:
         return store.backend.xp.where(taken, _free_cells(store, state, draws), cells)
@@ -309,7 +311,7 @@ def _are_taken(store: Store, state: State, cells: Cells) -> Array:
 
 
 def _free_cells(store: Store, state: State, draws: Array) -> Cells:
-    """A free cell of each board, all equally likely."""
+    """A free cell of each board, picked by the draws `[B]`, all equally likely."""
     xp = store.backend.xp
     counts = xp.cumulative_sum(store.masks(state), axis=1, dtype=xp.int64)
     return xp.sum(counts <= (draws * counts[:, -1])[:, None], axis=1)

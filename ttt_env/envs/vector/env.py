@@ -15,7 +15,7 @@ from ttt_env.agent import Agent
 from ttt_env.envs.board import GameEnv, Illegal, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
-from ttt_env.envs.vector.backends import Array, Backend, BackendName, Source, backend_of
+from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
 from ttt_env.envs.vector.engine import (
     ArraySteps,
     Openings,
@@ -49,7 +49,7 @@ from ttt_env.rules.specs import check_names
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
 VectorRenderMode = Literal["ansi", "rgb_array"]
-# A member of an enumeration is looked up slowly, three times a step.
+# Looking up a member of an enumeration is slow, and a step would do so three times.
 NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 _MODES = {mode.name.lower(): mode for mode in AutoresetMode}
 _OPTIONS = {"play_as": None, "position": None, "reset_mask": None}
@@ -61,33 +61,34 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     **Against an opponent** every array is the batch of what `SingleAgentEnv` gives: an observation is
     the one after the reply, a loss by the reply comes with it. Of a list of opponents each sub-env draws one
-    for each episode, with chances in proportion to `opponent_weights` (None: all alike).
+    for each episode, with chances in proportion to `opponent_weights` (None: all equally likely).
 
     **Both sides** (`opponent=None`): an action is for the player to move; the observation, the mask and
     `info["seat"]` are those of the player to move next, the reward is that of the player who has just moved.
-    `info["rewards"]`, `float64[B, 2]`, has what X and O got. At the end the observation is that of the
+    `info["rewards"]`, `float64[B, 2]`, are the rewards of X and O. At the end the observation is that of the
     player who did not move last.
 
     `info["action_mask"]` is `int8[B, cells]`, `info["seat"]` `int8[B]`: 0 where the user plays X, 1 for O.
     After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
     or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
-    `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array of the name with `_` before
-    it says for which sub-envs a value is told.
+    `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array whose name begins with `_`
+    says for which sub-envs there is a value.
 
     Autoreset is Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its next
     episode, with reward 0; "same_step" begins it at once, the end being in `info["final_obs"]` and
     `info["final_info"]`, the winner too; "disabled" waits for `reset(options={"reset_mask": bool[B]})`.
 
-    There is one generator for all sub-envs. A step draws the same number of rows of `num_envs` numbers,
-    whoever is over, so what a sub-env draws depends on the seed and on how many steps were made, and on no
-    other sub-env; opponents without a policy (functions, agents that are not fixed), a `start` function, and
-    starts drawn anew take more numbers from the same generator.
+    There is one generator for all sub-envs. Each step draws the same number of rows of `num_envs` numbers,
+    whichever episodes are over, so what a sub-env draws depends on the seed and on the number of steps alone,
+    not on other sub-envs; but opponents without a policy (functions, agents that are not fixed), a `start`
+    function, and starts drawn anew take more numbers from the same generator.
 
     **On a device** (`backend="torch"`, `device` as in PyTorch) all arrays are tensors there, the actions may
     be too, and a step is the same few look-ups as in NumPy: for games with a table, and opponents that are
     fixed policies. The same draws give the same games, but PyTorch's generator, seeded from `np_random`,
     draws other numbers than NumPy's. The host waits for the device once a step, to check the actions, and
-    again with `illegal="raise"`, without autoreset, and at starts that a function draws or one reply may end.
+    again with `illegal="raise"`, without autoreset, and at starts that a function draws or that the
+    opponent's first move may end.
     In "same_step" `info["final_obs"]` and `info["final_info"]` have the arrays of all sub-envs, as they were
     before the reset: those that ended are in `info["_final_obs"]`, `bool[B]`.
 
@@ -95,7 +96,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     """
 
     _games: Games | None = None
-    _source: tuple[np.random.Generator, Source] | None = None
+    _source: tuple[np.random.Generator, RandomSource] | None = None
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         self._set_replies(None if opponent is None else self._replies_of(opponent, opponent_weights))
         if opponent is None and (play_as != "random" or opponent_weights is not None):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
-        self._true, self._false = self._of_all(True), self._of_all(False)  # to be copied
+        self._true, self._false = self._of_all(True), self._of_all(False)  # templates: hand out copies
         self._over = self._false
 
     def _starts(self) -> Starts:
@@ -155,15 +156,15 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def _fastest_steps(self) -> Steps:
         """Compiled steps in NumPy's memory where a step is a few look-ups, else those on whole arrays."""
         parts = self._openings, self._replies, self._worth()
-        is_calm = self._openings.are_look_ups(self._replies) and not self._backend.is_remote
-        if is_calm and isinstance(self._store, TableStore):
+        are_look_ups = self._openings.are_look_ups(self._replies) and not self._backend.is_remote
+        if are_look_ups and isinstance(self._store, TableStore):
             from ttt_env.envs.vector.compiled import CompiledSteps
 
             return CompiledSteps(self._store, *parts)
         return ArraySteps(self._store, *parts)
 
     def _worth(self) -> Worth:
-        """What the ends are worth to the looker and to the other, and who has won."""
+        """The rewards of the looker and of the other for each code of a board, and who has won."""
         by_me, by_other = self.rewards_of.at_end(-1 if self.game.misere else 1)
         draw, illegal = self.rewards_of.draw, self.rewards_of.illegal
         of_looker = np.array([0.0, by_other, draw, by_me, draw, illegal, 0.0])
@@ -174,7 +175,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return Worth(of_looker, of_looker[OF_OTHER], winners)
 
     def _rows_of_draws(self) -> int:
-        """How many rows of numbers a step draws."""
+        """How many rows of random numbers a step draws."""
         if self.illegal == "resample":
             return RESAMPLE + 1
         if self._replies is None:
@@ -188,7 +189,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     @property
     def seats(self) -> NDArray[np.int8]:
-        """The seats of who looks at the observations, `int8[B]`: 0 is X, 1 is O."""
+        """The seats from which the observations are seen, `int8[B]`: 0 is X, 1 is O."""
         seats: NDArray[np.int8] = self._backend.copy(self._begun().seats)
         return seats
 
@@ -200,8 +201,8 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
         """Play against this agent, or one drawn from a list of them for each sub-env, from the next reply on.
 
-        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None: all alike.
-        The policies of a small game are tabulated now: call it again for an agent that has learned.
+        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None makes all equal.
+        On a small game the agents' policies are tabulated now: call this again when an agent has learned.
         Raises `ParameterError` for other weights and where both sides are stepped; nothing has changed then.
         """
         if self._replies is None or opponent is None:
@@ -228,7 +229,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
         `options` may give `play_as` and `position`: a position, or a list of one for each sub-env. A
         list of seeds, one for each sub-env, seeds the one generator, as an int does. Raises
-        `ParameterError` or `ImpossiblePositionError` for other things; nothing has changed then.
+        `ParameterError` or `ImpossiblePositionError` for bad options; nothing has changed then.
         """
         options = dict(options or {})
         is_reset = self._checked_options(options)
@@ -246,7 +247,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return self._seen(self._games)
 
     def _checked_options(self, options: dict[str, Any]) -> Array:
-        """Which sub-envs to reset, `[B]`. Makes a list of the positions."""
+        """Which sub-envs to reset, `bool[B]`. Replaces `options["position"]` by a list for all sub-envs."""
         check_names("reset options", options, _OPTIONS)
         if "play_as" in options:
             one_of("play_as", options["play_as"], get_args(PlayAs) if self._replies else ("random",))
@@ -263,7 +264,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         """Play a cell in every sub-env. Returns observations, rewards, terminations, truncations, info.
 
         Raises `EpisodeOrderError` before `reset`, and after the end of an episode without autoreset;
-        `IllegalMoveError` for actions that are not integers `[B]`, each a cell (also where it is ignored).
+        `IllegalMoveError` for actions that are not integers `[B]`, each a cell, even where it is ignored.
         Nothing has changed then.
         """
         games = self._begun()
@@ -319,7 +320,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return self._games
 
     def _of_all(self, value: bool | int, kind: str = "bool") -> Array:
-        """`[B]` times this value."""
+        """An array `[B]` of this value."""
         xp = self._backend.xp
         return xp.full(self.num_envs, value, dtype=getattr(xp, kind), device=self._backend.device)
 
@@ -328,7 +329,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return Games(state, *(self._of_all(0, kind) for kind in ("int8", "int64", "int64")))
 
     def _seen(self, games: Games) -> tuple[Any, dict[str, Any]]:
-        """Observation and info: each array is the caller's own."""
+        """Observation and info; the caller may write to every array."""
         copy, true = self._backend.copy, self._true
         info = {
             "action_mask": self._store.masks(games.state),
@@ -347,15 +348,16 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
         """`final_obs` and `final_info` of the episodes that have ended, before the next ones begin.
 
-        In NumPy `final_obs` `[B]` has Gymnasium's form: objects, the observation of each sub-env that is
-        over, else None. On a device, where the host should not look at which are over, it has those of all.
+        In NumPy `final_obs` `[B]` has Gymnasium's form: an array of objects, the observation of each sub-env
+        whose episode is over, else None. On a device, where the host would have to wait to know which are
+        over, it has the observations of all sub-envs.
         """
         over, copy = outcome.over, self._backend.copy
         final_info = {"action_mask": self._store.masks(games.state), "seat": copy(games.seats)}
         final_info["winner"] = outcome.winners
         final_info |= {f"_{key}": copy(over) for key in final_info}
-        found = {"final_obs": self._final_observations(games, over), "final_info": final_info}
-        return found | {f"_{key}": copy(over) for key in found}
+        final = {"final_obs": self._final_observations(games, over), "final_info": final_info}
+        return final | {f"_{key}": copy(over) for key in final}
 
     def _final_observations(self, games: Games, over: Array) -> Any:
         if self._backend.is_remote:
@@ -380,12 +382,12 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         gymnasium.logger.warn("render() without a render_mode: give make_vec() one of ansi, rgb_array")
         return None
 
-    def _randomness(self) -> tuple[np.random.Generator, Source]:
-        """`np_random`, and the back end's source of numbers that it seeds; in NumPy they are the same."""
-        known = self._source
-        if known is None or known[0] is not self._np_random:
-            known = self._source = self.np_random, self._backend.source(self.np_random)
-        return known
+    def _randomness(self) -> tuple[np.random.Generator, RandomSource]:
+        """`np_random`, and the back end's source of numbers, which it seeds; in NumPy they are the same."""
+        pair = self._source
+        if pair is None or pair[0] is not self._np_random:
+            pair = self._source = self.np_random, self._backend.source(self.np_random)
+        return pair
 
     def _draws(self, n_rows: int) -> Array:
         """Numbers from [0, 1), `float64[n_rows, B]`."""
@@ -402,7 +404,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
-        """Go back to the random numbers of before where what is done here fails."""
+        """Restore the state of the random numbers if the block raises an error."""
         restore, source = self._backend.restore, self._randomness()[1]
         before = self._np_random, self._np_random_seed, self._source
         states = self.np_random.bit_generator.state, self._backend.state(source)
@@ -429,17 +431,17 @@ def _as_mode(mode: Autoreset | AutoresetMode) -> AutoresetMode:
 
 
 def _as_seeds(seed: int | Sequence[int], size: int) -> list[int]:
-    """The seeds, one, or `size` of them. Raises `ParameterError` for other things."""
+    """The seeds: one, or `size` of them. Raises `ParameterError` for anything else."""
     is_one = not isinstance(seed, Sequence | np.ndarray)
-    given: Any = [seed] if is_one else seed
-    seeds = [int(one) for one in given if isinstance(one, int | np.integer) and one >= 0]
-    if len(seeds) != len(given) or not (is_one or len(seeds) == size):
+    unchecked: Any = [seed] if is_one else seed
+    seeds = [int(one) for one in unchecked if isinstance(one, int | np.integer) and one >= 0]
+    if len(seeds) != len(unchecked) or not (is_one or len(seeds) == size):
         raise ParameterError(f"seed={seed!r}: an int from 0 on, or {size} of them")
     return seeds
 
 
 def _as_reset_mask(mask: Array | None, size: int, backend: Backend) -> Array:
-    """Which sub-envs to reset, `bool[size]`; None is all. Raises `ParameterError` for other things."""
+    """Which sub-envs to reset, `bool[size]`; None is all. Raises `ParameterError` for anything else."""
     xp = backend.xp
     if mask is None:
         return xp.ones(size, dtype=xp.bool, device=backend.device)
@@ -449,10 +451,10 @@ def _as_reset_mask(mask: Array | None, size: int, backend: Backend) -> Array:
     return xp.asarray(mask, device=backend.device)
 
 
-def _as_positions(given: object, size: int, check: Callable[[object], Position]) -> list[Position]:
+def _as_positions(positions: object, size: int, check: Callable[[object], Position]) -> list[Position]:
     """One checked position for each sub-env, from one for all or a list of them."""
-    if isinstance(given, Position | str) or not isinstance(given, Sequence):
-        return [check(given)] * size
-    if len(given) != size:
-        raise ParameterError(f"{len(given)} positions for {size} sub-envs")
-    return [check(position) for position in given]
+    if isinstance(positions, Position | str) or not isinstance(positions, Sequence):
+        return [check(positions)] * size
+    if len(positions) != size:
+        raise ParameterError(f"{len(positions)} positions for {size} sub-envs: one for each, or one for all")
+    return [check(position) for position in positions]

@@ -1,11 +1,11 @@
 """The boards of a batch of games, kept so that a move of all of them is a few array operations.
 
-A *state* is one array whose last axis are the sub-envs. Each board in it is seen by a *looker*, and
-`play` makes half a turn: the looker plays a cell, and then the other one looks. So after the moves of
-both, a board is seen by the one who saw it before, whatever happened: on a board that is over nothing is
-played and only the looker changes, and a stone on a taken cell ends the game with the board as it was.
+A *state* is one array whose last axis runs over the sub-envs. Each board in it is seen by one of its players,
+the *looker*. `play` makes half a turn: the looker plays a cell, and then the other player is the looker. So
+after two calls a board is seen by the same player as before, whatever happened: on a board that is over
+nothing is played and only the looker changes, and a taken cell ends the game with the board as it was.
 
-Games of which every board can be listed are kept as rows of tables (`TableStore`), larger ones as bit masks
+Games whose boards can all be listed are kept as rows of tables (`TableStore`), larger ones as bit masks
 (`BitStore`).
 """
 
@@ -41,8 +41,8 @@ Cells: TypeAlias = Array
 class Store(Protocol):
     """One way to keep boards. All functions are pure: they return new arrays, and change none.
 
-    The arrays are those of the back end; where a state has one board, it stands for as many as there are
-    cells.
+    The arrays are those of the back end. A state of a single board stands for as many boards as there are
+    cells to play.
     """
 
     @property
@@ -54,16 +54,16 @@ class Store(Protocol):
         """Where the arrays are."""
 
     def of(self, boards: Boards) -> State:
-        """The state of positions to be played, seen by who is to move."""
+        """The state of positions that are not over, each seen by the player to move."""
 
     def play(self, state: State, cells: Cells) -> State:
-        """The state after each looker has chosen a cell, `[B]`, seen by the other."""
+        """The state after each looker has chosen a cell, `[B]`, seen by the other player."""
 
     def codes(self, state: State) -> Array:
-        """What each board is to its looker, `int64[B]`: one of the numbers of `kernels.codes`."""
+        """How each board stands for its looker, `int64[B]`: `OPEN`, `WON`, … of `kernels.codes`."""
 
     def is_open(self, state: State) -> Array:
-        """Whether each board is to be played, `bool[B]`."""
+        """Whether the game goes on on each board, `bool[B]`."""
 
     def is_legal(self, state: State, cells: Cells) -> Array:
         """Whether these cells may be played, `bool[B]`."""
@@ -75,13 +75,14 @@ class Store(Protocol):
         """The cells that the lookers may play, `int8[B, cells]`; none where the game is over."""
 
     def boards(self, state: State) -> Boards:
-        """The positions, seen by who is to move (after the end: by who would be)."""
+        """The positions, seen by whoever is to move, or would be after the end."""
 
 
 def store_of(game: Game, backend: Backend) -> Store:
-    """The faster store that can hold the game. Raises `GameTooLargeError` above 64 cells.
+    """The fastest store that can hold the game.
 
-    Raises `ParameterError` for a game without a table on another back end than NumPy.
+    Raises `GameTooLargeError` above 64 cells, and `ParameterError` for a game that is too large for a table
+    if the back end is not NumPy's.
     """
     if is_tabulated(game):
         return table_store(game, backend)
@@ -100,10 +101,10 @@ def table_store(game: Game, backend: Backend) -> "TableStore":
 
 
 class TableStore:
-    """Every board of the game has a number; a move is a look-up. A state is `int64[B]`.
+    """Every board of the game has a number, and a move is a look-up. A state is `int64[B]`.
 
-    The boards to be played come first, `n_open` of them; `open_boards` are these positions. The tables
-    are made in NumPy and put on the back end, and what is done with them is the same on all.
+    The `n_open` boards on which the game goes on come first; `open_boards` are these positions. The tables
+    are made in NumPy and put on the back end.
     """
 
     def __init__(self, game: Game, backend: Backend) -> None:
@@ -140,7 +141,7 @@ class TableStore:
         )
 
     def _after_open(self) -> NDArray[np.int64]:
-        """The numbers of the boards after each cell of the open ones, `[n_open, cells]`."""
+        """The number of the board after each cell is chosen on each open board, `[n_open, cells]`."""
         after = np.empty((self.n_open, self.game.n_cells), np.int64)
         after[:] = np.arange(self.n_open)[:, None] + self._first[FORFEITED_BY_OTHER]
         legal = self.open_boards.legal
@@ -149,7 +150,7 @@ class TableStore:
         return after
 
     def _after_over(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The other looks: the same for every cell, `[S - n_open, cells]`."""
+        """The same for the S − n_open boards that are over, where only the looker changes."""
         ended = codes[self.n_open :]
         rank = np.arange(self.n_open, len(codes)) - self._first[ended]
         other = rank + self._first[OF_OTHER[ended]]
@@ -157,7 +158,7 @@ class TableStore:
 
     @cached_property
     def _sorted(self) -> tuple[Masks, NDArray[np.int64]]:
-        """The keys of the boards that their mover looks at, ascending, and their numbers."""
+        """The keys of the boards seen by the player to move, ascending, and their numbers."""
         keys = self._keys(self._boards[: int(self._first[WON])])
         order = np.argsort(keys)
         return keys[order], order
@@ -210,7 +211,7 @@ class BitStore:
 
     @cached_property
     def _sets_through(self) -> Masks:
-        """The winning sets through each cell, `[K, cells]`; missing ones are sets that nobody can own."""
+        """The winning sets through each cell, `[K, cells]`, padded with sets that nobody can own."""
         through = self.game.winning_masks_through
         table = np.full((max(1, *map(len, through)), self.game.n_cells), ~np.uint64(0))
         for cell, masks in enumerate(through):
@@ -222,13 +223,13 @@ class BitStore:
 
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
         mine, theirs, codes = state
-        is_open, good = codes == OPEN, self.is_legal(state, cells)
-        stones = mine | np.left_shift(good, cells, dtype=np.uint64, casting="unsafe")
+        is_open, is_legal = codes == OPEN, self.is_legal(state, cells)
+        stones = mine | np.left_shift(is_legal, cells, dtype=np.uint64, casting="unsafe")
         sets = self._sets_through.take(cells, axis=1)
         won = (sets & stones == sets).any(axis=0)
         full = stones | theirs == np.uint64(self.game.full_mask)
-        after_good = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
-        after_open = np.where(good, after_good, FORFEITED_BY_OTHER)
+        after_legal = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
+        after_open = np.where(is_legal, after_legal, FORFEITED_BY_OTHER)
         after = np.empty((3, len(cells)), np.uint64)
         after[0], after[1] = theirs, stones
         after[2] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
