@@ -1,7 +1,36 @@
 """Tic-tac-toe and every positional game like it, as reinforcement-learning environments.
 
-`make` gives environments, `make_agent` players, `match`, `exploitability` and `certify` say exactly how
-strong they are.
+Environments
+    make                a game for two players (PettingZoo) or against an opponent (Gymnasium)
+    make_vec            a batch of games (Gymnasium's vector env)
+    envs.sb3            a batch of games as a `VecEnv` of Stable-Baselines3: `make_vec_env`
+    tictactoe_v0, …     PettingZoo's convention: `tictactoe_v0.env()`; also square_v0, mnk_v0, qubic_v0
+    collect_episode     one episode of two agents, as each player's own transitions
+
+Games
+    get_game            a game by id, such as "tictactoe-v0" or "mnk-v0:m=4,n=4,k=3"
+    Game                a game of your own: a shape and its winning sets (`runs`, `squares`)
+    Position, Boards    one position, or a batch of them; `random_position` draws one
+    planes_of           positions as the arrays that the environments show
+    GameRecord          a played game; text in and out
+
+Agents
+    make_agent          an agent from a spec such as "minimax", a function or a trained model
+    agent_names         the names that a spec may begin with
+    Agent, BatchAgent   the classes to derive your own agents from
+    play_game           one game between two agents
+
+Exact strength
+    match               win, draw and loss of one agent against another, on both seats
+    exploitability      what the best response gains against an agent
+    best_response       that best response, as an agent
+    certify             the proof that an agent is unbeatable, or the game that beats it
+    tournament          many agents against each other: table, ratings
+    solve               the value of every position of a game
+    prove               the value of one position of a larger game, by search
+
+Results are objects to print, save and load: `Match`, `Exploitability`, `Certificate`, `Tournament`,
+`Solution`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is allowed.
 """
 
 from ttt_env.agent import Agent, BatchAgent, agent_names, make_agent

@@ -1,4 +1,4 @@
-"""Environments by id, for this package, for Gymnasium and for PettingZoo's `module.env()` convention."""
+"""Environments by id: `make`, `make_vec`, Gymnasium's registry and PettingZoo's `module.env()`."""
 
 import inspect
 from typing import Any, Literal, overload
@@ -17,7 +17,7 @@ from ttt_env.rules.game import Game
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
-_OF_ONE_PLAYER = "play_as", "opponent_weights"
+_SINGLE_AGENT_PARAMETERS = "play_as", "opponent_weights"
 _VECTOR_ENTRY_POINT = "ttt_env.envs.vector.env:VectorGameEnv"
 
 
@@ -40,15 +40,15 @@ def make(
 def make(
     id: Game | str, opponent: Opponents | None = None, **kwargs: Any
 ) -> TwoPlayerEnv[Any] | SingleAgentEnv[Any]:
-    """The environment of a game: two players without `opponent`, else one player against it.
+    """The environment of a game: for two players without `opponent`, else for one player against it.
 
-    `id` is an id or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …) and of
-    the environment, which are those of `TwoPlayerEnv` and `SingleAgentEnv`.
+    `id` is the id of a game or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …)
+    and those of `TwoPlayerEnv` or `SingleAgentEnv`.
 
     Returns a `pettingzoo.AECEnv` with the agents "X" and "O", or a `gymnasium.Env`.
 
     Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
-    exist, one that only an env with an opponent has, or a value that it cannot take.
+    exist, one that only an env with an opponent has, or a value that is not allowed.
     """
     _check_game_once(id, kwargs)
     if opponent is None:
@@ -99,8 +99,8 @@ def make_vec(
     """
     _check_game_once(id, kwargs)
     envs: VectorGameEnv[Any] = VectorGameEnv(id, num_envs, opponent, **kwargs)
-    given = {"opponent": opponent, "num_envs": num_envs, "vectorization_mode": "vector_entry_point"}
-    envs.spec = _spec(id, {**kwargs, **given})
+    of_vector = {"opponent": opponent, "num_envs": num_envs, "vectorization_mode": "vector_entry_point"}
+    envs.spec = _spec(id, {**kwargs, **of_vector})
     return envs
 
 
@@ -111,7 +111,7 @@ def _check_game_once(id: Game | str, kwargs: dict[str, Any]) -> None:
 
 def _check_needs_no_opponent(id: Game | str, kwargs: dict[str, Any]) -> None:
     """Raise `ParameterError` for a parameter that has no meaning where both players are stepped."""
-    for name in filter(kwargs.__contains__, _OF_ONE_PLAYER):
+    for name in filter(kwargs.__contains__, _SINGLE_AGENT_PARAMETERS):
         game = id if isinstance(id, str) else id.name
         raise ParameterError(
             f"{name}={kwargs[name]!r} needs an opponent, and none is given: "
@@ -120,7 +120,7 @@ def _check_needs_no_opponent(id: Game | str, kwargs: dict[str, Any]) -> None:
 
 
 def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:
-    """What Gymnasium needs to make this env once more."""
+    """The spec from which Gymnasium can make this env again."""
     name = id.partition(":")[0] if isinstance(id, str) else "game-v0"
     return EnvSpec(
         f"{NAMESPACE}/{name}",
@@ -133,7 +133,7 @@ def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:
 
 
 def register_envs() -> None:
-    """Tell Gymnasium the ids of all games, as `ttt_env/tictactoe-v0` and so on. Importing does it."""
+    """Register all games with Gymnasium, as `ttt_env/tictactoe-v0` and so on; `import ttt_env` does it."""
     for name in CATALOGUE:
         if f"{NAMESPACE}/{name}" not in gymnasium.registry:
             gymnasium.register(
@@ -145,7 +145,7 @@ def register_envs() -> None:
 
 
 class PettingZooModule:
-    """What PettingZoo users expect of `from package import game_v0`: `env` and `raw_env`.
+    """What PettingZoo users expect of `from package import game_v0`: the functions `env` and `raw_env`.
 
     Both are the same: the checks of PettingZoo's wrappers are built into the environment.
     """
