@@ -41,7 +41,7 @@ ROUNDING = 1e-5
 _EXACT = 1e-12  # sums nearer to 1 are left as they are: 64-bit rounding
 _FLOAT64 = np.dtype(np.float64)
 _MOVES = frozenset({"policy", "policies", "choose"})
-_SEED = 20  # of what an agent draws that is asked for its move instead of its policy
+_SEED = 20  # of the random numbers for an agent that has only `choose` and is asked for its policy
 
 
 class Agent:
@@ -53,21 +53,22 @@ class Agent:
     """
 
     takes_agent: ClassVar[bool] = False
-    """Whether the first parameter is another agent: keywords of a spec string that this class does not
-    have are then that agent's, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
+    """Whether the first parameter is another agent. Keywords of a spec string that this class does not
+    take are then passed on to that agent, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
 
     plays_by: ClassVar[str] = ""
-    """Which of `policy`, `policies` and `choose` the class itself says its moves by, and is asked for."""
+    """The method that the class overrides to say how it plays, and is asked by: `policy`, `policies` or
+    `choose`, the first of these if it overrides several; empty if none."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         ancestors = [vars(ancestor).keys() for ancestor in cls.__mro__]
-        mover = next(place for place, names in enumerate(ancestors) if _MOVES & names)
-        if cls.__mro__[mover] is not Agent:
-            own = _MOVES & ancestors[mover]
-            cls.plays_by = next(way for way in ("policy", "policies", "choose") if way in own)
-        if next(place for place, names in enumerate(ancestors) if "is_fixed" in names) > mover:
-            # What another class declares about its own moves says nothing about these.
+        definer = next(index for index, names in enumerate(ancestors) if _MOVES & names)
+        if cls.__mro__[definer] is not Agent:
+            overridden = _MOVES & ancestors[definer]
+            cls.plays_by = next(name for name in ("policy", "policies", "choose") if name in overridden)
+        if next(index for index, names in enumerate(ancestors) if "is_fixed" in names) > definer:
+            # An ancestor's declaration is about its own moves, not about those that override them.
             cls.is_fixed = False  # type: ignore[method-assign, assignment]
 
     def __init__(self, game: Game) -> None:
@@ -82,9 +83,9 @@ class Agent:
     def is_fixed(self) -> bool:
         """Whether the agent declares that its policy depends on the position alone.
 
-        What is computed about such an agent is true of it. Others are sampled, or asked once in each position
+        Results computed for such an agent are exact. Other agents are sampled, or asked once in each position
         and judged by these answers. A class declares it by `is_fixed = True`. The declaration is about the
-        class's own moves: a subclass that overrides how it moves declares anew.
+        class's own moves: a subclass that overrides how it moves has to declare it again.
         """
         return False
 
@@ -92,16 +93,17 @@ class Agent:
     def seconds_per_move(self) -> float:
         """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
 
-        An agent that searches says so here. Who keeps people waiting, or is about to ask in every position of
-        a game, looks at it first.
+        An agent that searches gives its time here. Callers look at it before they let a person wait, or ask
+        in every position of a game.
         """
         return 0.0
 
     def policy(self, position: Position) -> Floats:
         """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
 
-        The position is one to be played; on a finished one the answer has no meaning. Of a class that only
-        has `choose` it is all on the cell that this gives, with random numbers that depend on the position.
+        The game must still go on in the position; on a finished one the answer has no meaning. For a class
+        that overrides only `choose`, the cell that this returns has probability 1, and the random numbers
+        that it gets depend on the position alone.
         """
         if type(self).policies is not Agent.policies:
             single: Floats = self.policies(Boards.of([position]))[0]
@@ -137,7 +139,7 @@ class Model(Protocol):
     """A trained model of another library, such as an algorithm of Stable-Baselines3."""
 
     def predict(self, *arguments: Any, **options: Any) -> Any:
-        """What the model does where it sees this."""
+        """The model's action for an observation, and its hidden state."""
 
 
 AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model
@@ -148,7 +150,7 @@ class BatchAgent(Agent):
 
 
 class FunctionAgent(Agent):
-    """Plays what a function `Position -> cell` says, which may be another cell whenever it is asked."""
+    """Plays the cell that a function `Position -> cell` returns, which may be another one in each call."""
 
     def __init__(self, game: Game, function: Callable[[Position], int]) -> None:
         super().__init__(game)
@@ -162,12 +164,12 @@ class FunctionAgent(Agent):
 
 
 def generator_of(position: Position) -> np.random.Generator:
-    """A generator that depends on the position alone, for an agent that is asked for one move there."""
+    """A generator seeded by the position alone, for an agent that is asked for one move there."""
     return np.random.default_rng((_SEED, position.mine, position.theirs))
 
 
 def checked_cell(agent: Agent, position: Position, choice: object) -> int:
-    """The cell that the agent's `choice` is. Raises `IllegalMoveError` if it is none that is free."""
+    """The agent's `choice` as a cell. Raises `IllegalMoveError` if it is no cell, or not a free one."""
     try:
         cell = as_cell(choice, agent.game)
         if not position.occupied_mask >> cell & 1:
@@ -200,55 +202,56 @@ def sample(policy: Floats, draw: float) -> int:
 
 @lru_cache(maxsize=1 << 13)
 def _summed(policy: bytes, n_cells: int, occupied: int) -> tuple[list[float], list[int]] | None:
-    """The summed probabilities of the cells that may be played, and these; None where something is wrong.
+    """The cumulative probabilities of the cells that may be drawn, and these cells; None for a wrong policy.
 
-    What `sample` draws from, kept, so that a policy that comes again is neither checked nor summed again.
+    `Agent.choose` draws from them as `sample` does. They are kept, so that a policy that comes again is
+    neither checked nor summed again.
     """
-    numbers, total = np.frombuffer(policy).tolist(), 0.0
+    probabilities, total = np.frombuffer(policy).tolist(), 0.0
     totals: list[float] = []
     cells: list[int] = []
-    for cell, probability in enumerate(numbers):
+    for cell, probability in enumerate(probabilities):
         if probability:
             if not probability > 0.0 or occupied >> cell & 1:
                 return None
             total += probability
             totals.append(total)
             cells.append(cell)
-    if len(numbers) != n_cells or not -_EXACT <= total - 1.0 <= _EXACT:
+    if len(probabilities) != n_cells or not -_EXACT <= total - 1.0 <= _EXACT:
         return None
     totals[-1] = inf  # as in `sample`, against rounding
     return totals, cells
 
 
 def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
-    """`sample` for a batch: `[B, cells]` and `[B]` to cells, `[B]`."""
+    """`sample` for a batch: the cells, `[B]`, for policies `[B, cells]` and draws `[B]`."""
     totals = np.cumsum(policies, axis=1)
     cells = (totals <= draws[:, None]).sum(axis=1)
     last = policies.shape[1] - 1 - np.argmax(policies[:, ::-1] > 0, axis=1)
-    chosen: NDArray[np.int64] = np.minimum(cells, last)
-    return chosen
+    drawn: NDArray[np.int64] = np.minimum(cells, last)
+    return drawn
 
 
 def checked_policies(agent: Agent, boards: Boards) -> Floats:
     """The agent's `policies`, `[B, cells]`, each scaled to sum to 1 exactly.
 
-    This is the one rule for what a policy is, of batches and of single positions (`checked_policy`): numbers
+    This is the one rule for what a policy is, in batches and single positions (`checked_policy`): numbers
     of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`. Raises `PolicyError` for others.
     """
     policies = _as_floats(agent, agent.policies(boards), boards.legal.shape, f"{len(boards)} positions")
     totals = policies.sum(axis=1)
-    off = np.abs(totals - 1)
-    # Comparisons with NaN are false: it is never good.
+    deviations = np.abs(totals - 1)
+    # Comparisons with NaN are false, so a policy with NaN is always refused.
     if (
-        not (off <= ROUNDING).all()
+        not (deviations <= ROUNDING).all()
         or not policies.min(initial=0) >= 0
         or ((policies != 0) > boards.legal).any()
     ):
-        rows = (policies >= 0) & (boards.legal | (policies == 0))
-        at = int(np.argmin(rows.all(axis=1) & (off <= ROUNDING)))
-        raise _no_policy(agent, boards[at], policies[at])
-    if (off > _EXACT).any():
-        totals[off <= _EXACT] = 1.0
+        is_valid = (policies >= 0) & (boards.legal | (policies == 0))
+        first_wrong = int(np.argmin(is_valid.all(axis=1) & (deviations <= ROUNDING)))
+        raise _no_policy(agent, boards[first_wrong], policies[first_wrong])
+    if (deviations > _EXACT).any():
+        totals[deviations <= _EXACT] = 1.0
         policies = policies / totals[:, None]
     return policies
 
@@ -258,22 +261,22 @@ def checked_policy(agent: Agent, position: Position) -> Floats:
     return _checked(agent, position, agent.policy(position))
 
 
-def _checked(agent: Agent, position: Position, given: object) -> Floats:
-    policy = _as_floats(agent, given, (agent.game.n_cells,), position)
-    numbers = policy.tolist()
-    total, taken = sum(numbers), position.occupied_mask
-    is_good = all(p >= 0 and not (p and taken >> cell & 1) for cell, p in enumerate(numbers))
+def _checked(agent: Agent, position: Position, answer: object) -> Floats:
+    policy = _as_floats(agent, answer, (agent.game.n_cells,), position)
+    probabilities = policy.tolist()
+    total, taken = sum(probabilities), position.occupied_mask
+    is_good = all(p >= 0 and not (p and taken >> cell & 1) for cell, p in enumerate(probabilities))
     if not (is_good and abs(total - 1) <= ROUNDING):
         raise _no_policy(agent, position, policy)
     return policy / total if abs(total - 1) > _EXACT else policy
 
 
-def _as_floats(agent: Agent, given: object, shape: tuple[int, ...], where: object) -> Floats:
-    """What an agent gives as numbers, of this shape. Raises `PolicyError` for what is none."""
+def _as_floats(agent: Agent, answer: object, shape: tuple[int, ...], where: object) -> Floats:
+    """An agent's answer as numbers of this shape. Raises `PolicyError` if it cannot be that."""
     try:
-        numbers: Floats = np.asarray(given, dtype=np.float64)
+        numbers: Floats = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise PolicyError(f"{agent!r} has no policy in {where}, but {given!r:.200}") from None
+        raise PolicyError(f"{agent!r} has no policy in {where}, but {answer!r:.200}") from None
     if numbers.shape != shape:
         raise PolicyError(f"{agent!r} has no policy in {where}: its shape is {numbers.shape}, not {shape}")
     return numbers
@@ -300,19 +303,20 @@ def agent_class(name: str) -> type[Agent]:
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
     if name not in _registry():
         raise UnknownAgentError(unknown("agent", name, _registry()))
-    loaded: type[Agent] = _registry()[name].load()
-    return loaded
+    registered: type[Agent] = _registry()[name].load()
+    return registered
 
 
 def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
 
     A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
-    be named alone. An agent that has parameters stands in round brackets inside of another where its commas
-    could be the other's. A spec has at most 10,000 letters, and 32 colons and brackets inside of each other.
+    be named alone. Inside another agent's spec, an agent with parameters stands in round brackets where its
+    commas could belong to the outer one. A spec has at most 10,000 letters, and 32 colons and brackets inside
+    of each other.
 
-    A model of Stable-Baselines3 plays greedily, and only on free cells. It is asked as it is at the time: an
-    agent made of a model that is trained further plays better later.
+    A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
+    a copy: if the model is trained further, the agent's play changes with it.
 
     Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
     that the agent does not have or a value that it cannot take.
@@ -331,21 +335,21 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
 
 
-def _reader_of_model(thing: object) -> Callable[[object, Game], Agent] | None:
-    """The function that makes agents of the models of the library whose class `thing` is, if there is one.
+def _reader_of_model(model: object) -> Callable[[object, Game], Agent] | None:
+    """The registered function that makes an agent of `model`, None if no library is registered for its class.
 
-    The library itself is not imported, as whoever made the thing has done that.
+    The library is known by the name of its module and not imported here: whoever made the model has done so.
     """
-    for kind in type(thing).__mro__:
-        point = _registry(MODEL_GROUP).get(kind.__module__.partition(".")[0])
+    for ancestor in type(model).__mro__:
+        point = _registry(MODEL_GROUP).get(ancestor.__module__.partition(".")[0])
         if point is not None:
-            loaded: Callable[[object, Game], Agent] = point.load()
-            return loaded
+            reader: Callable[[object, Game], Agent] = point.load()
+            return reader
     return None
 
 
 def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
-    """The game that is meant; None: that of the first of these that is an `Agent`, else tic-tac-toe."""
+    """The game of this id or `game` itself; for None that of the first `Agent` given, else tic-tac-toe."""
     if game is None:
         return next((agent.game for agent in agents if isinstance(agent, Agent)), get_game("tictactoe-v0"))
     return get_game(game)
@@ -370,14 +374,14 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
 def _plain_value(
     build: type[Agent], owner: str, items: list[str], allowed: Mapping[str, Parameter]
 ) -> str | None:
-    """What the items that are no parameters say of the first parameter, which may be a path or an agent."""
+    """The text of the first parameter, maybe a path or an agent, from the items that name no other."""
     if next(iter(allowed), None) == "path":
         return joined_path(owner, items, allowed)
     plain = [item for item in items if key_of(item) is None]
-    own = [item.strip() for item in items if key_of(item) is not None]
+    keywords = [item.strip() for item in items if key_of(item) is not None]
     if not build.takes_agent or not plain:
-        check_names(owner, map(key_of, own), allowed)
+        check_names(owner, map(key_of, keywords), allowed)
         return as_value(plain)
     inner = unwrapped(",".join(plain).strip())
-    colon = "," if len(split_items(inner, ":")) > 1 else ":"
-    return f"{inner}{colon}{','.join(own)}" if own else inner
+    separator = "," if len(split_items(inner, ":")) > 1 else ":"
+    return f"{inner}{separator}{','.join(keywords)}" if keywords else inner

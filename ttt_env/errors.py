@@ -5,11 +5,11 @@ from difflib import get_close_matches
 
 
 class TttEnvError(ValueError):
-    """What all errors of this package are."""
+    """The base class of all errors of this package."""
 
 
 class GameError(TttEnvError):
-    """A game that cannot exist: winning sets out of the board, an empty shape and the like."""
+    """A game that cannot exist: winning sets outside the board, an empty shape and the like."""
 
 
 class GameTooLargeError(TttEnvError):
@@ -32,7 +32,7 @@ class ParameterError(TttEnvError, TypeError):
 
 
 class PolicyError(TttEnvError):
-    """An agent's policy that is no distribution over the legal cells, or is not known."""
+    """A policy that is no probability distribution over the legal cells, or that is not known."""
 
 
 class IllegalMoveError(TttEnvError):
@@ -71,14 +71,14 @@ class ResultFileError(TttEnvError):
 
 
 def shown(value: object) -> str:
-    """What a message shows of a value: its `repr`, long ones cut in the middle, or its type if it has none.
+    """The text of a value in a message: its `repr`, cut in the middle if long, or its type if `repr` fails.
 
     >>> shown("tictactoe"), shown(10**5000)
     ("'tictactoe'", '<an int without text>')
     """
     try:
         text = repr(value)
-    except Exception:  # a repr is somebody's code; that of an int of more than 4300 digits is a ValueError
+    except Exception:  # `repr` may be a user's code, and fails for an int of more than 4300 digits
         return f"<an {type(value).__name__} without text>"
     return text if len(text) <= 1000 else f"{text[:800]} … {text[-100:]}"
 

@@ -1,1 +1,1 @@
-"""All compiled code, and the arrays (`sets`) and numbers (`codes`) that it reads; the others import numba."""
+"""All compiled code, and the arrays (`sets`) and codes (`codes`) it reads; all but these two import numba."""

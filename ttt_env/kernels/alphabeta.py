@@ -1,10 +1,10 @@
 """Depth-limited alpha-beta as compiled code, for every game of up to 64 cells.
 
-Values are whole numbers: the threats of the player to move less the other's, which is the utility of
-`planning.lookahead` in fifths, cut off at ±5; ±6 is a win or a loss, 0 a draw. With so few values, all
+Values are whole numbers: the threats of the player to move minus the other's, which is the utility of
+`planning.lookahead` in fifths, clipped to ±5; ±6 is a win or a loss, 0 a draw. With so few values, all
 searches are made with a null window, "is the value at least t?", and the table makes their repetition cheap
-(Plaat, Schaeffer, Pijls and de Bruin, Best-first fixed-depth minimax algorithms, 1996). So equals are equal
-exactly.
+(Plaat, Schaeffer, Pijls and de Bruin, Best-first fixed-depth minimax algorithms, 1996). Equal
+values are exactly equal, too.
 """
 
 from typing import NamedTuple
@@ -19,23 +19,24 @@ from ttt_env.kernels.sets import WinningSets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 
-WIN, _MOST_THREATS = 6, 5
+WIN, _MAX_THREATS = 6, 5
 _RETURN, _ENTER = 0, 1
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
 _TABLE_BITS = np.uint64(20)
 _SHIFT = np.uint64(64) - _TABLE_BITS
 _1 = np.uint64(1)
 
-# What `DepthSearch.state` holds; `DEPTH` is how many plies the search goes on from that of the root.
+# The indices of `DepthSearch.state`; `DEPTH` is the number of plies that the search looks ahead of the root.
 PLY, ROOT, DEPTH, PHASE, ANSWER, NODES = range(6)
 
 
 class DepthSearch(NamedTuple):
-    """The positions from the root to where the search stands, by ply, and the transposition table.
+    """The state of a search: the positions from the root to the current one, by ply, and the table.
 
-    `threshold` is the t of "is the value for the player to move at least t?". `codes` are those of
-    `questions.stone_codes`, which `of_stones` holds, X's stones first. The table has a position's key, the
-    plies that were looked ahead there, the least and the most that the value can be.
+    `threshold` is the t of "is the value for the player to move at least t?". `codes` are the codes of each
+    position by `questions.stone_codes`, which `of_stones` holds, X's stones first. Each entry of the
+    transposition table has the position's key in `keys`, and in `known` the plies that were looked ahead, the
+    lower and the upper bound of the value.
     """
 
     mine: Masks
@@ -77,7 +78,7 @@ def set_root(s: DepthSearch, mine: int, theirs: int, depth: int, threshold: int)
 
 @compiled
 def search(s: DepthSearch, sets: WinningSets, n_nodes: int) -> int:
-    """The answer, YES or NO, or OPEN if so many nodes more were not enough; call it again then."""
+    """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on."""
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _ENTER:
@@ -106,7 +107,7 @@ def _enter(s: DepthSearch, sets: WinningSets) -> None:
 
 @inner
 def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
-    """The answer if no search is needed, or OPEN and the candidates."""
+    """The answer if no search is needed, else OPEN; `candidates` and `weights` are then set."""
     free = sets.full & ~(s.mine[ply] | s.theirs[ply])
     threshold = s.threshold[ply]
     if free == NONE:
@@ -137,7 +138,7 @@ def _answer(holds: bool) -> int:
 
 @inner
 def _not_losing(s: DepthSearch, ply: int, depth: int, free: np.uint64, sets: WinningSets) -> np.uint64:
-    """The cells after which the other player does not win at once, within the depth."""
+    """The free cells after which the other player cannot win at once, if the depth reaches so far."""
     block = completing(s.theirs[ply], s.mine[ply], sets.masks)
     if depth < 2 or block == NONE:
         return free
@@ -150,16 +151,16 @@ def _utility(mine: np.uint64, theirs: np.uint64, sets: WinningSets) -> int:
     threats = _n_threats(mine, theirs, sets) - _n_threats(theirs, mine, sets)
     if sets.misere:
         threats = -threats
-    return max(-_MOST_THREATS, min(_MOST_THREATS, threats))
+    return max(-_MAX_THREATS, min(_MAX_THREATS, threats))
 
 
 @inner
 def _n_threats(stones: np.uint64, others: np.uint64, sets: WinningSets) -> int:
-    found = 0
+    n_threats = 0
     for mask in sets.masks:
         if mask & others == NONE and count(mask & ~stones) == _1:
-            found += 1
-    return found
+            n_threats += 1
+    return n_threats
 
 
 @inner
@@ -169,7 +170,7 @@ def _try_next(s: DepthSearch, ply: int) -> None:
     s.mine[ply + 1], s.theirs[ply + 1] = s.theirs[ply], s.mine[ply] | stone
     s.threshold[ply + 1] = 1 - s.threshold[ply]
     cell = cell_of(stone)
-    for symmetry in range(len(s.of_stones)):  # in a function of its own the search takes a tenth longer
+    for symmetry in range(len(s.of_stones)):  # as a function of its own it slows the search by a tenth
         s.codes[ply + 1, symmetry] = s.codes[ply, symmetry] + s.of_stones[symmetry, ply & 1, cell]
     s.state[PLY] = ply + 1
     s.state[PHASE] = _ENTER
@@ -177,7 +178,7 @@ def _try_next(s: DepthSearch, ply: int) -> None:
 
 @inner
 def _return_to_parent(s: DepthSearch) -> None:
-    """A move whose answer is no is one by which the player to move reaches the threshold."""
+    """Take the answer up a ply: a move after which it is NO reaches the threshold, and makes it YES."""
     ply = s.state[PLY] - 1
     s.state[PLY] = ply
     if s.state[ANSWER] == NO or s.candidates[ply] == NONE:
@@ -198,14 +199,14 @@ def _key(s: DepthSearch, ply: int) -> np.uint64:
 
 @inner
 def _recall(s: DepthSearch, ply: int, depth: int) -> int:
-    """The answer that the table has for this depth, else OPEN. A win that is near is one at any depth."""
+    """The table's answer for this depth, else OPEN. A win or loss at a smaller depth holds, too."""
     place = int(_key(s, ply) * _SCATTER >> _SHIFT)
     if s.keys[place] != _key(s, ply):
         return OPEN
-    looked, least, most = s.known[place]
-    if least >= s.threshold[ply] and (looked == depth or (least == WIN and looked <= depth)):
+    known_depth, lower, upper = s.known[place]
+    if lower >= s.threshold[ply] and (known_depth == depth or (lower == WIN and known_depth <= depth)):
         return YES
-    if most < s.threshold[ply] and (looked == depth or (most == -WIN and looked <= depth)):
+    if upper < s.threshold[ply] and (known_depth == depth or (upper == -WIN and known_depth <= depth)):
         return NO
     return OPEN
 

@@ -16,7 +16,7 @@ _PAIRS, _FOURS, _EIGHTS, _ONES = (
 @inner
 def count(mask: np.uint64) -> np.uint64:
     """The number of set bits."""
-    # LLVM knows this way to count, and makes it one instruction.
+    # LLVM recognises this way to count, and compiles it to one instruction.
     mask = mask - (mask >> ONE & _PAIRS)
     mask = (mask & _FOURS) + (mask >> _2 & _FOURS)
     mask = mask + (mask >> _4) & _EIGHTS
@@ -31,7 +31,7 @@ def size(mask: np.uint64) -> int:
 
 @inner
 def lowest(mask: np.uint64) -> np.uint64:
-    """The lowest set bit alone; 0 of 0."""
+    """The lowest set bit alone, as a mask; 0 for 0."""
     return mask & (~mask + ONE)
 
 
@@ -78,13 +78,13 @@ def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
 
 @inner
 def worth(sets: WinningSets) -> int:
-    """The result for who completes a set: 1, misère −1."""
+    """The result for the player who completes a set: 1, in a misère game −1."""
     return -1 if sets.misere else 1
 
 
 @inner
 def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
-    """The empty cells that complete a set of `stones`; `masks` are those to look at, none of them owned."""
+    """The empty cells that complete a set of `stones`; `masks` are the sets to try, none of them owned."""
     cells = NONE
     for mask in masks:
         if mask & others == NONE:

@@ -1,10 +1,10 @@
-"""Functions as machine code by numba, kept on disk under the digest of what they were made from.
+"""Functions compiled to machine code by numba, kept on disk under a digest of their sources.
 
 Importing this module imports numba: import it where a search begins.
 
 numba keeps a compiled function until its own file changes, and does not see when a function that it calls
-from another file does. So what is compiled here is kept in a folder named by a digest of all sources of this
-room: an edit anywhere in it leads to another folder. Compiled code therefore takes nothing from other rooms.
+from another file does. So what is compiled here is kept in a folder named by a digest of all sources of
+`kernels`: an edit of any of them leads to another folder. Compiled code must use nothing from outside it.
 """
 
 import logging
@@ -26,8 +26,8 @@ import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-SILENT_SECONDS = 1.0  # of compiling without a word
-_KEPT_FOLDERS = 8  # of as many states of the sources and versions of numba, the last that were used
+SILENT_SECONDS = 1.0  # of compiling before a message says so
+_KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
 _COST = "every process that uses it compiles it again, which takes some seconds"
 _config: Any = numba.config
 _lock = Lock()  # of numba's settings
@@ -35,10 +35,10 @@ _logger = logging.getLogger(__name__)
 
 
 def inner(function: Function) -> Function:
-    """The function as machine code for `compiled` functions, which are kept together with what they call.
+    """The function as machine code to be called by `compiled` functions, which are kept with all they call.
 
-    So a call from Python loads one file, and processes that compile different callers at once write none that
-    is the same.
+    So a call from Python loads one file, and processes that compile different callers at the same time never
+    write the same file.
     """
     return cast(Function, numba.njit(nogil=True)(function))
 
@@ -51,23 +51,23 @@ def compiled(function: Function) -> Function:
 
 
 def _kept_in(folder: Path, function: Function) -> Function:
-    named, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
+    configured, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
     try:
-        kept: Any = numba.njit(cache=True, nogil=True)(function)
-        if Path(kept.stats.cache_path).is_relative_to(folder):
-            return cast(Function, kept)
+        dispatcher: Any = numba.njit(cache=True, nogil=True)(function)
+        if Path(dispatcher.stats.cache_path).is_relative_to(folder):
+            return cast(Function, dispatcher)
     except RuntimeError:  # numba finds no folder for this function
         pass
     finally:
-        _config.CACHE_DIR = named
+        _config.CACHE_DIR = configured
     _say(f"numba does not keep the compiled code of ttt_env in {folder}: {_COST}")
     return inner(function)
 
 
 def ready(name: str, *calls: Callable[[], object]) -> None:
-    """Make calls of compiled functions, so that these are compiled or loaded before a clock is started.
+    """Make calls of compiled functions, so that these are compiled or loaded before anything is timed.
 
-    Says so if it takes longer than `SILENT_SECONDS`, and if what was compiled cannot be written to disk.
+    Logs a warning if it takes longer than `SILENT_SECONDS`, and if compiled code cannot be written to disk.
     """
     text = f"{name}: preparing the compiled code, which takes longest the first time"
     notice = Timer(SILENT_SECONDS, _say, [text])
@@ -81,7 +81,7 @@ def ready(name: str, *calls: Callable[[], object]) -> None:
 
 
 def _call_twice_if_not_written(call: Callable[[], object]) -> None:
-    """Numba raises what the disk does, full or over a quota, after it has compiled."""
+    """Numba raises a disk's error, such as a full disk, after it has compiled: repeat the call."""
     try:
         call()
     except OSError as error:
@@ -93,8 +93,8 @@ def _call_twice_if_not_written(call: Callable[[], object]) -> None:
 def folder_for(digest: str) -> Path | None:
     """The folder for what is compiled from the sources of this digest; None if none can be written to.
 
-    It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of this room, else in
-    the user's folder of caches. What had to be passed over is said when the folder is made.
+    It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of `kernels`, else in
+    the user's cache folder. A warning names the places that had to be passed over when the folder is made.
     """
     refusals = []
     for parent in _parents():
@@ -131,18 +131,18 @@ def _parents() -> Iterator[Path]:
 
 
 def _remove_oldest(parent: Path) -> None:
-    """Remove the folders that have not been used for longest; who uses one just then compiles again."""
+    """Remove the folders unused for longest; a process that is about to use one of them compiles again."""
     with suppress(OSError):  # another process does the same
-        folders = sorted(parent.iterdir(), key=lambda each: -each.stat().st_mtime)
+        folders = sorted(parent.iterdir(), key=lambda folder: -folder.stat().st_mtime)
         for old in folders[_KEPT_FOLDERS:]:
             rmtree(old, ignore_errors=True)
 
 
 def _digest() -> str:
-    """What the sources of this room and the compiler are, in a few letters.
+    """A digest of the sources of `kernels` and of the versions of the compiler, 16 letters.
 
-    numba itself tells apart Pythons and processors. The digest is made for each function, so that a module
-    that is loaded again after an edit is kept elsewhere.
+    numba itself keeps versions of Python and processors apart. The digest is made anew for each function, so
+    that a module that is loaded again after an edit is kept elsewhere.
     """
     digest = sha256(f"{numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
@@ -153,5 +153,5 @@ def _digest() -> str:
 
 @cache
 def _say(text: str) -> None:
-    """Log a warning, which without any settings goes to stderr: once in a process."""
+    """Log a warning, once per process; without logging settings it goes to stderr."""
     _logger.warning(text)

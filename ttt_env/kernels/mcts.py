@@ -22,7 +22,7 @@ _MAX_CHILDREN = 64
 
 
 class Settings(NamedTuple):
-    """How to search: the exploration constant, what a draw counts, the kind of playout, proofs or none."""
+    """The exploration constant, what a draw counts, whether playouts win and block, whether to prove."""
 
     c: float
     draw: float
@@ -42,7 +42,7 @@ NODE = np.dtype(
     ],
     align=True,
 )
-"""What is known of a node, side by side: in an array for each number, 3×3 took a quarter longer.
+"""The fields of a node, side by side: with an array for each field, 3×3 took a quarter longer.
 
 `untried` is the mask of the cells without a child. The children stand side by side from `first_child` on, in
 the order in which they were tried. `value` is WIN, DRAW or LOSS where the game is over or proved, else
@@ -53,9 +53,9 @@ UNKNOWN. `wins` and `value` are for the player who has just moved, who chose the
 class Tree(NamedTuple):
     """A tree in flat arrays.
 
-    `nodes` is of type `NODE`, the root in slot 0. `root` are the masks of its position, `random` is the state
-    of the generator, `path` the slots of the last iteration; `counts` are the slots in use, the length of the
-    path, and the last result, for the player to move at the root.
+    `nodes` is of type `NODE`, the root in slot 0. `root` holds the two masks of its position, `random` the
+    state of the generator, `path` the slots of the last simulation; `counts` are the number of slots in use,
+    the length of the path, and the last result, for the player to move at the root.
     """
 
     nodes: NDArray[np.void]
@@ -66,7 +66,7 @@ class Tree(NamedTuple):
 
 
 def empty_tree(n_cells: int, slots: int) -> Tree:
-    """A tree without a root, with so many slots."""
+    """A tree without a root, with this number of slots."""
     return Tree(
         nodes=np.empty(slots, NODE),
         root=np.zeros(2, np.uint64),
@@ -84,12 +84,12 @@ def grown(tree: Tree) -> Tree:
 
 
 @compiled
-def run(tree: Tree, sets: WinningSets, settings: Settings, iterations: int, may_grow: bool) -> int:
-    """Iterate, and return how often: less if the root is proved, or if a tree that may grow is full.
+def run(tree: Tree, sets: WinningSets, settings: Settings, simulations: int, may_grow: bool) -> int:
+    """Run simulations, and return how many: fewer if the root is proved, or if a tree that may grow is full.
 
-    The other full trees are searched on without new nodes.
+    In a full tree that may not grow, the search goes on without new nodes.
     """
-    for done in range(iterations):
+    for done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
             return done
         node, mine, theirs = select(tree, settings)
@@ -99,18 +99,18 @@ def run(tree: Tree, sets: WinningSets, settings: Settings, iterations: int, may_
         if result == UNKNOWN:
             result = playout(tree.random, sets, settings.win_block, mine, theirs)
         backpropagate(tree, settings, result)
-    return iterations
+    return simulations
 
 
 @inner
 def has_room(tree: Tree) -> bool:
-    """Whether a node can be expanded, whichever it is."""
+    """Whether there are enough free slots to expand any node."""
     return bool(len(tree.nodes) - tree.counts[0] >= _MAX_CHILDREN)
 
 
 @inner
 def select(tree: Tree, settings: Settings) -> tuple[int, np.uint64, np.uint64]:
-    """The first node on the way of the best children that is over, proved or has untried cells; its masks."""
+    """The first node on the path of best children that is over, proved or has untried cells; its masks."""
     node, depth, mine, theirs = 0, 0, tree.root[0], tree.root[1]
     tree.path[0] = node
     while tree.nodes[node].untried == NONE and tree.nodes[node].value == UNKNOWN:
@@ -163,7 +163,7 @@ def expand(
 
 @inner
 def new_child(tree: Tree, node: int, n_untried: int) -> int:
-    """The slot after the node's children; where there is none left they move on, to twice the space."""
+    """The slot for a new child after the others; if none is left, these move to twice the space."""
     n, first = tree.nodes[node].n_children, tree.nodes[node].first_child
     if n == space(n, n_untried):
         tree.nodes[node].first_child = tree.counts[0]
@@ -176,7 +176,7 @@ def new_child(tree: Tree, node: int, n_untried: int) -> int:
 
 @inner
 def space(n_children: int, n_untried: int) -> int:
-    """The slots that a node with so many children has for them: a power of two, or what all of them need."""
+    """The slots that a node has for its children: a power of two, or as many as it ever needs."""
     slots = 2 * min(n_children, 1)
     while slots < n_children:
         slots *= 2
@@ -186,15 +186,15 @@ def space(n_children: int, n_untried: int) -> int:
 @inner
 def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
     """Make the slot a node that was never visited."""
-    made = tree.nodes[node]
-    made.visits, made.wins, made.untried = 0, 0.0, untried
-    made.first_child, made.n_children = 0, 0
-    made.cell, made.value = cell, UNKNOWN
+    record = tree.nodes[node]
+    record.visits, record.wins, record.untried = 0, 0.0, untried
+    record.first_child, record.n_children = 0, 0
+    record.cell, record.value = cell, UNKNOWN
 
 
 @inner
 def backpropagate(tree: Tree, settings: Settings, result: int) -> None:
-    """Add the result, which is for the player who moved last, to all nodes of the path, and prove them."""
+    """Add the result, for the player who moved last, to all nodes of the path; prove those that can be."""
     proves = settings.solve and tree.nodes[tree.path[tree.counts[1] - 1]].value != UNKNOWN
     for depth in range(tree.counts[1] - 1, -1, -1):
         node = tree.path[depth]
@@ -211,7 +211,7 @@ def backpropagate(tree: Tree, settings: Settings, result: int) -> None:
 
 @inner
 def proved_value(tree: Tree, node: int) -> int:
-    """The value that the children prove: a loss by one win of theirs, else the reverse of their best."""
+    """The value that the children prove: LOSS if one of them is a WIN, else the negative of their best."""
     best, first = LOSS, tree.nodes[node].first_child
     is_complete = tree.nodes[node].untried == NONE
     for child in range(first, first + tree.nodes[node].n_children):
@@ -224,7 +224,7 @@ def proved_value(tree: Tree, node: int) -> int:
 
 @compiled
 def plant(tree: Tree, sets: WinningSets, mine: np.uint64, theirs: np.uint64, seed: np.uint64) -> None:
-    """Make the tree one of a root alone, which no iteration has visited."""
+    """Reset the tree to a root alone, which no simulation has visited."""
     tree.root[0], tree.root[1] = mine, theirs
     tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
     place(tree, 0, -1, sets.full ^ (mine | theirs))
@@ -233,7 +233,7 @@ def plant(tree: Tree, sets: WinningSets, mine: np.uint64, theirs: np.uint64, see
 
 @compiled
 def sow(tree: Tree, seed: np.uint64) -> None:
-    """Let the random numbers follow from the seed and the position of the root."""
+    """Seed the generator by the seed and the position of the root."""
     tree.random[0] = seed
     tree.random[0] = next_bits(tree.random) ^ tree.root[0]
     tree.random[0] = next_bits(tree.random) ^ tree.root[1]
@@ -242,7 +242,7 @@ def sow(tree: Tree, seed: np.uint64) -> None:
 
 @compiled
 def transplant(tree: Tree, node: int, target: Tree) -> None:
-    """Copy the subtree of a child of the root to an empty tree with as many slots; the generator goes on."""
+    """Copy the subtree of a child of the root to an empty tree with as many slots, and the random state."""
     origin = np.full(tree.counts[0], -1)
     origin[0], n_slots, slot = node, 1, 0
     while slot < n_slots:

@@ -1,4 +1,4 @@
-"""Playouts, compiled: how a game ends if one plays on from a position, at random or by simple rules.
+"""Playouts, compiled: how a game ends that is played on from a position, at random or by simple rules.
 
 A position is two bit masks, of the player to move and of the other. A result is 1, 0 or −1.
 """
@@ -36,9 +36,9 @@ def random_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 
 @inner
 def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
-    """`playout` in which both complete a set of theirs, else fill one that lacks a cell, else move at random.
+    """`playout` in which both players complete a set if they can, else block one, else move at random.
 
-    In a misère game, where this would be to lose and to save the other, they shun these cells instead.
+    In a misère game, where completing a set loses, they avoid these cells instead, above all their own.
     """
     free = sets.full ^ (mine | theirs)
     my_last, their_last = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
@@ -58,6 +58,6 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 
 @inner
 def guided(free: np.uint64, my_last: np.uint64, their_last: np.uint64, misere: bool) -> np.uint64:
-    """The cells among which a guided playout draws; `my_last` complete own sets, `their_last` the other's."""
+    """The cells a guided playout draws from; `my_last` complete own sets, `their_last` the other player's."""
     first, second = (free & ~(my_last | their_last), free & ~my_last) if misere else (my_last, their_last)
     return first or second or free

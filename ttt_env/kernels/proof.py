@@ -3,7 +3,7 @@
 The question is always "does the attacker win?". The attacker is one of the players; the other, the defender,
 wants no more than not to lose. What answers it here, or leaves few moves:
 
-- who can win does; who must block does; who must block twice has lost;
+- a player who can win does; one who must block does; one who must block twice has lost;
 - the defender holds if Σ 2^(−empty cells) over the sets without defender stones is small enough (Erdős and
   Selfridge, On a combinatorial game, 1973); "no set left" is the smallest sum there is;
 - the attacker wins by a sequence of threats, each of which leaves one reply; and if it would do so after a
@@ -15,7 +15,7 @@ this holds; there the defender holds if the attacker has a stone in every set.
 
 `ProofSearch` is the whole state of a search, so `search` may stop after any number of nodes and be called
 again. Positions that were met before, or symmetric ones, are not searched again. The attacker tries the
-`WIDTH` best moves alone; who asks again with a greater width finds wins early (iterative broadening, Ginsberg
+`WIDTH` best moves alone; asking again with a greater width finds wins early (iterative broadening, Ginsberg
 and Harvey 1992). A yes is always a proof, a no is one if it `IS_EXACT`: no move was left out that could have
 changed it.
 """
@@ -55,7 +55,7 @@ _64, _WIDTH_MASK, _ANSWER_MASK = np.uint64(64), np.int64(127), np.uint64(255)
 _TWO = np.uint64(2)
 _THREAT_NODES = 100  # threats that are tried for one sequence
 
-# What `ProofSearch.state` holds.
+# The indices of `ProofSearch.state`.
 DEPTH, PHASE, ANSWER, IS_EXACT, NODES, WIDTH, ROOT_ATTACKS, TABLE_BITS = range(8)
 
 
@@ -63,7 +63,7 @@ class Threats(NamedTuple):
     """The sequence of threats that is being tried: a level for each threat, `[levels]`.
 
     `gain` and `reply` are the cells of the two players, `block` is where the attacker has to play, if
-    anywhere. `found` are the attacker's and the defender's cells of a sequence that wins.
+    anywhere. `winning` are the attacker's and the defender's cells of a sequence that wins.
     """
 
     attacker: Masks
@@ -72,13 +72,14 @@ class Threats(NamedTuple):
     gain: Masks
     reply: Masks
     tried: NDArray[np.int64]
-    found: Masks
+    winning: Masks
 
 
 class ProofSearch(NamedTuple):
-    """The positions from the root to where the search stands, `[depth]`, and the transposition table.
+    """The positions from the root to the current one, `[depth]`, and the transposition table.
 
-    `codes` are those of `questions.stone_codes`, which `of_stones` holds, the attacker's stones first.
+    `codes` are those of each position by `questions.stone_codes`, which `of_stones` holds, the attacker's
+    stones first.
     """
 
     attacker: Masks
@@ -100,7 +101,7 @@ class ProofSearch(NamedTuple):
 
 @inner
 def _judge_attack(s: ProofSearch, depth: int, sets: WinningSets) -> int:
-    """The answer where the attacker is to move, or OPEN and the candidates."""
+    """The answer where the attacker is to move; or OPEN, and `candidates` and `weights` are set."""
     attacker, defender, weights = s.attacker[depth], s.defender[depth], s.weights[depth]
     s.candidates[depth] = completing(attacker, defender, sets.masks)
     if s.candidates[depth] != NONE:
@@ -122,7 +123,7 @@ def _judge_attack(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @inner
 def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
-    """The answer where the defender is to move, or OPEN and the candidates."""
+    """The answer where the defender is to move; or OPEN, and `candidates` and `weights` are set."""
     attacker, defender, weights = s.attacker[depth], s.defender[depth], s.weights[depth]
     if completing(defender, attacker, sets.masks) != NONE:
         return NO
@@ -143,7 +144,7 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @inner
 def _judge_misere(s: ProofSearch, depth: int, sets: WinningSets, attacking: bool) -> int:
-    """The answer in a game that who completes a set loses, or OPEN and the candidates."""
+    """The answer in a misère game; or OPEN, and `candidates` and `weights` are set."""
     attacker, defender, weights = s.attacker[depth], s.defender[depth], s.weights[depth]
     free = sets.full & ~(attacker | defender)
     if weigh(defender, attacker, sets.masks, weights) == 0 or free == NONE:
@@ -155,7 +156,7 @@ def _judge_misere(s: ProofSearch, depth: int, sets: WinningSets, attacking: bool
     if s.candidates[depth] == NONE:
         return NO if attacking else YES
     weigh(attacker, defender, sets.masks, weights)
-    weights[:] = -weights  # who has least to do with sets lives longest
+    weights[:] = -weights  # best are the cells through which sets weigh least
     return OPEN
 
 
@@ -167,7 +168,7 @@ def attacks(s: ProofSearch, depth: int) -> bool:
 
 @compiled
 def judge(s: ProofSearch, depth: int, sets: WinningSets) -> int:
-    """The answer at this depth, or OPEN and the candidates and their weights."""
+    """The answer at this depth without a search; or OPEN, and `candidates` and `weights` are set."""
     s.weights[depth, :] = 0
     attacking = attacks(s, depth)
     if sets.misere:
@@ -191,15 +192,15 @@ def wins_by_threats(
             continue
         budget -= 1
         gain, reply = t.gain[level], t.reply[level]
-        after, met = t.attacker[level] | gain, t.defender[level] | reply
-        completes = completing(after, t.defender[level], through(sets, cell_of(gain)))
+        attacker_after, defender_after = t.attacker[level] | gain, t.defender[level] | reply
+        completes = completing(attacker_after, t.defender[level], through(sets, cell_of(gain)))
         if is_several(completes):
             _keep_sequence(t, level, completes)
             return True
-        forced = completing(met, after, through(sets, cell_of(reply)))
+        forced = completing(defender_after, attacker_after, through(sets, cell_of(reply)))
         if not is_several(forced):
             level += 1
-            _push_threat(t, level, after, met, forced)
+            _push_threat(t, level, attacker_after, defender_after, forced)
     return False
 
 
@@ -228,17 +229,17 @@ def _next_threat(t: Threats, level: int, sets: WinningSets) -> bool:
 
 @inner
 def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
-    t.found[0], t.found[1] = t.gain[level], completes
+    t.winning[0], t.winning[1] = t.gain[level], completes
     for above in range(level):
-        t.found[0] |= t.gain[above]
-        t.found[1] |= t.reply[above]
+        t.winning[0] |= t.gain[above]
+        t.winning[1] |= t.reply[above]
 
 
 @inner
 def _hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, threats: Threats) -> np.uint64:
-    """The cells by which the defender can hinder the sequence found: its own, and counter-threats."""
-    cells = threats.found[0] | threats.found[1]
-    stones = defender | threats.found[1]
+    """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
+    cells = threats.winning[0] | threats.winning[1]
+    stones = defender | threats.winning[1]
     for mask in sets.masks:
         if mask & attacker == NONE and count(mask & ~stones) <= _TWO:
             cells |= mask
@@ -251,7 +252,7 @@ def _hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, thre
 
 @compiled
 def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
-    """The answer, YES or NO, or OPEN if so many nodes more were not enough."""
+    """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on."""
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _DESCEND:
@@ -287,7 +288,7 @@ def _try_next(s: ProofSearch, depth: int) -> None:
     s.attacker[depth + 1] = s.attacker[depth] | (NONE if side else stone)
     s.defender[depth + 1] = s.defender[depth] | (stone if side else NONE)
     cell = cell_of(stone)
-    for symmetry in range(len(s.of_stones)):  # in a function of its own the search takes a tenth longer
+    for symmetry in range(len(s.of_stones)):  # as a function of its own it slows the search by a tenth
         s.codes[depth + 1, symmetry] = s.codes[depth, symmetry] + s.of_stones[symmetry, side, cell]
     s.state[DEPTH] = depth + 1
     s.state[PHASE] = _DESCEND
@@ -313,7 +314,7 @@ def _return_to_parent(s: ProofSearch) -> None:
 
 @inner
 def _settle(s: ProofSearch, depth: int, attacking: bool) -> None:
-    """No move does what the player wants."""
+    """Set the answer where no move does what the player to move wants."""
     s.state[ANSWER] = NO if attacking else YES
     s.state[IS_EXACT] = 1 if s.is_exact[depth] else 0
     _remember(s, depth)
@@ -322,7 +323,7 @@ def _settle(s: ProofSearch, depth: int, attacking: bool) -> None:
 # --- The transposition table ------------------------------------------------------------------------------
 
 # An entry is the key's product with _SCATTER, without the upper bits, which are the place of its bucket, then
-# the width for which the answer holds (7 bits), then the answer. No entry is 0: widths are not.
+# the width for which the answer holds (7 bits), then the answer. No entry is 0, as no width is.
 
 
 @inner
@@ -354,7 +355,7 @@ def _is_known(s: ProofSearch, key: np.uint64) -> bool:
 
 @inner
 def _remember(s: ProofSearch, depth: int) -> None:
-    """Put the answer in the table: each of a bucket's entries is for searches of another size."""
+    """Put the answer in the table: each place in a bucket is for searches of another size."""
     key, bits = _key(s, depth), np.uint64(s.state[TABLE_BITS])
     n_nodes = s.state[NODES] - s.entered[depth]
     place = 0 if n_nodes >= 4096 else 1 if n_nodes >= 64 else 2 if n_nodes >= 4 else 3
@@ -363,7 +364,7 @@ def _remember(s: ProofSearch, depth: int) -> None:
     s.table[_bucket(s, key) + place] = (key << bits) | entry
 
 
-# --- From outside -----------------------------------------------------------------------------------------
+# --- Called from Python -----------------------------------------------------------------------------------
 
 
 def new_search(game: Game) -> ProofSearch:
@@ -395,27 +396,27 @@ def _new_threats() -> Threats:
         gain=np.zeros(_LEVELS, np.uint64),
         reply=np.zeros(_LEVELS, np.uint64),
         tried=np.zeros(_LEVELS, np.int64),
-        found=np.zeros(2, np.uint64),
+        winning=np.zeros(2, np.uint64),
     )
 
 
 def grown(s: ProofSearch) -> ProofSearch:
     """The same search with a larger table, if it has filled this one and there is memory for another."""
     bits = int(s.state[TABLE_BITS])
-    if s.state[NODES] < 2 << bits or bits >= _most_bits():
+    if s.state[NODES] < 2 << bits or bits >= _max_table_bits():
         return s
-    old, new, more = np.uint64(bits), np.uint64(bits + 2), np.zeros(4 * len(s.table), np.uint64)
+    old, new, table = np.uint64(bits), np.uint64(bits + 2), np.zeros(4 * len(s.table), np.uint64)
     places = np.flatnonzero(s.table)
     entries = s.table[places]
     keys = (places // _BUCKET).astype(np.uint64) << (_64 - old) | entries >> old
-    at = (keys >> (_64 - new)).astype(np.int64) * _BUCKET + places % _BUCKET
-    more[at] = keys << new | entries & _ANSWER_MASK
+    new_places = (keys >> (_64 - new)).astype(np.int64) * _BUCKET + places % _BUCKET
+    table[new_places] = keys << new | entries & _ANSWER_MASK
     s.state[TABLE_BITS] = bits + 2
-    return s._replace(table=more)
+    return s._replace(table=table)
 
 
 @lru_cache(maxsize=1)
-def _most_bits() -> int:
+def _max_table_bits() -> int:
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not POSIX
@@ -424,7 +425,7 @@ def _most_bits() -> int:
 
 
 def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool, width: int) -> None:
-    """Begin at this position; what the table knows is kept."""
+    """Begin a search at this position; the table is kept."""
     s.attacker[0], s.defender[0] = attacker, defender
     s.codes[0] = codes_of(s.of_stones, attacker, defender)
     s.state[[DEPTH, PHASE, WIDTH, ROOT_ATTACKS]] = 0, _DESCEND, width, attacks

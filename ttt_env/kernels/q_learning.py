@@ -13,7 +13,7 @@ class Graph(NamedTuple):
     """The positions of a game up to symmetry, numbered from the empty board on.
 
     The positions after the moves of position p are `next[first[p]:first[p + 1]]`, one for each cell; none if
-    it is over, and `reward[p]` is then what it pays the player who has just moved: 1, 0 or −1.
+    it is over, and `reward[p]` is then the reward of the player who has just moved: 1, 0 or −1.
     """
 
     first: NDArray[np.int64]
@@ -38,14 +38,14 @@ def play_games(
 
 @inner
 def target(graph: Graph, q: NDArray[np.float64], position: int) -> float:
-    """What a move was worth: the reward if it ended the game, else the reverse of the other's best value."""
+    """What a move was worth: the reward if it ended the game, else the negative of the other's best value."""
     first, last = graph.first[position], graph.first[position + 1]
     return -best_value(graph, q, position) if first < last else float(graph.reward[position])
 
 
 @inner
 def best_value(graph: Graph, q: NDArray[np.float64], position: int) -> float:
-    """The largest value of a move."""
+    """The largest value of a move in this position."""
     best = -np.inf
     for edge in range(graph.first[position], graph.first[position + 1]):
         best = max(best, q[graph.next[edge]])
@@ -58,10 +58,10 @@ def move(graph: Graph, q: NDArray[np.float64], random: Random, epsilon: float, p
     first, last = graph.first[position], graph.first[position + 1]
     if draw_share(random) < epsilon:
         return int(graph.next[first + draw_below(random, last - first)])
-    best, n_best, chosen = best_value(graph, q, position), 0, 0
+    best, n_best, drawn = best_value(graph, q, position), 0, 0
     for edge in range(first, last):
         if q[graph.next[edge]] == best:
             n_best += 1
             if draw_below(random, n_best) == 0:
-                chosen = graph.next[edge]
-    return int(chosen)
+                drawn = graph.next[edge]
+    return int(drawn)

@@ -1,4 +1,4 @@
-"""What the searches share that ask yes-or-no questions: answers, the order of moves, codes of positions."""
+"""Shared by the searches that ask yes-or-no questions: answers, the order of moves, codes of positions."""
 
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ from ttt_env.rules.symmetry import symmetries
 
 NO, YES, OPEN = 0, 1, 2
 COMPLETE = 1 << 40  # the weight of a set without empty cells; each empty cell halves it
-_LEAST = -(1 << 62)
+_MIN_WEIGHT = -(1 << 62)
 
 
 # --- Which move to try first ------------------------------------------------------------------------------
@@ -22,7 +22,10 @@ _LEAST = -(1 << 62)
 
 @inner
 def weigh(stones: np.uint64, others: np.uint64, masks: Masks, weights: NDArray[np.int64]) -> int:
-    """Add to each empty cell the sum over the sets without `others` that hold it; all of them together."""
+    """Add to each empty cell the weights of the sets without `others` that hold it.
+
+    Returns the sum of the weights of all these sets.
+    """
     total = 0
     for mask in masks:
         if mask & others == NONE:
@@ -39,12 +42,12 @@ def weigh(stones: np.uint64, others: np.uint64, masks: Masks, weights: NDArray[n
 @inner
 def heaviest(cells: np.uint64, weights: NDArray[np.int64]) -> np.uint64:
     """The one of these cells that weighs most, as a mask."""
-    best, most = NONE, _LEAST
+    best, max_weight = NONE, _MIN_WEIGHT
     while cells != NONE:
         stone = lowest(cells)
         cells ^= stone
-        if weights[cell_of(stone)] > most:
-            best, most = stone, weights[cell_of(stone)]
+        if weights[cell_of(stone)] > max_weight:
+            best, max_weight = stone, weights[cell_of(stone)]
     return best
 
 

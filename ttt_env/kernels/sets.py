@@ -15,10 +15,10 @@ from ttt_env.rules.sizes import check_size
 
 
 class WinningSets(NamedTuple):
-    """The winning sets of a game of up to 64 cells as bit masks, which is all that its rules are.
+    """The winning sets of a game of up to 64 cells as bit masks, which are all of its rules.
 
     `masks` `[sets]` are all of them; those through cell c are `through[first[c] : first[c + 1]]`. `full` is
-    the mask of all cells. In a `misere` game who owns a set loses.
+    the mask of all cells. In a `misere` game the player who owns a set loses.
     """
 
     full: np.uint64
@@ -43,10 +43,12 @@ def winning_sets(game: Game) -> WinningSets:
 
 @lru_cache(maxsize=64)
 def numbers_through(game: Game) -> NDArray[np.intp]:
-    """The numbers of the winning sets through each cell, `[cells, most]`, filled up with the number of sets.
+    """The indices of the winning sets through each cell, `[cells, max_sets]`, padded by the number of sets.
 
-    So whatever is known of the sets, with one entry more that stands for none, is taken for all cells at
-    once. Read-only. Raises `GameTooLargeError` for a game of more than 64 cells.
+    They index an array with one entry for each set and one more, for the padding, and so give the values of
+    the sets through all cells at once. Read-only.
+
+    Raises `GameTooLargeError` for a game of more than 64 cells.
     """
     holds = holding(game)
     counts = holds.sum(axis=0)

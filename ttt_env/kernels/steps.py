@@ -1,4 +1,4 @@
-"""The steps of `ArraySteps` in NumPy's memory, compiled: each sub-env by itself, one after the other.
+"""The steps of `ArraySteps` in NumPy's memory, compiled: one sub-env after the other.
 
 Importing this module imports numba: import it where an environment is made.
 """
@@ -22,16 +22,16 @@ from ttt_env.kernels.codes import (
     Games,
     Integers,
     Outcome,
-    Rules,
+    StepTables,
 )
 from ttt_env.kernels.compiled import compiled
 
 Code = TypeVar("Code", bound=Callable[..., object])
-X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - whom the user plays
+X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - the values of `play_as`
 
 
 def of_types(function: Code, *arguments: object) -> Code:
-    """The machine code of a compiled function for arguments of the very types that these have.
+    """The machine code of a compiled function for arguments of exactly the types of these.
 
     numba looks at the type of every argument, and of all that a record holds, in every call. For a step of
     64 games this takes as long as the step itself. The machine code trusts its caller to keep to the types.
@@ -52,53 +52,53 @@ def are_below(cells: Integers, n_cells: int) -> bool:
 
 
 @compiled
-def after_reply(board: int, who: int, draw: float, rules: Rules) -> int:
+def after_reply(board: int, who: int, draw: float, tables: StepTables) -> int:
     """The board after the reply that a draw picks."""
-    row = min(board, rules.n_open) + who * (rules.n_open + 1)
+    row = min(board, tables.n_open) + who * (tables.n_open + 1)
     cell = 0
-    for column in range(rules.policies.shape[1]):
-        cell += rules.policies[row, column] <= draw
-    return int(rules.after[board * rules.n_cells + cell])
+    for column in range(tables.policies.shape[1]):
+        cell += tables.policies[row, column] <= draw
+    return int(tables.after[board * tables.n_cells + cell])
 
 
 @compiled
-def play(games: Games, cells: Integers, draws: Floats, rules: Rules) -> None:
-    """Play the cells, and the replies if there are policies."""
+def play(games: Games, cells: Integers, draws: Floats, tables: StepTables) -> None:
+    """Play the cells, and the opponents' replies if there are policies."""
     for at in range(len(cells)):
-        board = rules.after[games.state[at] * rules.n_cells + cells[at]]
-        if len(rules.policies):
-            board = after_reply(board, games.who[at], draws[REPLY, at], rules)
+        board = tables.after[games.state[at] * tables.n_cells + cells[at]]
+        if len(tables.policies):
+            board = after_reply(board, games.who[at], draws[REPLY, at], tables)
         else:
             games.seats[at] = 1 - games.seats[at]
         games.state[at] = board
 
 
 @compiled
-def begin(where: Bools, games: Games, draws: Floats, rules: Rules) -> None:
+def begin(where: Bools, games: Games, draws: Floats, tables: StepTables) -> None:
     """Begin the next episodes of some sub-envs."""
     for at in range(len(where)):
         if not where[at]:
             continue
-        board, seat = rules.first, rules.to_move
-        if len(rules.policies):
-            if len(rules.chances) > 1:
-                games.who[at] = np.searchsorted(rules.chances, draws[OPPONENT, at], side="right")
-            if rules.play_as == RANDOM:
+        board, seat = tables.first, tables.to_move
+        if len(tables.policies):
+            if len(tables.chances) > 1:
+                games.who[at] = np.searchsorted(tables.chances, draws[OPPONENT, at], side="right")
+            if tables.play_as == RANDOM:
                 seat = int(draws[SEAT, at] >= HALF)
             else:
-                seat = games.episodes[at] % 2 if rules.play_as == ALTERNATE else rules.play_as
-            if seat != rules.to_move:
-                board = after_reply(board, games.who[at], draws[OPENING, at], rules)
+                seat = games.episodes[at] % 2 if tables.play_as == ALTERNATE else tables.play_as
+            if seat != tables.to_move:
+                board = after_reply(board, games.who[at], draws[OPENING, at], tables)
         games.state[at], games.seats[at] = board, seat
         games.episodes[at] += 1
 
 
 @compiled
-def judge(games: Games, rules: Rules, outcome: Outcome) -> None:
-    """Write what the step tells into `outcome`."""
-    worth = rules.worth
+def judge(games: Games, tables: StepTables, outcome: Outcome) -> None:
+    """Write the results of the step into `outcome`."""
+    worth = tables.worth
     for at in range(len(outcome.over)):
-        code, seat = np.uint64(rules.codes[games.state[at]]), np.uint64(games.seats[at])
+        code, seat = np.uint64(tables.codes[games.state[at]]), np.uint64(games.seats[at])
         outcome.over[at] = code != OPEN
         outcome.winners[at] = worth.winners[seat, code]
         if len(outcome.of_seats):
@@ -110,8 +110,10 @@ def judge(games: Games, rules: Rules, outcome: Outcome) -> None:
 
 
 @compiled
-def step(games: Games, cells: Integers, begins: Bools, draws: Floats, rules: Rules, outcome: Outcome) -> None:
-    """Play, begin the next episodes of the sub-envs that `begins`, which may be empty, and judge."""
-    play(games, cells, draws, rules)
-    begin(begins, games, draws, rules)
-    judge(games, rules, outcome)
+def step(
+    games: Games, cells: Integers, begins: Bools, draws: Floats, tables: StepTables, outcome: Outcome
+) -> None:
+    """Play the cells, begin new episodes where `begins` is true (it may be empty), write the `outcome`."""
+    play(games, cells, draws, tables)
+    begin(begins, games, draws, tables)
+    judge(games, tables, outcome)

@@ -13,7 +13,7 @@ from ttt_env.kernels.splitmix import Random, draw_below
 
 
 class Network(NamedTuple):
-    """A network of tanh units in flat arrays: picked out of an array for each layer it took twice as long.
+    """A network of tanh units in flat arrays: with an array for each layer, learning took twice as long.
 
     `sizes` are the inputs and the units of each layer. `numbers` has every unit's weights and then its bias,
     layer after layer; `signals` the inputs and then each unit's output; `errors` the derivatives by them.
@@ -25,13 +25,13 @@ class Network(NamedTuple):
     errors: NDArray[np.float64]
 
 
-class Board(NamedTuple):
-    """What a network sees of a game.
+class BoardView(NamedTuple):
+    """How a network sees the board, with the arrays for one game.
 
-    An empty cell is `empty`. Stones and the output are seen from the side of the player who has just moved
-    (`of_mover`) or of X; an input more than there are cells says who has just moved. `sums` are those of the
-    first layer for a position; `masks` `[cells, 2]` are the stones after each ply of the last game, of who
-    moved and of the other.
+    The input of an empty cell is `empty`. Stones and the output are seen from the side of the player who has
+    just moved (`of_mover`) or of X; an input more than there are cells says who has just moved. `sums` are
+    the weighted sums of the first layer for a position; `masks` `[cells, 2]` are the stones after each ply of
+    the last game, of the player who moved and of the other.
     """
 
     of_mover: bool
@@ -42,23 +42,23 @@ class Board(NamedTuple):
 
 @inner
 def tanh(x: float) -> float:
-    """As `math.tanh`, to the rounding, in 60 % of its time."""
+    """The same as `math.tanh` up to rounding, in 60 % of its time."""
     return 1.0 - 2.0 / (exp(2.0 * x) + 1.0)
 
 
 @compiled
 def play_and_learn(
     net: Network,
-    board: Board,
+    board: BoardView,
     sets: WinningSets,
     random: Random,
     cycle: NDArray[np.bool_],
     rate: float,
     good: NDArray[np.bool_],
 ) -> None:
-    """Play games and learn each; `cycle` `[games, 2]` says where the network is X and where it is O.
+    """Play `len(good)` games and learn from each; `cycle` `[n, 2]`, repeated, says which seats it has.
 
-    Says which were `good`: a draw of the network with itself, a win over the random player.
+    Sets in `good` which games went well: draws of the network with itself, wins over the random player.
     """
     for number in range(len(good)):
         is_net = cycle[number % len(cycle)]
@@ -72,7 +72,7 @@ def play_and_learn(
 
 @inner
 def play_game(
-    net: Network, board: Board, sets: WinningSets, random: Random, is_net: NDArray[np.bool_]
+    net: Network, board: BoardView, sets: WinningSets, random: Random, is_net: NDArray[np.bool_]
 ) -> tuple[int, int]:
     """Play a game, each seat by the network or at random. Returns its plies and the last mover's result."""
     mine, theirs, free = np.uint64(0), np.uint64(0), sets.full
@@ -91,12 +91,12 @@ def play_game(
 
 @inner
 def best_cell(
-    net: Network, board: Board, random: Random, mine: np.uint64, theirs: np.uint64, ply: int
+    net: Network, board: BoardView, random: Random, mine: np.uint64, theirs: np.uint64, ply: int
 ) -> int:
     """The free cell after which the position has the largest value, uniformly among equals."""
     own = see(net, board, mine, theirs, ply)
     add_up_first(net, board.sums)
-    best, n_best, chosen = -np.inf, 0, -1
+    best, n_best, drawn_cell = -np.inf, 0, -1
     for cell in range(len(board.masks)):
         if (mine | theirs) & stone(cell):
             continue
@@ -106,13 +106,13 @@ def best_cell(
         if value == best:
             n_best += 1
             if n_best == 1 or draw_below(random, n_best) == 0:
-                chosen = cell
-    return chosen
+                drawn_cell = cell
+    return drawn_cell
 
 
 @inner
-def see(net: Network, board: Board, mine: np.uint64, theirs: np.uint64, ply: int) -> float:
-    """Make the inputs of the stones of who moves at this ply and of the other; return what an own one is."""
+def see(net: Network, board: BoardView, mine: np.uint64, theirs: np.uint64, ply: int) -> float:
+    """Set the inputs for the stones of who moves at `ply` and of the other; return that of an own stone."""
     n_cells, inputs = len(board.masks), net.signals
     own = 1.0 if board.of_mover or ply % 2 == 0 else -1.0
     for cell in range(n_cells):
@@ -137,7 +137,7 @@ def add_up_first(net: Network, sums: NDArray[np.float64]) -> None:
 
 @inner
 def value_with(net: Network, sums: NDArray[np.float64], cell: int, change: float) -> float:
-    """The network's output if an input differs so much from those that are in the first layer's sums."""
+    """The network's output if the input of `cell` differs by `change` from that in the first `sums`."""
     n_inputs, numbers, signals = net.sizes[0], net.numbers, net.signals
     for unit in range(len(sums)):
         signals[n_inputs + unit] = tanh(sums[unit] + change * numbers[unit * (n_inputs + 1) + cell])
@@ -163,7 +163,7 @@ def forward(net: Network, first: int) -> float:
 
 
 @inner
-def learn_game(net: Network, board: Board, rate: float, n_plies: int, value: int) -> None:
+def learn_game(net: Network, board: BoardView, rate: float, n_plies: int, value: int) -> None:
     """Learn the positions of the last game, in order; `value` is the result for who moved last."""
     for ply in range(n_plies):
         own = see(net, board, board.masks[ply, 0], board.masks[ply, 1], ply)

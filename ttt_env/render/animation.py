@@ -2,16 +2,16 @@
 
 from io import BytesIO
 
-from ttt_env.render.layout import SMALLEST_CELL, layout_of
+from ttt_env.render.layout import MIN_CELL, layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.rules.notation import GameRecord
 
 _FRAME, _END = 800, 3000  # milliseconds
-_LARGEST = 600  # pixels; larger files take long to make and to send
+_MAX_SIZE = 600  # pixels; larger files take long to make and to send
 
 
 def draw_gif(record: GameRecord) -> bytes:
-    """The file of an endless GIF: the empty board, then a frame a move, the last one held longer.
+    """The file of an endless GIF: the empty board, then a frame for each move, the last one held longer.
 
     Raises `ImportError` if Pillow is not installed.
     """
@@ -21,8 +21,8 @@ def draw_gif(record: GameRecord) -> bytes:
         raise ImportError('animations need the extra "plot": pip install "ttt-env[plot]"') from error
     moves = zip(record.positions(), (None, *record.cells), strict=True)
     layout = layout_of(record.game.shape)
-    fitting = layout.cell * _LARGEST // max(layout.width, layout.height)
-    cell_size = max(SMALLEST_CELL, min(layout.cell, fitting))
+    fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)
+    cell_size = max(MIN_CELL, min(layout.cell, fitting))
     frames = (Image.fromarray(draw_pixels(position, cell, cell_size)) for position, cell in moves)
     durations = [*[_FRAME] * len(record.cells), _END]
     file = BytesIO()

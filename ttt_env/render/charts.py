@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 _COLOURS = "RdBu"  # red and blue can be told apart in every common kind of colour blindness
 _FULL = 1.3  # the score of the darkest colours; the text stays legible on those up to 1
 _DARK = 0.75  # beyond this score the text is white
-_LINE = 28  # characters of a name
+_LINE = 28  # the longest name, in characters, that stays on one line
 _MIN_WIDTH = 5.6  # of the title, in inches
 
 
@@ -44,7 +44,7 @@ def save(figure: "Figure", *paths: str | Path) -> None:
 
 
 def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]], title: str) -> "Figure":
-    """A square of cells, one row and column a name, coloured by `values` `[n, n]` in [−1, 1].
+    """A square of cells, one row and one column for each name, coloured by `values` `[n, n]` in [−1, 1].
 
     The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white.
     """
@@ -65,7 +65,7 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
 
 
 def _folded(name: str) -> str:
-    """The name in lines, if it is long: its parameters below each other."""
+    """The name, on several lines if it is long: its parameters below each other."""
     return name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name)
 
 

@@ -8,7 +8,7 @@ _LETTERS = 0.32  # the height of a number, in widths of a cell
 
 
 def draw_diagram(record: GameRecord) -> str:
-    """A self-contained SVG document: where a stone lies stands the number of its move, in its colour.
+    """A self-contained SVG document: each stone is the number of its move, in the colour of its seat.
 
     The tiles of completed winning sets stand out.
     """

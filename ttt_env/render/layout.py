@@ -26,12 +26,12 @@ MARGIN = 0.3
 CARD_RADIUS = 0.24
 LAYER_GAP = 0.5
 
-CHANCE, DARKEST = "#2a9d68", 0.7  # the share of the colour at probability 1: ink is still legible on it
+CHANCE, DARKEST = "#2a9d68", 0.7  # the opacity of the colour at probability 1: text is still legible on it
 
-LARGEST_CELL = 134
-LARGEST_PICTURE = 1000
-SMALLEST_CELL = 8
-WIDEST_ROW = 18
+MAX_CELL = 134
+MAX_PICTURE = 1000
+MIN_CELL = 8
+MAX_ROW = 18  # cells
 
 
 class Box(NamedTuple):
@@ -94,7 +94,7 @@ class Look(NamedTuple):
 def shade(share: float) -> str:
     """The colour of a cell that is played with this probability.
 
-    It goes by the square root, so that small shares, too, can be told apart.
+    Its strength grows with the square root, so that small probabilities, too, can be told apart.
 
     >>> shade(0), shade(1)
     ('#ffffff', '#6aba95')
@@ -117,7 +117,7 @@ def _look(position: Position, cell: int, completed: int, is_last: bool) -> Look:
 
 
 def mark_at(position: Position, cell: int) -> Seat | None:
-    """Whose stone is on `cell`."""
+    """The seat whose stone is on `cell`; None if it is free."""
     if position.x_mask >> cell & 1:
         return "X"
     return "O" if position.o_mask >> cell & 1 else None
@@ -144,16 +144,16 @@ def n_abreast(n_blocks: int, width: int, gap: int, limit: int) -> int:
     >>> n_abreast(3, 3, 1, limit=18), n_abreast(4, 4, 1, limit=18)
     (3, 2)
     """
-    most = max(1, (limit + gap) // (width + gap))
-    n_rows = -(-n_blocks // most)
+    max_abreast = max(1, (limit + gap) // (width + gap))
+    n_rows = -(-n_blocks // max_abreast)
     return -(-n_blocks // n_rows)
 
 
 @lru_cache(maxsize=32)
 def layout_of(shape: tuple[int, ...], cell: int | None = None) -> Layout:
-    """The layout for a board of this shape, with cells of this width or, without it, a handy one."""
+    """The layout for a board of this shape, with cells of this width; None: one that fits the board."""
     layers, rows, columns = layers_of(shape)
-    abreast = n_abreast(layers, columns, 1, WIDEST_ROW)
+    abreast = n_abreast(layers, columns, 1, MAX_ROW)
     cell = cell or _handy_cell(_span(abreast, columns), _span(-(-layers // abreast), rows))
     boards = [_board(layer // abreast, layer % abreast, rows, columns, cell) for layer in range(layers)]
     margin, inset = round(MARGIN * cell), max(1, round(TILE_INSET * cell))
@@ -172,7 +172,7 @@ def _span(n_boards: int, length: int) -> float:
 
 
 def _handy_cell(*spans: float) -> int:
-    return max(SMALLEST_CELL, min(LARGEST_CELL, int(LARGEST_PICTURE / max(spans))))
+    return max(MIN_CELL, min(MAX_CELL, int(MAX_PICTURE / max(spans))))
 
 
 def _board(row: int, column: int, rows: int, columns: int, cell: int) -> Box:

@@ -20,7 +20,7 @@ class Picture:
         return self.svg
 
     def save(self, path: str | Path) -> None:
-        """Write it under `path`, which ends in .svg or .png; PNG at twice the size, for sharp screens.
+        """Write the picture to `path`, which ends in .svg or .png; PNG at twice the size, for sharp screens.
 
         Raises `ParameterError` for another suffix, `ImportError` for a PNG without the extra `plot`.
         """
@@ -28,20 +28,20 @@ class Picture:
 
     @property
     def formats(self) -> dict[str, Callable[[], bytes]]:
-        """For each suffix what makes the file."""
+        """For each suffix, the function that makes the content of the file."""
         return {".svg": self.svg.encode, ".png": lambda: _png(self.svg)}
 
 
 def write(path: str | Path, formats: Mapping[str, Callable[[], bytes]]) -> None:
-    """Write what the function for the suffix of `path` makes. Raises `ParameterError` if there is none."""
+    """Write what the function for the suffix of `path` returns. Raises `ParameterError` if there is none."""
     make = formats.get(Path(path).suffix.lower())
     if make is None:
-        raise ParameterError(f"{str(path)!r} is no picture's name: it ends in {' or '.join(formats)}")
+        raise ParameterError(f"{str(path)!r} is no picture's name, which must end in {' or '.join(formats)}")
     Path(path).write_bytes(make())
 
 
 def _png(svg: str) -> bytes:
-    """The picture in the fonts that come with matplotlib, so that it is the same on every machine."""
+    """The picture as PNG, in the fonts that come with matplotlib: the same on every machine."""
     try:
         from matplotlib import get_data_path
         from resvg_py import svg_to_bytes

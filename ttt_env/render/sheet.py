@@ -1,4 +1,4 @@
-"""Boards in rows under lines of text, as SVG: a whole game, or several with what they show."""
+"""Boards in rows below lines of text, as SVG: a whole game, or several with explanations."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -10,15 +10,15 @@ from ttt_env.render.svg import draw_svg
 from ttt_env.rules.game import SEATS, Position
 from ttt_env.rules.notation import GameRecord
 
-_MOST_CELLS = 27  # of a board that is drawn after every move
+_MAX_CELLS = 27  # of a board that is drawn after every move
 # All lengths are in pixels.
 _CELL = 26
-_WIDEST_BOARD, _WIDEST_ROW = 360, 900
+_MAX_BOARD_WIDTH, _MAX_ROW_WIDTH = 360, 900
 _LETTER, _LINE = 8.6, 21  # the width of a letter is that of a wide one, as the font is not known
 _CAPTION, _GAP, _PADDING = 18, 6, 16
 
 
-class Board(NamedTuple):
+class CaptionedBoard(NamedTuple):
     """A position with the cell of its last move, and a line to write under it."""
 
     position: Position
@@ -30,27 +30,27 @@ class Section(NamedTuple):
     """Lines of text, the first of them bold, and boards below."""
 
     lines: Sequence[str]
-    boards: Sequence[Board] = ()
+    boards: Sequence[CaptionedBoard] = ()
 
 
-def boards_of(record: GameRecord) -> list[Board]:
+def boards_of(record: GameRecord) -> list[CaptionedBoard]:
     """The boards of a game after every move with its number and mover, the last one with the end."""
     positions = record.positions()[1:]
     captions = [f"{number + 1}. {SEATS[number % 2]}" for number in range(len(positions))]
     if record.is_over:
         captions[-1] += f" · {record.winner} wins" if record.winner else " · draw"
     return [
-        Board(position, cell, caption)
+        CaptionedBoard(position, cell, caption)
         for position, cell, caption in zip(positions, record.cells, captions, strict=True)
-    ] or [Board(record.game.start, None, "no move yet")]
+    ] or [CaptionedBoard(record.game.start, None, "no move yet")]
 
 
 def draw_game(record: GameRecord) -> str:
-    """A self-contained SVG document of a game: the boards after every move, each with its last one tinted.
+    """A self-contained SVG document of a game: the boards after every move, each with its last move tinted.
 
     On a large board the game is one diagram instead, the stones as the numbers of their moves.
     """
-    if record.game.n_cells > _MOST_CELLS:
+    if record.game.n_cells > _MAX_CELLS:
         return draw_diagram(record)
     return draw_sheet(str(record), [Section((), boards_of(record))])
 
@@ -80,23 +80,23 @@ def draw_sheet(title: str, sections: Sequence[Section]) -> str:
     )
 
 
-def _rows(boards: Sequence[Board], top: float) -> Iterator[tuple[str, float, float]]:
-    """Each board drawn, with the x of its right and the y of its bottom edge."""
+def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, float, float]]:
+    """Each board as SVG, with the x of its right edge and the y of its bottom edge."""
     if not boards:
         return
     width, height = _size(boards[0].position.game.shape)
-    abreast = n_abreast(len(boards), width, _GAP, _WIDEST_ROW)
+    abreast = n_abreast(len(boards), width, _GAP, _MAX_ROW_WIDTH)
     for place, board in enumerate(boards):
         x = _PADDING + place % abreast * (width + _GAP)
         y = top + place // abreast * (height + _CAPTION + _GAP)
-        drawn = draw_svg(board.position, board.last, width)
+        svg = draw_svg(board.position, board.last, width)
         caption = _text(x + width / 2, y + height + 0.75 * _CAPTION, board.caption, "normal", "middle")
-        yield f'<g transform="translate({x:g} {y:g})">{drawn}</g>{caption}', x + width, y + height + _CAPTION
+        yield f'<g transform="translate({x:g} {y:g})">{svg}</g>{caption}', x + width, y + height + _CAPTION
 
 
 def _size(shape: tuple[int, ...]) -> tuple[int, float]:
     layout = layout_of(shape)
-    width = min(_WIDEST_BOARD, round(_CELL * layout.width / layout.cell))
+    width = min(_MAX_BOARD_WIDTH, round(_CELL * layout.width / layout.cell))
     return width, width * layout.height / layout.width
 
 

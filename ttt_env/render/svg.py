@@ -58,7 +58,7 @@ def legible_width(layout: Layout) -> int:
 
 
 def document(title: str, layout: Layout, width: int, tiles: Iterable[str]) -> str:
-    """The SVG document of a board with these tiles, so many pixels wide."""
+    """The SVG document of a board with these tiles, `width` pixels wide."""
     height = width * layout.height / layout.width
     return "\n".join(
         [
@@ -90,7 +90,7 @@ def _share(box: Box, share: float, layout: Layout) -> str:
 
 
 def labelled(box: Box, layout: Layout, text: str, letters: float, ground: str, ink: str) -> str:
-    """A tile with text on it, so many widths of a cell high, in these colours."""
+    """A tile with text on it, in these colours; `letters` is the text's height in widths of a cell."""
     x, y, height = box.x + box.width / 2, box.y + box.height / 2, letters * layout.cell
     style = 'font-family="sans-serif" font-weight="bold" text-anchor="middle"'
     return _rect(box, layout.tile_radius, ground) + (
@@ -107,7 +107,7 @@ def _rect(box: Box, radius: float, fill: str) -> str:
 
 
 def tile(box: Box, look: Look, layout: Layout) -> str:
-    """A tile as it looks, with its stone."""
+    """A tile with this look and the stone on it, if any."""
     ground, stone = look.colours
     empty = _rect(box, layout.tile_radius, ground)
     if look.mark is None:

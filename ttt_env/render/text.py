@@ -43,10 +43,10 @@ def draw_game(record: GameRecord) -> str:
 
 
 def _glyph(position: Position, cell: int, last: int | None, numbers: bool, width: int) -> str:
-    shown = mark_at(position, cell) or (str(cell) if numbers else "")
-    if shown in SEATS and cell == last:
-        shown = f"[{shown}]"
-    return f"{shown:^{width}}"
+    glyph = mark_at(position, cell) or (str(cell) if numbers else "")
+    if glyph in SEATS and cell == last:
+        glyph = f"[{glyph}]"
+    return f"{glyph:^{width}}"
 
 
 def _board(lines: list[list[str]]) -> list[str]:

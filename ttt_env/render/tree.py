@@ -32,7 +32,7 @@ class TreeNode:
     is_marked: bool = False
 
     def picture(self) -> Picture:
-        """The node and all below, which a notebook shows as it does the node itself."""
+        """The node and all below as a picture, which a notebook shows just as it does the node."""
         return Picture(tree_svg(self))
 
     def _repr_svg_(self) -> str:
@@ -84,7 +84,7 @@ def tree_dot(root: TreeNode) -> str:
 
 
 def _places(node: TreeNode, x: float, rise: float, parent: _Place | None) -> Iterator[_Place]:
-    """The places of the node and of all below: a column for each leaf, parents in the middle of theirs."""
+    """The places of the node and of all below: a column for each leaf, parents in the middle of them."""
     place = _Place(node, x, parent.y + rise if parent else _MARGIN, parent)
     yield place
     left = x - _COLUMN * _n_leaves(node) / 2

@@ -69,7 +69,7 @@ class Window:
         pygame.display.flip()
 
     def _linger(self) -> None:
-        """Wait 1/`fps` seconds, and answer what the user does meanwhile."""
+        """Wait 1/`fps` seconds, and close the window if its user does."""
         import pygame
 
         clock = pygame.time.Clock()
@@ -98,7 +98,7 @@ def _opens_display(size: tuple[int, int]) -> bool:
 
 
 def _is_out_of_sight() -> bool:
-    """Whether SDL, unasked, draws into memory alone: it does when DISPLAY names no display there is."""
+    """Whether SDL draws into memory alone without being asked to, as it does if DISPLAY names no display."""
     import pygame
 
     return pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER")

@@ -3,13 +3,13 @@
 _MINUS = str.maketrans("-", "−")
 _ROUNDING = 1e-6
 RESULTS = {1: "wins", 0: "draws", -1: "loses"}
-"""What a player does who ends with this value."""
+"""What a player who ends with this value does."""
 OUTCOMES = {1: "win", 0: "draw", -1: "loss"}
-"""What the game is to a player who ends with this value."""
+"""The outcome for a player who ends with this value."""
 
 
 def percent(share: float) -> str:
-    """The share in percent, to a hundredth; 0 % and 100 % only where it is that.
+    """The share in percent, to a hundredth; 0 % and 100 % only where it is exactly that.
 
     >>> percent(0.125), percent(1 / 3), percent(0.25), percent(0.00001), percent(1 - 1e-12)
     ('12.5%', '33.33%', '25%', '<0.01%', '100%')

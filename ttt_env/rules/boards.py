@@ -1,4 +1,4 @@
-"""The rules of play on batches of positions: two `uint64` arrays, one bit a cell."""
+"""The rules of play on batches of positions: two `uint64` arrays, one bit per cell."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Boards:
         """The batch of these positions, at least one and all of one game."""
         rows = list(positions)
         if not rows or any(row.game != rows[0].game for row in rows):
-            raise ImpossiblePositionError("a batch needs positions, and all of one game")
+            raise ImpossiblePositionError("a batch needs at least one position, and all of one game")
         check_size(rows[0].game)
         masks = np.array([(row.mine, row.theirs) for row in rows], dtype=np.uint64)
         return cls(rows[0].game, masks[:, 0].copy(), masks[:, 1].copy())
@@ -50,8 +50,8 @@ class Boards:
     @classmethod
     def joined(cls, game: Game, parts: Iterable["Boards"]) -> "Boards":
         """The positions of all parts in one batch, which may be empty."""
-        none = np.zeros((2, 0), np.uint64)
-        masks = np.concatenate([none, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
+        no_masks = np.zeros((2, 0), np.uint64)
+        masks = np.concatenate([no_masks, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
         return cls(game, masks[0], masks[1])
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class Boards:
         return ~(self.cells(self.occupied_masks) | self.is_won[:, None])
 
     def cells(self, masks: Masks) -> NDArray[np.bool_]:
-        """Bit masks, `uint64[B]`, spread out to one column a cell, `bool[B, cells]`."""
+        """Bit masks, `uint64[B]`, spread out to one column per cell, `bool[B, cells]`."""
         octets = masks.astype("<u8", copy=False).view(np.uint8).reshape(len(masks), 8)
         bits = np.unpackbits(octets, axis=1, count=self.game.n_cells, bitorder="little")
         return bits.view(np.bool_)

@@ -49,7 +49,7 @@ def _runs_along(shape: Cells, direction: Cells, k: int) -> Iterator[Cells]:
         last = [c + d * (k - 1) for c, d in zip(corner, direction, strict=True)]
         if all(0 <= c < size for c, size in zip(last, shape, strict=True)):
             run = [[c + d * i for c, d in zip(corner, direction, strict=True)] for i in range(k)]
-            yield tuple(_cell(at, shape) for at in run)
+            yield tuple(_cell(coordinates, shape) for coordinates in run)
 
 
 def squares(n: int) -> list[Cells]:
@@ -74,8 +74,8 @@ def squares(n: int) -> list[Cells]:
     ]
 
 
-def _cell(at: list[int], shape: Cells) -> int:
-    return sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(at))
+def _cell(coordinates: list[int], shape: Cells) -> int:
+    return sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates))
 
 
 def tictactoe(misere: bool = False) -> Game:
@@ -129,7 +129,8 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
     """The game of this id, or `game` itself if it is a `Game`.
 
     An id may carry its parameters: `mnk-v0:m=4,n=3,k=3` is `mnk-v0` with `m=4, n=3, k=3`, and
-    `tictactoe-v0:misere` is `tictactoe-v0` with `misere=True`. Spaces around names and signs do not count.
+    `tictactoe-v0:misere` is `tictactoe-v0` with `misere=True`. Spaces around names, `:`, `,` and
+    `=` do not count.
 
     Raises `UnknownGameError` for an unknown id, `ParameterError` for a parameter that the game does
     not have or a value that it cannot take, `GameTooLargeError` for a board of more than 400 cells.

@@ -1,4 +1,4 @@
-"""What callers give, checked once at the door: each function returns the value or raises the named error."""
+"""Checks of arguments at the boundary: each function returns the checked value or raises the named error."""
 
 import os
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Choice = TypeVar("Choice")
 
 
 def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:
-    """The one of the allowed values that `value` is. Raises `ParameterError` otherwise."""
+    """`value` as one of the allowed values. Raises `ParameterError` if it is none of them."""
     for choice in allowed:
         if value is choice or (isinstance(value, str) and value == choice):
             return choice
@@ -29,7 +29,7 @@ def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:
 
 
 def as_seat(seat: object) -> "Seat":
-    """`seat` if it is one. Raises `ParameterError` otherwise."""
+    """`seat` if it is X or O. Raises `ParameterError` otherwise."""
     seats: tuple[Seat, Seat] = ("X", "O")
     return one_of("seat", seat, seats)
 
@@ -44,7 +44,7 @@ def as_text(kind: str, text: object, error: type[TttEnvError]) -> str:
 
 
 def as_number(name: str, value: object, owner: str, most: float = inf) -> float:
-    """`value`, a number of Python or NumPy, as a float. Raises `ParameterError` out of [0, `most`]."""
+    """`value` as a float. Raises `ParameterError` unless it is a real number in [0, `most`]."""
     number = _as_float(value)
     if 0 <= number <= most:
         return number
@@ -60,7 +60,7 @@ def as_seconds(name: str, value: object, owner: str) -> float:
 
 
 def _as_float(value: object) -> float:
-    """The number that `value` is, else not a number."""
+    """`value` as a float; NaN if it is no real number."""
     try:
         return nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     except OverflowError:
@@ -68,16 +68,18 @@ def _as_float(value: object) -> float:
 
 
 def as_integer(name: str, value: object, owner: str, least: int, most: int | None = None) -> int:
-    """`value`, a Python or NumPy integer, as an int. Raises `ParameterError` for others and out of bounds."""
+    """`value` as an int. Raises `ParameterError` unless it is an integer from `least` to `most`."""
     number = index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else least - 1
     if number < least or (most is not None and number > most):
-        upwards = "on" if most is None else f"to {most}"
-        raise ParameterError(f"{name}={shown(value)} of {owner}: integers from {least} {upwards} are allowed")
+        upper_bound = "on" if most is None else f"to {most}"
+        raise ParameterError(
+            f"{name}={shown(value)} of {owner}: integers from {least} {upper_bound} are allowed"
+        )
     return number
 
 
 def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
-    """Chances in proportion to `weights`, `float64[size]`, the largest of them 1; None: all alike.
+    """The weights scaled so that the largest is 1, `float64[size]`; None: all of them 1.
 
     Raises `ParameterError` unless they are `size` finite numbers ≥ 0, not all 0.
     """
@@ -92,7 +94,7 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
 
 
 def as_path(name: str, path: object, owner: str) -> Path:
-    """`path` as a `Path`. Raises `ParameterError` for what is none, and for names that no file can have."""
+    """`path` as a `Path`. Raises `ParameterError` unless it is a path, of a name that a file can have."""
     try:
         if b"\0" not in os.fsencode(os.fspath(path)) and not isinstance(path, bytes):  # type: ignore[call-overload]
             return Path(path)  # type: ignore[arg-type]
@@ -102,7 +104,7 @@ def as_path(name: str, path: object, owner: str) -> Path:
 
 
 def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator:
-    """The generator that `rng` is or seeds, as in NumPy's SPEC 7; None seeds it afresh.
+    """`rng` itself or a generator seeded by it, as in NumPy's SPEC 7; None: one with a fresh random seed.
 
     Raises `ParameterError` for what is neither a generator nor a seed.
     """

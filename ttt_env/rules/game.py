@@ -111,7 +111,7 @@ class Game:
 
 
 class _Stones:
-    """What a position holds, while it can still be set."""
+    """The fields of a position while it is being made and they can still be set."""
 
     __slots__ = ("game", "mine", "theirs")
 
@@ -124,18 +124,18 @@ class Position(_Stones):
     """The stones of the player to move and of the other one, as bit masks; immutable.
 
     `position[cell]` is 1 for a stone of X, −1 for one of O, 0 for a free cell, as in `board`. The constructor
-    trusts its caller; `checked` is the door for masks from outside, `parse` the one for text.
+    trusts its caller: masks from outside go through `checked`, text through `parse`.
     """
 
     __slots__ = ()
     __iter__ = None  # else Python would iterate by `position[0]`, `position[1]`, …
 
     def __new__(cls, game: Game, mine: int, theirs: int) -> Self:  # noqa: D102
-        # Filled in and then sealed by its class: half the time of setting fields past a `__setattr__`.
-        made = _Stones()
-        made.game, made.mine, made.theirs = game, mine, theirs
-        made.__class__ = cls
-        return made  # type: ignore[return-value]
+        # The change of class makes the fields read-only: half the time of `object.__setattr__` for each.
+        stones = _Stones()
+        stones.game, stones.mine, stones.theirs = game, mine, theirs
+        stones.__class__ = cls
+        return stones  # type: ignore[return-value]
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a position cannot be changed: {name}={value!r}")
@@ -270,10 +270,10 @@ class Position(_Stones):
 
     def child(self, cell: int) -> "Position":
         """`play` without its checks: for callers that know `cell` to be a legal Python int."""
-        made = _Stones()  # as in the constructor, without the time of calling it
-        made.game, made.mine, made.theirs = self.game, self.theirs, self.mine | 1 << cell
-        made.__class__ = Position
-        return made  # type: ignore[return-value]
+        stones = _Stones()  # as in the constructor, without the time of calling it
+        stones.game, stones.mine, stones.theirs = self.game, self.theirs, self.mine | 1 << cell
+        stones.__class__ = Position
+        return stones  # type: ignore[return-value]
 
     def checked(self) -> Self:
         """The position itself, if legal moves can lead to it.
@@ -287,10 +287,10 @@ class Position(_Stones):
 
 
 def random_position(game: Game, rng: "np.random.Generator | int | None" = None) -> Position:
-    """A position to be played: random moves from the empty board, a uniformly drawn number of them.
+    """A position in which the game goes on, after a uniformly drawn number of random moves.
 
-    Fewer where one of them would end the game. Raises `ParameterError` for what is neither a generator nor a
-    seed.
+    There are fewer moves where the next one would end the game. Raises `ParameterError` for what is
+    neither a generator nor a seed.
     """
     rng, position = as_generator(rng), game.start
     for _ in range(int(rng.integers(game.n_cells))):
@@ -398,10 +398,10 @@ def _checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[
 
 
 def _checked_set(cells: Iterable[int], n_cells: int) -> tuple[int, ...]:
-    given = [index(cell) for cell in islice(cells, BOARD_CELLS + 1)]
-    if len(given) > BOARD_CELLS:
+    numbers = [index(cell) for cell in islice(cells, BOARD_CELLS + 1)]
+    if len(numbers) > BOARD_CELLS:
         raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
-    found = tuple(sorted(set(given)))
-    if found and (found[0] < 0 or found[-1] >= n_cells):
-        raise GameError(f"winning set {shown(found)} is out of the board: cells are 0 to {n_cells - 1}")
-    return found
+    winning_set = tuple(sorted(set(numbers)))
+    if winning_set and (winning_set[0] < 0 or winning_set[-1] >= n_cells):
+        raise GameError(f"winning set {shown(winning_set)} is out of the board: cells are 0 to {n_cells - 1}")
+    return winning_set

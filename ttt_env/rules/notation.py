@@ -49,17 +49,17 @@ def _joined(game: Game, rows: list[str]) -> str:
 
 def _checked_cells(cells: Iterable[int], game: Game) -> tuple[int, ...]:
     try:
-        given = list(islice(cells, game.n_cells + 1))
+        moves = list(islice(cells, game.n_cells + 1))
     except TypeError:
         raise NotationError(f"the moves of a game are a list of cells, not {shown(cells)}") from None
-    return tuple(as_cell(cell, game) for cell in given)
+    return tuple(as_cell(move, game) for move in moves)
 
 
 @dataclass(frozen=True)
 class GameRecord:
     """A game that was played, from the empty board: the cells in the order of the moves.
 
-    Raises `IllegalMoveError` if a move of it is not legal. A record may stop before the end.
+    A record may stop before the end of the game. Raises `IllegalMoveError` if one of its moves is not legal.
 
     >>> record = GameRecord.parse("tictactoe-v0: 4 0 8 2 6")
     >>> str(record.positions()[-1]), record.is_over
@@ -77,7 +77,7 @@ class GameRecord:
 
     @classmethod
     def parse(cls, text: str, game: Game | str | None = None) -> Self:
-        """The record that `text` shows, `game id: cell cell …`; a game of one's own is given too.
+        """The record that `text` shows, `game id: cell cell …`; a game of your own is passed as `game`.
 
         Raises `NotationError` for text of another form or moves that are not legal.
         """
@@ -85,11 +85,11 @@ class GameRecord:
         name = name.strip()
         if not colon or not _MOVES.fullmatch(moves):
             raise NotationError(f"{shown(text)} is no game record: 'tictactoe-v0: 4 0 8' is one")
-        made = get_game(name if game is None else game)
-        if made.name != name and game is not None:
-            raise NotationError(f"{shown(text)} is a game of {shown(name)}, not of {made.name!r}")
+        record_game = get_game(name if game is None else game)
+        if record_game.name != name and game is not None:
+            raise NotationError(f"{shown(text)} is a game of {shown(name)}, not of {record_game.name!r}")
         try:
-            return cls(made, tuple(map(int, moves.split())))
+            return cls(record_game, tuple(map(int, moves.split())))
         except IllegalMoveError as error:
             raise NotationError(f"{shown(text)} is no game record: {error}") from error
 

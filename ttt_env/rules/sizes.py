@@ -1,4 +1,4 @@
-"""How large a game may be for what: every limit of "small enough", in cells; and how long a text may be.
+"""Every limit on the size of a game, in cells and by the use made of it, and on the length of a text.
 
 A game of `n` cells has at most `n_placements(n)` positions, so what enumerating it costs depends on the cells
 alone, whatever its winning sets are.
@@ -12,7 +12,7 @@ from ttt_env.errors import GameTooLargeError, shown
 if TYPE_CHECKING:
     from ttt_env.rules.game import Game
 
-BOARD_CELLS = 400  # 20×20; what a game may have at all
+BOARD_CELLS = 400  # 20×20; no game may have more
 BOARD_SETS = 20_000  # more than the 13,300 squares on 20×20
 NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
@@ -39,12 +39,12 @@ def is_enumerable(game: "Game") -> bool:
 
 
 def is_tabulated(game: "Game") -> bool:
-    """Whether the positions are few enough to keep a policy on all of them, and to make it anew often."""
+    """Whether the positions are few enough to keep a policy for all of them, and to compute it often."""
     return game.n_cells <= TABLE_CELLS
 
 
 def is_instant(game: "Game") -> bool:
-    """Whether all positions are looked at within milliseconds, as those of tic-tac-toe."""
+    """Whether going through all positions takes milliseconds, as in tic-tac-toe."""
     return game.n_cells <= INSTANT_CELLS
 
 

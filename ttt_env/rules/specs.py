@@ -1,7 +1,7 @@
 """Spec strings, `name`, `name:value` or `name:key=value,key=value`, for games and agents alike.
 
 A parameter that is true or false may be named alone: `tictactoe-v0:misere`. Spaces around names, `:`, `,` and
-`=` do not count. What stands in round brackets is one: `mixture:(epsilon:minimax,epsilon=0.2)+rules`.
+`=` do not count. What stands in round brackets is one item: `mixture:(epsilon:minimax,epsilon=0.2)+rules`.
 """
 
 import inspect
@@ -21,7 +21,7 @@ _ALLOWED = {bool: "true and false", int: "integers", float: "numbers"}
 
 
 class Spec(NamedTuple):
-    """A parsed spec string: the name, and what stands behind its colon, as it was written, item by item."""
+    """A parsed spec string: the name, and the items after its colon as they were written."""
 
     name: str
     items: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def split_items(text: str, separator: str = ",") -> list[str]:
 
 
 def unwrapped(text: str) -> str:
-    """The text without the round brackets that hold all of it.
+    """The text without the round brackets that enclose all of it.
 
     >>> unwrapped("((a:b))"), unwrapped("(a:b)+(c:d)")
     ('a:b', '(a:b)+(c:d)')
@@ -90,7 +90,7 @@ def unwrapped(text: str) -> str:
 
 
 def _closing(text: str) -> int:
-    """Where the bracket is closed that the text opens with, −1 if nowhere."""
+    """The index at which the bracket is closed that the text begins with, −1 if it is not."""
     depth = 0
     for match in re.finditer(r"[()]", text):
         depth += 1 if match[0] == "(" else -1
@@ -100,8 +100,8 @@ def _closing(text: str) -> int:
 
 
 def depth_of(text: str) -> int:
-    """How many colons and brackets stand around one place of a spec at most; a comma or plus ends colons."""
-    most, depth, outer = 0, 0, [0]
+    """The largest number of colons and brackets around one letter of a spec; a comma or plus ends colons."""
+    max_depth, depth, outer = 0, 0, [0]
     for letter in text:
         if letter == "(":
             depth += 1
@@ -112,8 +112,8 @@ def depth_of(text: str) -> int:
             depth += 1
         elif letter in ",+":
             depth = outer[-1]
-        most = max(most, depth)
-    return most
+        max_depth = max(max_depth, depth)
+    return max_depth
 
 
 def parameters_of(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
@@ -145,20 +145,20 @@ def read_items(spec: Spec, function: Callable[..., Any], skip: int = 0) -> tuple
 
 
 def key_of(item: str) -> str | None:
-    """The key of an item of the form `key=value`; None of another."""
+    """The key of an item of the form `key=value`; None for another item."""
     match = _KEYWORD.fullmatch(item)
     return match[1] if match else None
 
 
 def as_value(items: Iterable[str]) -> str | None:
-    """The plain value that these items are, if any."""
+    """The items joined to the text of one value; None if it is empty."""
     return ",".join(items).strip() or None
 
 
 def joined_path(owner: str, items: Iterable[str], allowed: Mapping[str, object]) -> str | None:
-    """The path that these items are, with all their `=` and commas.
+    """The items joined to a path, in which `=` and commas may stand; None if it is empty.
 
-    Raises `ParameterError` where the text before a `=` is nearly the name of a parameter.
+    Raises `ParameterError` where the text before a `=` is nearly the name of a parameter, but not quite.
     """
     items = list(items)
     check_names(

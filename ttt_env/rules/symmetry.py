@@ -1,4 +1,4 @@
-"""The symmetries of a board that keep the winning sets, and one position for all symmetric ones."""
+"""The symmetries of a board that keep the winning sets, and one representative of all symmetric positions."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -54,7 +54,7 @@ def transform(position: Position, permutation: Permutation) -> Position:
 def canonical(position: Position) -> Position:
     """The one of all symmetric positions with the smallest masks; equal for symmetric positions."""
     symmetric = (transform(position, permutation) for permutation in symmetries(position.game))
-    return min(symmetric, key=lambda found: (found.mine, found.theirs))
+    return min(symmetric, key=lambda image: (image.mine, image.theirs))
 
 
 def transform_boards(boards: Boards, permutation: Permutation) -> Boards:
@@ -74,12 +74,12 @@ def _transform_masks(masks: Masks, permutation: Permutation) -> Masks:
 def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """`canonical` for a batch, and for each board the index of the symmetry that leads there."""
     images = (transform_boards(boards, permutation) for permutation in symmetries(boards.game))
-    (mine, theirs), chosen = _least((image.mine, image.theirs) for image in images)
-    return Boards(boards.game, mine, theirs), chosen
+    (mine, theirs), indices = _least((image.mine, image.theirs) for image in images)
+    return Boards(boards.game, mine, theirs), indices
 
 
 def transform_rows(rows: Rows, permutation: Permutation | NDArray[np.intp]) -> Rows:
-    """Boards of any size, one column a cell, `[B, cells]`, with every column moved by the permutation."""
+    """Boards of any size, one column per cell, `[B, cells]`, with every column moved by the permutation."""
     return np.take(rows, np.argsort(permutation), axis=1)
 
 
@@ -91,29 +91,29 @@ def keys_of_rows(rows: Rows) -> Keys:
 def canonical_rows(game: Game, rows: Rows) -> tuple[Keys, NDArray[np.intp]]:
     """The least `keys_of_rows` of all symmetric boards, and the index of the symmetry that leads there."""
     images = (transform_rows(rows, permutation) for permutation in symmetries(game))
-    (keys,), chosen = _least((keys_of_rows(image),) for image in images)
-    return keys, chosen
+    (keys,), indices = _least((keys_of_rows(image),) for image in images)
+    return keys, indices
 
 
 def _least(images: Iterable[tuple[NDArray[Any], ...]]) -> tuple[list[NDArray[Any]], NDArray[np.intp]]:
-    """Of the images of each board the least, by their first parts, then by the next; and its number."""
-    each = enumerate(images)
-    least = [part.copy() for part in next(each)[1]]
-    chosen = np.zeros(len(least[0]), np.intp)
-    for number, image in each:
-        is_smaller, is_equal = np.zeros(len(chosen), np.bool_), np.ones(len(chosen), np.bool_)
+    """The smallest image of each board, by the first part, then by the next ones; and that image's index."""
+    numbered_images = enumerate(images)
+    least = [part.copy() for part in next(numbered_images)[1]]
+    indices = np.zeros(len(least[0]), np.intp)
+    for number, image in numbered_images:
+        is_smaller, is_equal = np.zeros(len(indices), np.bool_), np.ones(len(indices), np.bool_)
         for part, best in zip(image, least, strict=True):
             is_smaller |= is_equal & (part < best)
             is_equal &= part == best
         for part, best in zip(image, least, strict=True):
             np.copyto(best, part, where=is_smaller)
-        chosen[is_smaller] = number
-    return least, chosen
+        indices[is_smaller] = number
+    return least, indices
 
 
 @lru_cache(maxsize=64)
 def motions(game: Game) -> NDArray[np.intp]:
-    """`symmetries` as an array, `[symmetries, cells]`, read-only, to be indexed by their numbers."""
+    """`symmetries` as a read-only array, `[symmetries, cells]`, in the same order."""
     table = np.array(symmetries(game), np.intp)
     table.flags.writeable = False
     return table

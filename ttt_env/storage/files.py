@@ -1,4 +1,4 @@
-"""Files as such: opened only where a file is, replaced only by whole ones."""
+"""Safe access to files: only regular files are opened for reading, and only complete ones replace others."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 
 def opened(path: str | Path) -> BinaryIO:
-    """The file of this path, to be read.
+    """The regular file at this path, opened for reading.
 
     Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
     which might never end.
@@ -28,8 +28,8 @@ def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]
     """Let `write` fill a file that takes this path only when it is complete and on the disk.
 
     Folders that are missing are made. Whenever the process is killed, the path holds what it held before, or
-    all of the new file. A link stays one, and what it leads to is replaced. A pipe or a device cannot be
-    replaced, and is written to.
+    all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
+    A pipe or a device cannot be replaced, and is written to.
 
     Raises `OSError`, which names `path`, if it cannot be written.
     """
@@ -60,7 +60,7 @@ def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
 
 
 def reason(error: Exception) -> str:
-    """What is wrong with a file: of a system's error neither the path nor the number."""
+    """The reason in an error about a file, without the path and the number of a system's error."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

@@ -19,11 +19,11 @@ from ttt_env.storage.files import opened, reason, write_atomically
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
 _PATIENCE = 30.0  # seconds to wait for another writer
-_APPLICATION_ID = 0x7474745F  # "ttt_" in the header of the file: whose it is
+_APPLICATION_ID = 0x7474745F  # "ttt_" in the header of the file, by which a log is known
 _VERSION = 1
 _EMPTY = (0, 0, 0)
 _IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
-    FROM pragma_application_id, pragma_user_version"""  # at one moment, while another process makes the table
+    FROM pragma_application_id, pragma_user_version"""  # one query, as others may be making the table
 _TABLE = """games (id INTEGER PRIMARY KEY,
     game TEXT NOT NULL, record TEXT NOT NULL, x TEXT, o TEXT, source TEXT, time TEXT NOT NULL)"""
 _INDEX = "by_game ON games (game)"
@@ -42,7 +42,7 @@ _INSERT = "INSERT INTO games (game, record, x, o, source, time) VALUES (?, ?, ?,
 class LoggedGame(NamedTuple):
     """A game of the log.
 
-    `x` and `o` are who played: `"person"`, the spec string of an agent, or None where nobody knows. `source`
+    `x` and `o` are who played: `"person"`, the spec string of an agent, or None if it is not known. `source`
     is where it was played, `time` when it was written, in UTC as of ISO 8601.
     """
 
@@ -56,11 +56,11 @@ class LoggedGame(NamedTuple):
 def default_path() -> Path:
     """Where games are kept: `$TTT_ENV_GAMES`, else a file in the user's folder for data.
 
-    Raises `GameLogError` where the user has no folder.
+    Raises `GameLogError` where the user has no home folder.
     """
-    chosen = os.environ.get(_PATH_VARIABLE)
+    named = os.environ.get(_PATH_VARIABLE)
     try:
-        return Path(chosen) if chosen else _data_folder() / "ttt_env" / "games.sqlite"
+        return Path(named) if named else _data_folder() / "ttt_env" / "games.sqlite"
     except RuntimeError as error:
         raise GameLogError(
             f"there is no folder for the games, name a file in ${_PATH_VARIABLE}: {error}"
@@ -101,15 +101,15 @@ class GameLog:
                 raise
 
     def _prepare(self) -> None:
-        found = self._connection.execute(_IDENTITY).fetchone()
-        if found != _EMPTY and found[:2] != (_APPLICATION_ID, _VERSION):
+        identity = self._connection.execute(_IDENTITY).fetchone()
+        if identity != _EMPTY and identity[:2] != (_APPLICATION_ID, _VERSION):
             raise GameLogError(f"{self.path} is no game log of this version, but another SQLite file")
-        if found != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
+        if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
             # A view may compute its rows without end, and a trigger change what is written.
             raise GameLogError(f"{self.path} is no game log: it holds other tables than games")
         self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
         self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
-        if found == _EMPTY:
+        if identity == _EMPTY:
             with self._connection:
                 for statement in _SCHEMA:
                     self._connection.execute(statement)
@@ -168,12 +168,12 @@ class GameLog:
     def games(self, game: Game | str) -> list[LoggedGame]:
         """All games of this game, in the order in which they were written.
 
-        Raises `NotationError`, with its number, if one of them is none by the rules of this game: another one
-        had its name.
+        Raises `NotationError`, with the number of the record, if one is not legal in this game: it was then
+        written for another game of the same name.
         """
-        made = get_game(game)
+        game = get_game(game)
         query = "SELECT id, record, x, o, source, time FROM games WHERE game = ? ORDER BY id"
-        return [self._logged(number, made, *row) for number, *row in self._read(query, made.name)]
+        return [self._logged(number, game, *row) for number, *row in self._read(query, game.name)]
 
     def _logged(self, number: int, game: Game, record: str, *rest: str | None) -> LoggedGame:
         if not all(text is None or isinstance(text, str) for text in (record, *rest)):
@@ -190,7 +190,7 @@ class GameLog:
     def import_text(self, path: str | Path) -> int:
         """Add the games of a text file, one record a line, and return how many they are.
 
-        Nobody knows then who played them. Raises what `read_records` does; nothing is imported then.
+        Who played them is not known. Raises the errors of `read_records`, and then imports nothing.
         """
         records = read_records(path)
         self._write(records, None, None, str(path))

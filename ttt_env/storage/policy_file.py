@@ -23,14 +23,14 @@ from ttt_env.storage.files import opened, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
 MOST_BYTES = 1 << 31  # that the arrays of a file hold
-_MOST_LETTERS = 1000  # of the name of a game
-_BEGIN = 10  # bytes: what the file is, version 1.0, the length of the text that follows
+_MAX_NAME_LETTERS = 1000  # of a game
+_BEGIN = 10  # bytes: NumPy's mark, version 1.0, the length of the text that follows
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<>|=]?[A-Za-z]\d{0,9})', 'fortran_order': (?:True|False), "
     rb"'shape': \(((?:\d{1,19}, ?)*(?:\d{1,19})?)\), \}\s*",
     re.DOTALL,
 )
-"""What NumPy writes before the numbers. Its own reader evaluates the text, which may go wrong in any way."""
+"""The header that NumPy writes before the numbers. Its own reader parses it as Python, which may fail."""
 
 
 class Form(NamedTuple):
@@ -50,21 +50,21 @@ class Form(NamedTuple):
         else:
             is_typed = header.dtype == np.dtype(self.dtype)
         is_shaped = len(header.shape) == len(self.shape) and all(
-            0 <= length <= self.most if wanted is None else length == wanted
-            for length, wanted in zip(header.shape, self.shape, strict=True)
+            0 <= length <= self.most if expected is None else length == expected
+            for length, expected in zip(header.shape, self.shape, strict=True)
         )
         return is_typed and is_shaped
 
 
 class _Header(NamedTuple):
-    """What an array of a file says of itself before its numbers."""
+    """The type and the shape that an array in a file declares before its numbers."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
 
 def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
-    """Write arrays, and for what game they are, as a compressed file, which replaces an old one when whole.
+    """Write arrays and the game they are for to a compressed file, which replaces an old one when complete.
 
     Raises `PolicyFileError` if the file cannot be written, or the arrays hold more than `MOST_BYTES`.
     """
@@ -78,17 +78,17 @@ def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
 
 
 def read_arrays(path: str | Path, game: Game, kind: str, forms: Mapping[str, Form]) -> Arrays:
-    """The arrays of these names and forms, of a file that was written for this game.
+    """The arrays of these names and forms from a file that was written for this game.
 
-    Raises `PolicyFileError`, which says that the file is no `kind`, otherwise, `GameTooLargeError` for a game
-    of more than 64 cells.
+    Raises `PolicyFileError`, which says that the file is no `kind`, for any other
+    file, `GameTooLargeError` for a game of more than 64 cells.
     """
     with _Archive.open(path, kind) as archive:
         if missing := {*_identity(game), *forms} - archive.names:
             raise archive.error(f"it lacks {', '.join(sorted(missing))}")
-        if other := archive.mismatch(game):
+        if difference := archive.mismatch(game):
             raise PolicyFileError(
-                f"{path} is a table of {archive.game_name()}, not of {game.name}: other {other}"
+                f"{path} is a table of {archive.game_name()}, not of {game.name}: other {difference}"
             )
         archive.check(forms)
         return {name: archive.array(name) for name in forms}
@@ -116,7 +116,7 @@ def game_name(path: str | Path) -> str:
 
 
 class _Archive:
-    """An open file, and how to say what is wrong with it."""
+    """An open policy file: its arrays, their headers, and the errors that name it."""
 
     def __init__(self, path: str | Path, kind: str, zipped: ZipFile) -> None:
         self.path, self.kind, self._zipped = path, kind, zipped
@@ -141,24 +141,24 @@ class _Archive:
 
     def game_name(self) -> str:
         """The name of the game that it was written for."""
-        self.check({"game": Form(np.str_, (), _MOST_LETTERS)})
+        self.check({"game": Form(np.str_, (), _MAX_NAME_LETTERS)})
         name = str(self.array("game").item())
         if not name.isprintable():
             raise self.error("the name of its game cannot be printed")
         return name
 
     def mismatch(self, game: Game) -> str | None:
-        """In what the game that it was written for is another one: shape, winning_masks or misere."""
-        for name, wanted in _identity(game).items():
+        """In what the file's game differs from this one: shape, winning_masks or misere; None: in nothing."""
+        for name, expected in _identity(game).items():
             if name == "game":
                 continue
-            is_same = self.header(name) == _Header(wanted.dtype, wanted.shape)
-            if not is_same or not np.array_equal(self.array(name), wanted):
+            is_same = self.header(name) == _Header(expected.dtype, expected.shape)
+            if not is_same or not np.array_equal(self.array(name), expected):
                 return name
         return None
 
     def check(self, forms: Mapping[str, Form]) -> None:
-        """Raise `PolicyFileError` if one of these arrays has not its form, or they are too large together."""
+        """Raise `PolicyFileError` if one of these arrays is not of its form, or all are too large."""
         size = 0
         for name, form in forms.items():
             header = self.header(name)
@@ -188,7 +188,7 @@ class _Archive:
         with _blaming(self.path, self.kind), self._zipped.open(info) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
             if array.dtype.kind == "U":
-                array.tolist()  # fails if it holds what is no letter
+                array.tolist()  # fails if a number in it is no character
             return array
 
     def _member(self, name: str) -> ZipInfo:
@@ -203,7 +203,7 @@ class _Archive:
 
 @contextmanager
 def _blaming(path: str | Path, kind: str) -> Iterator[None]:
-    """Say of all that goes wrong that the file is at fault.
+    """Turn every error inside into a `PolicyFileError` that names the file.
 
     Only for calls of `zipfile` and NumPy's format, which fail in a dozen ways where bytes are damaged.
     """
@@ -219,10 +219,10 @@ def _blaming(path: str | Path, kind: str) -> Iterator[None]:
 
 def _parsed(begin: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """The type and the shape in a header. Raises `ValueError` for what NumPy does not write."""
-    if not (found := _HEADER.fullmatch(begin)):
-        raise ValueError("an array does not begin as NumPy's do")
-    return np.dtype(found[1].decode()), tuple(
-        int(length) for length in found[2].split(b",") if length.strip()
+    if not (match := _HEADER.fullmatch(begin)):
+        raise ValueError("an array does not begin with the header that NumPy writes")
+    return np.dtype(match[1].decode()), tuple(
+        int(length) for length in match[2].split(b",") if length.strip()
     )
 
 
@@ -231,7 +231,7 @@ def _size(header: _Header) -> int:
 
 
 def _identity(game: Game) -> Arrays:
-    """What a file must have in common with the game it is used for."""
+    """The arrays in a file by which it is known for which game it was written."""
     check_size(game)
     return {
         "game": np.array(game.name),

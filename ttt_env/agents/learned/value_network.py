@@ -153,7 +153,7 @@ class _Learner:
         numbers = np.concatenate(network.layers, axis=None)
         self._net = kernel.Network(sizes, numbers, *np.zeros((2, sizes.sum())))
         masks = np.zeros((game.n_cells, 2), np.uint64)
-        board = kernel.Board(network.view == "mover", network.empty, np.zeros(sizes[1]), masks)
+        board = kernel.BoardView(network.view == "mover", network.empty, np.zeros(sizes[1]), masks)
         random = rng.integers(1 << 63, size=1).astype(np.uint64)
         rate = as_number("learning_rate", learning_rate, "value-network")
         self._arguments = self._net, board, winning_sets(game), random, np.array(CYCLES[opponents]), rate

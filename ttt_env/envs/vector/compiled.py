@@ -10,15 +10,15 @@ from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.engine import Openings, Replies
 from ttt_env.envs.vector.states import Cells, TableStore
 from ttt_env.kernels import steps as kernel
-from ttt_env.kernels.codes import Bools, Floats, Games, Integers, Outcome, Rules, Worth
+from ttt_env.kernels.codes import Bools, Floats, Games, Integers, Outcome, StepTables, Worth
 
 _BOOL, _INT8 = np.dtype(np.bool_), np.dtype(np.int8)
 _NEW = tuple.__new__  # half the time of the generated constructor
 _NONE = np.empty((0, 2))
 _NO_CHANCES = np.empty(0)
 _NOWHERE = np.empty(0, np.bool_)
-Step = Callable[[Games, Integers, Bools, Floats, Rules, Outcome], None]
-Begin = Callable[[Bools, Games, Floats, Rules], None]
+Step = Callable[[Games, Integers, Bools, Floats, StepTables, Outcome], None]
+Begin = Callable[[Bools, Games, Floats, StepTables], None]
 
 
 class CompiledSteps:
@@ -34,7 +34,7 @@ class CompiledSteps:
             raise ValueError("compiled steps need one first position")
         self._arguments = store, openings, replies, worth
         first, to_move = (int(part[0]) for part in openings.first)
-        self._rules = Rules(
+        self._tables = StepTables(
             n_cells=store.game.n_cells,
             n_open=store.n_open,
             after=store.after,
@@ -62,14 +62,14 @@ class CompiledSteps:
         outcome = _NEW(Outcome, parts)
         where = _NOWHERE if begins is None else begins
         if self._step is None:
-            self._step = kernel.of_types(kernel.step, games, cells, where, draws, self._rules, outcome)
-        self._step(games, cells, where, draws, self._rules, outcome)
+            self._step = kernel.of_types(kernel.step, games, cells, where, draws, self._tables, outcome)
+        self._step(games, cells, where, draws, self._tables, outcome)
         return games, outcome
 
     def begin(  # noqa: D102
         self, games: Games, where: Array, draws: Array, rng: np.random.Generator
     ) -> Games:
         if self._begin is None:
-            self._begin = kernel.of_types(kernel.begin, where, games, draws, self._rules)
-        self._begin(where, games, draws, self._rules)
+            self._begin = kernel.of_types(kernel.begin, where, games, draws, self._tables)
+        self._begin(where, games, draws, self._tables)
         return games
