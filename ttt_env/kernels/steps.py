@@ -24,7 +24,7 @@ from ttt_env.kernels.codes import (
     Outcome,
     StepTables,
 )
-from ttt_env.kernels.compiled import compiled
+from ttt_env.kernels.compiled import compiled, inner
 
 Code = TypeVar("Code", bound=Callable[..., object])
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - the values of `play_as`
@@ -51,7 +51,7 @@ def are_below(cells: Integers, n_cells: int) -> bool:
     return are_good
 
 
-@compiled
+@inner
 def after_reply(board: int, who: int, draw: float, tables: StepTables) -> int:
     """The board after the reply that a draw picks."""
     row = min(board, tables.n_open) + who * (tables.n_open + 1)
@@ -61,7 +61,7 @@ def after_reply(board: int, who: int, draw: float, tables: StepTables) -> int:
     return int(tables.after[board * tables.n_cells + cell])
 
 
-@compiled
+@inner
 def play(games: Games, cells: Integers, draws: Floats, tables: StepTables) -> None:
     """Play the cells, and the opponents' replies if there are policies."""
     for at in range(len(cells)):
@@ -93,7 +93,7 @@ def begin(where: Bools, games: Games, draws: Floats, tables: StepTables) -> None
         games.episodes[at] += 1
 
 
-@compiled
+@inner
 def judge(games: Games, tables: StepTables, outcome: Outcome) -> None:
     """Write the results of the step into `outcome`."""
     worth = tables.worth

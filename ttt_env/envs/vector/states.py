@@ -30,6 +30,7 @@ from ttt_env.kernels.codes import (
     WON,
     WON_BY_OTHER,
 )
+from ttt_env.kernels.sets import numbers_through, winning_sets
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TABLE_CELLS, check_size, is_tabulated
@@ -212,11 +213,8 @@ class BitStore:
     @cached_property
     def _sets_through(self) -> Masks:
         """The winning sets through each cell, `[K, cells]`, padded with sets that nobody can own."""
-        through = self.game.winning_masks_through
-        table = np.full((max(1, *map(len, through)), self.game.n_cells), ~np.uint64(0))
-        for cell, masks in enumerate(through):
-            table[: len(masks), cell] = masks
-        return table
+        masks = np.append(winning_sets(self.game).masks, ~np.uint64(0))
+        return np.ascontiguousarray(masks[numbers_through(self.game)].T)
 
     def of(self, boards: Boards) -> State:  # noqa: D102
         return np.stack([boards.mine, boards.theirs, np.zeros_like(boards.mine)])
