@@ -42,7 +42,7 @@ class OpponentPool:
         self.specs: list[AgentLike] = [scripted] if is_one else list(scripted)  # type: ignore[list-item,arg-type]
         if min(past, responses) < 0 or not (self.specs or past or responses):
             raise ParameterError(
-                f"past={past}, responses={responses}: integers from 0 on, and an opponent at all, are needed"
+                f"{past} past selves, {responses} responses: numbers ≥ 0 and an opponent at all are needed"
             )
         if isinstance(draw, Mapping):
             check_names("draw", draw, dict.fromkeys(KINDS))
