@@ -3,7 +3,7 @@
 Two players: `ttt_env.tictactoe_v0.env()` and `pettingzoo.classic.tictactoe_v3.env()` run under the very same
 loop (`agent_iter`, `last`, a random legal move, `step`), one after the other, several rounds. Each round
 gives a ratio of its own, so a machine that is slow for a while slows both sides of it. `raw_env()`,
-PettingZoo without its wrappers and so without the checks that are built into ours, runs along for comparison.
+PettingZoo without its wrappers, and so without the checks that ours has built in, is timed as well.
 
 One player: `step` and `reset` of the single-agent environment against several opponents.
 
@@ -13,11 +13,11 @@ included; resets are in the time.
 
 Many games at once: our vector environments beside PettingZoo (as it is, and as its tutorial wraps it for
 SB3), Gymnasium's `SyncVectorEnv`, OpenSpiel and Pgx. All play random legal moves that were recorded
-beforehand, so no move is chosen in the loop, but in the rows that say so: there ours draws by a look-up of
+beforehand, so no move is chosen in the loop, except in the rows that say so: there ours draws by a look-up of
 the mask, Pgx by `jax.random.categorical`, and OpenSpiel from its list. A step is a move of one game. A step
-in which a game only begins anew is in the time and not in the count; resets, one in 20 to 100 steps, are in
-the time. Each step of ours hands over observation, mask, rewards and ends as new arrays; Pgx's scan keeps the
-last state only, and the bare playouts of OpenSpiel hand over nothing. All run on one thread, but Pgx on as
+that only begins a game anew is in the time but not in the count; so are resets, one in 20 to 100 steps.
+Each step of ours returns observation, mask, rewards and ends as new arrays; Pgx's scan keeps only the last
+state, and the bare playouts of OpenSpiel return nothing. All run on one thread, except Pgx, which runs on as
 many as JAX takes. Peers that are not installed are left out.
 
     pip install "ttt-env[peers,train]"
@@ -55,12 +55,12 @@ SINGLE: dict[str, dict[str, Any]] = {
 
 
 def random_cells(n_cells: int, seed: int) -> Iterator[int]:
-    """Random cells without end: many drawn ones, again and again."""
+    """An endless sequence of random cells: the same `N_DRAWS` draws again and again."""
     return cycle(random.Random(seed).choices(range(n_cells), k=N_DRAWS))
 
 
 def aec_steps_per_second(env: Any, seconds: float, seed: int) -> float:
-    """Play random games for about so many seconds."""
+    """The steps a second in random games, played for about so many seconds."""
     cells = random_cells(env.action_space(env.possible_agents[0]).n, seed)
     steps, begin = 0, time.perf_counter()
     while (spent := time.perf_counter() - begin) < seconds or not steps:
@@ -80,7 +80,7 @@ def aec_steps_per_second(env: Any, seconds: float, seed: int) -> float:
 
 
 def single_steps_per_second(env: Any, seconds: float, seed: int) -> float:
-    """Play random games against the env's opponent for about so many seconds."""
+    """The steps a second in random games against the env's opponent, for about so many seconds."""
     cells = random_cells(env.action_space.n, seed)
     steps, begin = 0, time.perf_counter()
     while (spent := time.perf_counter() - begin) < seconds or not steps:

@@ -1,7 +1,7 @@
 """How long the exact answers take: solutions, matches, exploitability, and the import before them.
 
 - The strong solution of 3×3 (the value of every position), cold: all caches of the package are cleared before
-  each time, the best of the rounds counts.
+  each round, and the best round counts.
 - `match("random", "minimax")` and `exploitability("random")` after a first call, the median of the rounds.
 - `import ttt_env` in fresh processes, started once before for the compiled files; the best and the median.
 - 4×4 games solved strongly in fresh processes: seconds of `solve`, and the peak of the process's memory.

@@ -29,7 +29,7 @@ except ImportError:
     pyspiel = None
 
 C = sqrt(2)
-MEMORY_MB = 4000  # more than OpenSpiel needs here: it would search on without it, but slower
+MEMORY_MB = 4000  # more than OpenSpiel needs here; with too little it would search on, but slower
 
 
 class Speed(NamedTuple):
@@ -121,7 +121,7 @@ class OpenSpielMCTS(Agent):
         return False
 
     def policy(self, position: ttt_env.Position) -> Floats:
-        """Refused: a search without an `rng`."""
+        """Not implemented: without an `rng` it cannot search."""
         raise NotImplementedError
 
     def choose(self, position: ttt_env.Position, rng: np.random.Generator) -> int:
@@ -130,7 +130,7 @@ class OpenSpielMCTS(Agent):
         return int(open_spiel_bot(self.peer, self.simulations, True, int(rng.integers(1 << 31))).step(state))
 
     def state_of(self, position: ttt_env.Position) -> Any:
-        """A state with the same stones, set in turns: both number cells by rows."""
+        """OpenSpiel's state with the same stones, placed in turns; both sides number cells by rows."""
         state = self.peer.new_initial_state()
         stones = [
             [c for c in range(self.game.n_cells) if mask >> c & 1]

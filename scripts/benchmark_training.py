@@ -1,8 +1,8 @@
-"""How much of MaskablePPO's speed the environment takes: frames per second beside environments of no cost.
+"""How much the environment slows MaskablePPO down: frames per second beside environments that cost nothing.
 
-`make_vec_env` is trained on beside two `VecEnv`s of the same spaces that compute nothing. One replays steps
-recorded from it: what Stable-Baselines3 does at the ends of episodes is the same, so the ratio to it is the
-cost of the environment alone. The other shows an empty board for ever: it spares SB3 those ends.
+MaskablePPO trains on `make_vec_env` and on two `VecEnv`s of the same spaces that compute nothing. One replays
+steps recorded from ours: Stable-Baselines3 does the same there at the ends of episodes, so the ratio to it is
+the cost of the environment alone. The other shows an empty board for ever and so spares SB3 those ends.
 
 The three take turns in each round, and each round gives a ratio of its own. torch uses one thread.
 """
@@ -24,7 +24,7 @@ N_STEPS = 64
 
 
 class NoCost(VecEnv):
-    """Gives prepared steps, (observations, rewards, dones, infos, masks), again and again."""
+    """Returns prepared steps, (observations, rewards, dones, infos, masks), again and again."""
 
     def __init__(self, like: Any, steps: list[tuple[Any, ...]]) -> None:
         super().__init__(like.num_envs, like.observation_space, like.action_space)
@@ -51,14 +51,14 @@ class NoCost(VecEnv):
         return attr_name == "action_masks"
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Nothing is known of any."""
+        """No attribute is known: None for each environment."""
         return [None] * self.num_envs
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """There is nothing to set."""
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """By no wrapper but `Monitor`, as the environment that it stands for."""
+        """True, as for `Monitor` around the environment that this one stands for."""
         return [True] * self.num_envs
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How fast the web page answers, how many play at once, and what memory stays.
+"""How fast the web page answers, how many can play at once, and how much memory the server keeps.
 
 A server runs in a process of its own, the visitors in this one, over HTTP on this machine. Times are from a
 request to its whole answer, redirects included: a click is two requests, the move and the page after it.
@@ -45,7 +45,7 @@ class Visitor:
         self._connection.close()
 
     def get(self, address: str) -> str:
-        """The page there; `address` becomes where it was found."""
+        """The page at an address; `self.address` is then where the redirections ended."""
         return self._ask("GET", address)
 
     def move(self, cell: int | None = None) -> str:
@@ -70,9 +70,9 @@ class Visitor:
         text = dict(parse_qsl(urlsplit(self.address).query)).get("moves", "")
         return tuple(int(cell) for cell in text.split(".") if cell)
 
-    def play(self, seats: str, rng: np.random.Generator) -> list[float]:
-        """A whole game, the visitor at random; the seconds of each click and of the reply to it."""
-        page, times = self.get(f"/play?{seats}"), []
+    def play(self, players: str, rng: np.random.Generator) -> list[float]:
+        """Play a whole game, the visitor at random; the seconds of each click and of each reply to one."""
+        page, times = self.get(f"/play?{players}"), []
         while not is_over(page):
             free = sorted({*range(9)} - {*self.cells})
             cell = None if "thinking" in page else int(rng.choice(free))
@@ -82,7 +82,7 @@ class Visitor:
 
 
 def is_over(page: str) -> bool:
-    """Whether the page tells of a result."""
+    """Whether the status line of the page names a result."""
     status = page.partition("data-status>")[2].partition("</h1>")[0]
     return "win" in status or "draw" in status
 
@@ -90,8 +90,8 @@ def is_over(page: str) -> bool:
 def timed(function: Callable[..., str], *arguments: object) -> tuple[str, float]:
     """What a function returns, and the seconds it takes."""
     begin = time.perf_counter()
-    found = function(*arguments)
-    return found, time.perf_counter() - begin
+    text = function(*arguments)
+    return text, time.perf_counter() - begin
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def server(games: Path) -> Iterator[tuple[int, int]]:
 
 
 def serve(port: int, games: Path) -> None:
-    """What the server's process does."""
+    """Run the server: the target of its process."""
     start("127.0.0.1", port, [], GameLog(games), None, lambda line: None)
 
 
@@ -121,12 +121,12 @@ def report_clicks(port: int, clicks: int) -> None:
     rng = np.random.default_rng(0)
     print(f"{GAME}: median of {clicks} and 95th percentile, milliseconds")
     for name in offered_names():
-        seats = f"x=person&o={name}{NEEDS_ANOTHER.get(name, '')}&unrecorded=1"
+        players = f"x=person&o={name}{NEEDS_ANOTHER.get(name, '')}&unrecorded=1"
         times: list[float] = []
         with Visitor(port) as visitor:
-            visitor.play(seats, rng)  # the first game makes the agent
+            visitor.play(players, rng)  # the first game makes the agent
             while len(times) < clicks:
-                times += visitor.play(seats, rng)
+                times += visitor.play(players, rng)
         print(f"  {name:16} {1000 * median(times):6.1f} {1000 * quantiles(times, n=20)[-1]:6.1f}")
 
 
@@ -167,13 +167,13 @@ def report_crowd(port: int, visitors: int, log: GameLog) -> None:
 
 def report_memory(port: int, pid: int, games: int) -> None:
     """Print the memory of the server before and after so many whole games."""
-    rng, seats = np.random.default_rng(0), "x=person&o=mcts:simulations=100&unrecorded=1"
+    rng, players = np.random.default_rng(0), "x=person&o=mcts:simulations=100&unrecorded=1"
     with Visitor(port) as visitor:
         for _ in range(max(games // 10, 5)):
-            visitor.play(seats, rng)
+            visitor.play(players, rng)
         before = resident(pid)
         for _ in range(games):
-            visitor.play(seats, rng)
+            visitor.play(players, rng)
     print(f"memory after {games} games: {before:.1f} MB before, {resident(pid):.1f} MB after")
 
 

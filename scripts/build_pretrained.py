@@ -30,12 +30,12 @@ def trained_q_learning(game: Game, share: float) -> QLearning:
 
 
 def trained_value_network(game: Game, share: float) -> ValueNetwork:
-    """The least exploitable network, and of these the best against random, that a long training came by.
+    """The least exploitable network of a long training, and of several such the best one against random.
 
-    A network is unbeatable for moments only, some thousand games long: of 400 looks at two trainings like
-    this one (seeds 100 and 101) at one, and of 840 at ten of the usual rate and length at none.
+    A network stays unbeatable for some thousand games only: it was so at one of 400 looks at two trainings
+    like this one (seeds 100 and 101), and at none of 840 looks at ten of the usual rate and length.
     """
-    found: list[ValueNetwork] = []
+    snapshots: list[ValueNetwork] = []
     games = round(1_200_000 * share)
     value_network.train(
         game,
@@ -43,9 +43,9 @@ def trained_value_network(game: Game, share: float) -> ValueNetwork:
         games=games,
         learning_rate=0.006,
         start="symmetric",
-        report=lambda now: found.append(now.agent),
+        report=lambda now: snapshots.append(now.agent),
     )
-    return min(found, key=_weakness)
+    return min(snapshots, key=_weakness)
 
 
 def trained_network(algo: str, steps: int, game: Game, share: float) -> SB3:
@@ -68,7 +68,7 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
     "q-learning@misere": ("q-learning", MISERE, trained_q_learning),
     "value-network": ("value-network", TICTACTOE, trained_value_network),
 }
-"""By the names of their files: the agent, the game, and how it is trained."""
+"""The agent, the game, and the training of each file, by the file's name."""
 
 
 def write(agent: Agent, path: Path) -> None:
@@ -82,7 +82,7 @@ def write(agent: Agent, path: Path) -> None:
 
 
 def main() -> None:
-    """Train, write, certify and tell."""
+    """Train the agents, write and certify them, and print what is proved."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder to write to")
     parser.add_argument("--only", nargs="+", choices=AGENTS, default=list(AGENTS), help="which files")
@@ -97,12 +97,12 @@ def main() -> None:
         else:
             agent = trained(game, arguments.share)
             write(agent, path)
-        told = dossier(agent, game, name=name, file=path)
-        write_json(told, path.with_suffix(".certificate.json"))
+        facts = dossier(agent, game, name=name, file=path)
+        write_json(facts, path.with_suffix(".certificate.json"))
         print(
             f"{path.name}: {path.stat().st_size / 1000:.0f} kB, exploitability "
-            f"{told['exploitability']['mean']:g}, unbeatable: {told['unbeatable']}, "
-            f"optimal everywhere: {told['optimal_everywhere']}"
+            f"{facts['exploitability']['mean']:g}, unbeatable: {facts['unbeatable']}, "
+            f"optimal everywhere: {facts['optimal_everywhere']}"
         )
 
 

@@ -71,7 +71,7 @@ def refutations(name: str, game: ttt_env.Game) -> list[str]:
 
 
 def microseconds(name: str, game: ttt_env.Game) -> float:
-    """The mean time that the agent takes for a move in random positions, when it has met them once."""
+    """The mean microseconds of a move in random positions, the second time that the agent meets them."""
     agent, rng = ttt_env.make_agent(name, game), np.random.default_rng(0)
     positions = [ttt_env.random_position(game, rng) for _ in range(_MOVES)]
     took = 0.0
@@ -85,14 +85,14 @@ def microseconds(name: str, game: ttt_env.Game) -> float:
 
 def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[str]]:
     """The rows of the table, best agents first."""
-    found = []
+    table = []
     for name in (name for name in played.ranking if name in agents):
         worst = played.exploitability[name]
         against = [text for opponent in OPPONENTS for text in results(played, name, opponent)]
         losses = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
         took = [f"{microseconds(name, played.game):.0f}"] if with_times else []
-        found.append([name, *against, *losses, *refutations(name, played.game), *took])
-    return found
+        table.append([name, *against, *losses, *refutations(name, played.game), *took])
+    return table
 
 
 def markdown(played: Tournament, agents: list[str], with_times: bool) -> str:

@@ -1,8 +1,8 @@
 """How the strength of Monte Carlo tree search grows with its simulations, computed exactly on 3×3.
 
 With a seed the agent is a fixed policy, so its exploitability and its scores against optimal and random play
-are computed over all positions; nothing is sampled but the seeds. A line is the mean over the seeds, the band
-reaches from the least to the largest. Writes `mcts-strength` as SVG and PNG and prints the numbers.
+are computed over all positions; only the seeds are a sample. A line is the mean over the seeds, its band
+reaches from the smallest to the largest value. Writes `mcts-strength` as SVG and PNG and prints the numbers.
 """
 
 import argparse
@@ -23,7 +23,7 @@ MEASURES = ("exploitability", "score against minimax", "score against random")
 
 
 def strength(simulations: int, playout: str, seed: int) -> tuple[float, ...]:
-    """What `MEASURES` say of the agent."""
+    """The values of `MEASURES` for the agent."""
     agent = ttt_env.make_agent(f"mcts:simulations={simulations},playout={playout},seed={seed}")
     scores = (ttt_env.match(agent, opponent).score for opponent in ("minimax", "random"))
     return ttt_env.exploitability(agent).exploitability, *scores
@@ -34,7 +34,7 @@ def measured(simulations: list[int], playout: str, seeds: int) -> NDArray[np.flo
     return np.array([[strength(n, playout, seed) for seed in range(seeds)] for n in simulations])
 
 
-def draw(simulations: list[int], found: dict[str, NDArray[np.float64]]) -> Figure:
+def draw(simulations: list[int], strengths_of: dict[str, NDArray[np.float64]]) -> Figure:
     """A panel for each measure, a line for each kind of playout."""
     figure = new_figure(12.5, 4.2)
     panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
@@ -43,21 +43,21 @@ def draw(simulations: list[int], found: dict[str, NDArray[np.float64]]) -> Figur
         panel.grid(color="#e6e6e6")
         panel.axhline(0, color="#999999", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
-        for playout, strengths in found.items():
+        for playout, strengths in strengths_of.items():
             colour, dashes = LOOKS[playout]
             numbers = strengths[:, :, place]
             panel.fill_between(simulations, numbers.min(1), numbers.max(1), color=colour, alpha=0.15, lw=0)
             panel.plot(simulations, numbers.mean(1), dashes, color=colour, label=f"{playout} playouts")
-    n_seeds = next(iter(found.values())).shape[1]
+    n_seeds = next(iter(strengths_of.values())).shape[1]
     figure.suptitle(f"Monte Carlo tree search on 3×3, exact; mean and range of {n_seeds} seeds", fontsize=12)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
-def table(simulations: list[int], found: dict[str, NDArray[np.float64]]) -> str:
+def table(simulations: list[int], strengths_of: dict[str, NDArray[np.float64]]) -> str:
     """The means over the seeds, in Markdown, and how many of the seeds give an agent that nobody beats."""
     lines = [f"| simulations | playout | {' | '.join(MEASURES)} | unbeatable |", "|--:|:--|--:|--:|--:|--:|"]
-    for playout, strengths in found.items():
+    for playout, strengths in strengths_of.items():
         for n, numbers in zip(simulations, strengths, strict=True):
             means = " | ".join(f"{mean:.4f}" for mean in numbers.mean(axis=0))
             unbeatable = (numbers[:, 0] == 0).sum()
@@ -70,14 +70,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--most", type=int, default=SIMULATIONS[-1], help="the most simulations a move")
+    parser.add_argument("--most", type=int, default=SIMULATIONS[-1], help="maximum of simulations a move")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     simulations = [n for n in SIMULATIONS if n <= arguments.most]
-    found = {playout: measured(simulations, playout, arguments.seeds) for playout in PLAYOUTS}
-    figure = draw(simulations, found)
+    strengths_of = {playout: measured(simulations, playout, arguments.seeds) for playout in PLAYOUTS}
+    figure = draw(simulations, strengths_of)
     save(figure, arguments.out / "mcts-strength.svg", arguments.out / "mcts-strength.png")
-    print(table(simulations, found))
+    print(table(simulations, strengths_of))
 
 
 if __name__ == "__main__":

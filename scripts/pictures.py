@@ -18,19 +18,19 @@ BEATABLE = "win-block"
 
 
 def main() -> None:
-    """Write them all and say where."""
+    """Write all pictures and print their paths."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     agent = Softmax(GAME, TEMPERATURE, OPPONENT_TEMPERATURE)
     certificate = ttt_env.certify(BEATABLE, GAME)
-    drawn = {
+    pictures = {
         "policy": agent.picture(POSITION),
         "tree": agent.tree(POSITION, depth=3).picture(),
         "certificate": certificate.picture(),
     }
-    for name, picture in drawn.items():
+    for name, picture in pictures.items():
         for suffix in ("svg", "png"):
             picture.save(out / f"{name}.{suffix}")
             print(out / f"{name}.{suffix}")

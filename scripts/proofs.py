@@ -1,7 +1,7 @@
 """Values proved by search, with the positions searched, the seconds, and a line of best play.
 
 The proofs run in this process, one after the other, each within `--seconds` and `--nodes`; "unknown" is what
-is left open then, with the bounds that are proved. Where a game can be enumerated, the sweep has to agree.
+is left open then, with the bounds that are proved. Where a game can be enumerated, its solution has to agree.
 `cube` is 3×3×3, three in a row.
 """
 
@@ -25,23 +25,23 @@ GAMES = (
 VERDICTS = {1: "first player wins", 0: "draw", -1: "second player wins"}
 
 
-def verdict(found: Proof) -> str:
-    """The value in words, or what is known of it."""
-    if found.value is not None:
-        return VERDICTS[found.value]
-    return f"unknown, from {found.bounds[0]} to {found.bounds[1]}"
+def verdict(proof: Proof) -> str:
+    """The proved value in words, or the bounds that are known."""
+    if proof.value is not None:
+        return VERDICTS[proof.value]
+    return f"unknown, from {proof.bounds[0]} to {proof.bounds[1]}"
 
 
 def row(name: str, seconds: float, nodes: int | None) -> str:
     """One line of the table."""
     game = CUBE if name == "cube" else ttt_env.get_game(name)
-    found = prove(game, seconds=seconds, nodes=nodes)
+    proof = prove(game, seconds=seconds, nodes=nodes)
     checked = ""
-    if is_enumerable(game) and found.value is not None:
-        assert ttt_env.solve(game).value == found.value, name
+    if is_enumerable(game) and proof.value is not None:
+        assert ttt_env.solve(game).value == proof.value, name
         checked = "yes"
-    line = " ".join(map(str, found.principal_variation))
-    return f"{name:20}{verdict(found):22}{found.nodes:>14,}{found.seconds:>10.2f}   {checked:7}{line}"
+    line = " ".join(map(str, proof.principal_variation))
+    return f"{name:20}{verdict(proof):22}{proof.nodes:>14,}{proof.seconds:>10.2f}   {checked:7}{line}"
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
 """How fast tabular Q-learning becomes unbeatable, and optimal in every position, computed exactly.
 
 For several shares of random moves: the exploitability, and the share of the positions in which value may be
-given away, against the games of self-play. Lines are means over the seeds, bands reach from the least to the
-largest. Writes `q-learning` as SVG and PNG, and prints for each game and seed after how many games, and
-seconds of learning and looking, the agent was certified; the first seed's also hold the search for all
-positions.
+given away, against the games of self-play. Lines are means over the seeds, bands reach from the smallest to
+the largest. Writes `q-learning` as SVG and PNG, and prints for each game and seed after how many games, and
+how many seconds of learning and evaluation, the agent was certified. The seconds of the first seed include
+the enumeration of all positions.
 """
 
 import argparse
@@ -32,7 +32,7 @@ ON = ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3")
 
 
 def judged(agent: QLearning) -> tuple[float, float]:
-    """What `MEASURES` say of the agent."""
+    """The values of `MEASURES` for the agent."""
     mistakes = len(blunders_everywhere(agent, GAME)) / TO_BE_PLAYED
     return ttt_env.exploitability(agent, GAME).exploitability, mistakes
 
@@ -47,7 +47,7 @@ def curves(epsilon: float, seeds: int) -> NDArray[np.float64]:
     )
 
 
-def draw(found: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
+def draw(measured: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
     """A panel for each measure, a line for each share of random moves."""
     figure = new_figure(9.5, 4.3)
     panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
@@ -57,7 +57,7 @@ def draw(found: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
         panel.axhline(0, color="#999999", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
         for epsilon, (colour, dashes) in LOOKS.items():
-            numbers = found[epsilon][:, :, place]
+            numbers = measured[epsilon][:, :, place]
             panel.fill_between(GAMES, numbers.min(1), numbers.max(1), color=colour, alpha=0.15, lw=0)
             panel.plot(GAMES, numbers.mean(1), dashes, color=colour, label=f"ε = {epsilon:g}")
     figure.suptitle(f"Tabular Q-learning on 3×3, exact; mean and range of {seeds} seeds", fontsize=12)
@@ -66,7 +66,7 @@ def draw(found: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
 
 
 def needed(game: str, goal: Goal, seed: int) -> tuple[int, float]:
-    """The games and seconds until the agent is certified to have the goal."""
+    """The games and seconds until the agent is certified to have reached the goal."""
     last: list[TableSnapshot] = []
     begin = perf_counter()
     train(game, seed=seed, goal=goal, report=last.append)
@@ -74,13 +74,13 @@ def needed(game: str, goal: Goal, seed: int) -> tuple[int, float]:
 
 
 def table(games: list[str], goals: list[Goal], seeds: int) -> str:
-    """What each seed needed, in Markdown."""
+    """The games and seconds that each seed needed, in Markdown."""
     heads = [f"{goal}: {unit}" for goal in goals for unit in ("games", "seconds")]
     lines = [f"| game | seed | {' | '.join(heads)} |", f"|:--|{'--:|' * (1 + len(heads))}"]
     for game in games:
         for seed in range(seeds):
-            found = [f"{n:,} | {seconds:.2f}" for n, seconds in (needed(game, goal, seed) for goal in goals)]
-            lines.append(f"| {game} | {seed} | {' | '.join(found)} |")
+            cells = [f"{n:,} | {seconds:.2f}" for n, seconds in (needed(game, goal, seed) for goal in goals)]
+            lines.append(f"| {game} | {seed} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -1,7 +1,8 @@
 """The five bots of Pascal Thormeier's "Self-built Tic-tac-toe AIs vs Human" against each other.
 
-And against optimal play, which he had not. Everything is computed, not sampled: the cross table as Markdown
-and as a heat map (SVG and PNG), and for each bot and seat a shortest game that beats it, if there is one.
+And against optimal play, which he did not have. Everything is computed, not sampled: the cross table as
+Markdown and as a heat map (SVG and PNG), and for each bot and seat a shortest game that beats it, if there is
+one.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 X and O play by softmax, each with its temperature and knowing the other's. Against O's temperature, for a
 hot X (1) and a cold one (0.1): the probabilities of the three ends (`softmax-chances`), and what each
-opening is worth to X (`softmax-openings`). Lines are computed; the dots beside them are his method, a
-thousand sampled games a point. Writes both as SVG and PNG and prints the numbers.
+opening is worth to X (`softmax-openings`). Lines are computed; the dots beside them follow his method: a
+thousand sampled games for each point. Writes both as SVG and PNG and prints the numbers.
 """
 
 import argparse
@@ -118,8 +118,8 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=1000, help="sampled games a point")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    drawn = {"softmax-chances": draw_chances(arguments.games), "softmax-openings": draw_openings()}
-    for name, figure in drawn.items():
+    figures = {"softmax-chances": draw_chances(arguments.games), "softmax-openings": draw_openings()}
+    for name, figure in figures.items():
         save(figure, arguments.out / f"{name}.svg", arguments.out / f"{name}.png")
     print(table())
 

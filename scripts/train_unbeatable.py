@@ -1,7 +1,7 @@
 """Train learned agents until they are certified unbeatable, seed after seed.
 
-How long does it take? Prints a Markdown table, one row a training: when the least exploitable model was
-found, and what is proved about it. Without options: MaskablePPO on 3×3, ten seeds.
+How long does it take? Prints a Markdown table with one row for each training: when the least exploitable
+model was found, and what is proved about it. Without options: MaskablePPO on 3×3, ten seeds.
 """
 
 import argparse
@@ -18,10 +18,10 @@ HEAD = ("algorithm", "seed", "seconds", "steps", "exploitability", "as X", "as O
 
 def best_of(game: ttt_env.Game, algo: str, seed: int, options: argparse.Namespace) -> Evaluation:
     """The evaluation of the least exploitable model of a training."""
-    found: list[Evaluation] = []
+    evaluations: list[Evaluation] = []
     budget = {"seconds": options.seconds, "steps": options.steps, "until": options.until}
-    train(game, algo, seed=seed, report=found.append, **budget)
-    return min(found, key=lambda evaluation: evaluation.mistakes)
+    train(game, algo, seed=seed, report=evaluations.append, **budget)
+    return min(evaluations, key=lambda evaluation: evaluation.mistakes)
 
 
 def row(algo: str, seed: int, best: Evaluation) -> list[str]:
@@ -37,7 +37,7 @@ def row(algo: str, seed: int, best: Evaluation) -> list[str]:
 
 
 def summary(algo: str, results: list[Evaluation], until: str) -> str:
-    """How many of the trainings reached what they were for, and the seconds that these took."""
+    """How many of the trainings reached their goal, and the seconds that these took."""
     goal = {"optimal": "optimal everywhere"}.get(until, "certified unbeatable")
     reached = [
         best.seconds
@@ -60,14 +60,14 @@ def main() -> None:
     options = parser.parse_args()
     game = ttt_env.get_game(options.game)
     print(f"{game.name}\n\n| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
-    told = []
+    summaries = []
     for algo in options.algo:
         results = []
         for seed in range(options.seeds):
             results.append(best_of(game, algo, seed, options))
             print(f"| {' | '.join(row(algo, seed, results[-1]))} |", flush=True)
-        told.append(summary(algo, results, options.until))
-    print("", *told, sep="\n")
+        summaries.append(summary(algo, results, options.until))
+    print("", *summaries, sep="\n")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 The same training (`ttt_env.agents.learned.value_network.train`) with other learning rates, opponents, starts,
 empty cells and views, several seeds each. His measure is the good games of a hundred: draws of the network
-with itself, its wins over the random player. Three come to it: the good ones of a hundred games against the
-random player alone, and exactly computed the score against random play and the exploitability. Writes a
-figure for each experiment and prints the numbers at the end of training and what came out of his claims.
-`--keep FOLDER` keeps every training that has ended, and a later run goes on from these.
+with itself, its wins over the random player. Three more are added: the good ones of a hundred games against
+the random player alone, and, computed exactly, the score against random play and the exploitability. Writes a
+figure for each experiment and prints the numbers at the end of training and which of his claims are
+confirmed. `--keep FOLDER` keeps every training that has ended, and a later run does not repeat these.
 """
 
 import argparse
@@ -27,8 +27,8 @@ import ttt_env
 from ttt_env.agents.learned.value_network import NetworkSnapshot, train
 from ttt_env.render.charts import new_figure, save
 
-LOOKS = 25  # exact ones in a training
-WINDOWS = 50  # of hundreds of games, in a figure: its line is their mean, its band their least and largest
+LOOKS = 25  # exact evaluations in a training
+WINDOWS = 50  # in a figure: a line is the mean of a window's hundreds, its band their least and largest
 MEASURES = (
     "good games per hundred",
     "good per hundred against random",
@@ -55,7 +55,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of his comparisons: a title, and by which names the lines go that it compares."""
+    """One of his comparisons: the figure's file and title, and the trainings it compares, by label."""
 
     file: str
     title: str
@@ -103,10 +103,10 @@ EXPERIMENTS = [
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A training: good games of each hundred, and of each hundred against random; the exact looks.
+class TrainingCurve:
+    """A training: the good games of each hundred, and of each hundred against random, and exact evaluations.
 
-    `looks` `[looks, 3]` are games played, score against random, exploitability.
+    `looks`, `[looks, 3]`, are games played, score against random, and exploitability.
     """
 
     good: NDArray[np.int64]
@@ -114,12 +114,12 @@ class Curve:
     looks: NDArray[np.float64]
 
     def means(self, share: float) -> list[float]:
-        """What `MEASURES` say about the last `share` of the training; not a number without random games."""
+        """The means of `MEASURES` over the last `share` of the training; NaN without games to measure."""
         series = (self.good, self.good_against_random, *self.looks.T[1:])
         return [float(np.mean(one[-ceil(share * len(one)) :])) if len(one) else np.nan for one in series]
 
 
-Curves = dict[str, list[Curve]]  # a line's, by seed
+Curves = dict[str, list[TrainingCurve]]  # a line's, by seed
 
 
 def hundreds(is_good: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
@@ -128,8 +128,8 @@ def hundreds(is_good: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
     return np.asarray(games[: len(games) // 100 * 100].reshape(-1, 100).sum(axis=1))
 
 
-def trained_curve(name: str, seed: int, games: int) -> Curve:
-    """What is measured in the course of one training."""
+def trained_curve(name: str, seed: int, games: int) -> TrainingCurve:
+    """Train once, and return what was measured in the course of it."""
     looks: list[tuple[float, ...]] = []
     good: list[NDArray[np.bool_]] = []
     good_against_random: list[NDArray[np.bool_]] = []
@@ -142,21 +142,21 @@ def trained_curve(name: str, seed: int, games: int) -> Curve:
             looks.append((now.games, score, ttt_env.exploitability(now.agent).exploitability))
 
     train(seed=seed, games=games, report=report, **CHANGES[name])  # type: ignore[arg-type]
-    return Curve(hundreds(good), hundreds(good_against_random), np.array(looks))
+    return TrainingCurve(hundreds(good), hundreds(good_against_random), np.array(looks))
 
 
-def curve(name: str, seed: int, games: int, keep: Path | None) -> Curve:
-    """The same, from the file where a run before this one has kept it."""
+def curve(name: str, seed: int, games: int, keep: Path | None) -> TrainingCurve:
+    """The same, from the file in the folder `keep` if an earlier run has left it there."""
     if keep is None:
         return trained_curve(name, seed, games)
     path = keep / f"{name.replace(' ', '-').replace(',', '')}-{games}-{seed}.npz"
     if not path.is_file():
-        made = trained_curve(name, seed, games)
+        trained = trained_curve(name, seed, games)
         part = path.with_suffix(".part.npz")
-        np.savez_compressed(part, **vars(made))
+        np.savez_compressed(part, **vars(trained))
         part.replace(path)
     with np.load(path) as kept:
-        return Curve(**kept)
+        return TrainingCurve(**kept)
 
 
 def all_curves(games: int, seeds: int, processes: int, keep: Path | None) -> Curves:
@@ -167,7 +167,7 @@ def all_curves(games: int, seeds: int, processes: int, keep: Path | None) -> Cur
     return {name: curves[i * seeds : (i + 1) * seeds] for i, name in enumerate(CHANGES)}
 
 
-def draw(experiment: Experiment, found: Curves) -> Figure:
+def draw(experiment: Experiment, curves_of: Curves) -> Figure:
     """A panel for each measure, a line for each thing compared."""
     figure = new_figure(15, 4.2)
     panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
@@ -176,7 +176,7 @@ def draw(experiment: Experiment, found: Curves) -> Figure:
         panel.grid(color="#e6e6e6")
         panel.spines[["top", "right"]].set_visible(False)
     for colour, (label, name) in zip(COLOURS, experiment.lines.items(), strict=False):
-        curves = found[name]
+        curves = curves_of[name]
         games = float(curves[0].looks[-1, 0])
         draw_hundreds(panels[0], games, np.array([one.good for one in curves]), colour, label)
         draw_hundreds(panels[1], games, np.array([one.good_against_random for one in curves]), colour, label)
@@ -188,7 +188,7 @@ def draw(experiment: Experiment, found: Curves) -> Figure:
     for panel in panels[:2]:
         panel.set_ylim(-3, 103)
     figure.suptitle(
-        f"Value network on 3×3. {experiment.title}: means of {len(found[USUAL])} seeds; "
+        f"Value network on 3×3. {experiment.title}: means of {len(curves_of[USUAL])} seeds; "
         "bands from the least to the largest hundred, or seed",
         fontsize=12,
     )
@@ -208,24 +208,24 @@ def draw_hundreds(panel: Axes, games: float, good: NDArray[np.int64], colour: st
     panel.plot(at, [window.mean() for window in windows], color=colour, label=label)
 
 
-def table(found: Curves) -> str:
+def table(curves_of: Curves) -> str:
     """The measures at the end of training, as a Markdown table: mean over the seeds, least and largest."""
     lines = [f"| training | {' | '.join(MEASURES)} |", f"|:--|{'--:|' * len(MEASURES)}"]
     for name in CHANGES:
-        lines.append(f"| {name} | {' | '.join(spread(column) for column in at_end(found, name).T)} |")
+        lines.append(f"| {name} | {' | '.join(spread(column) for column in at_end(curves_of, name).T)} |")
     return "\n".join(lines)
 
 
-def at_end(found: Curves, name: str) -> NDArray[np.float64]:
+def at_end(curves_of: Curves, name: str) -> NDArray[np.float64]:
     """The measures at the end of training, `[seeds, measures]`."""
-    return np.array([one.means(0.2) for one in found[name]])
+    return np.array([one.means(0.2) for one in curves_of[name]])
 
 
-def verdicts(found: Curves) -> str:
-    """What came out of his claims, with the numbers at the end: mean over the seeds, least and largest."""
-    first = np.array([one.good[0] for one in found[USUAL]])
-    last = np.array([one.good[-ceil(0.2 * len(one.good)) :] for one in found[USUAL]])
-    worst = np.concatenate([one.looks[:, 2] for curves in found.values() for one in curves])
+def verdicts(curves_of: Curves) -> str:
+    """What became of his claims, with the numbers at the end: mean over the seeds, least and largest."""
+    first = np.array([one.good[0] for one in curves_of[USUAL]])
+    last = np.array([one.good[-ceil(0.2 * len(one.good)) :] for one in curves_of[USUAL]])
+    worst = np.concatenate([one.looks[:, 2] for curves in curves_of.values() for one in curves])
     claims = {name: (1, 2, 3) for name in CHANGES if name.startswith("rate")} | {
         "random only": (1, 2, 3),
         "self-play only": (0, 2, 3),
@@ -238,20 +238,20 @@ def verdicts(found: Curves) -> str:
     lines = [
         f"The first hundred has {spread(first)} good games, one of the last fifth {spread(last)}.",
         *(
-            f"{name.capitalize()}: {'; '.join(compared(found, name, USUAL, place) for place in places)}."
+            f"{name.capitalize()}: {'; '.join(compared(curves_of, name, USUAL, place) for place in places)}."
             for name, places in claims.items()
         ),
-        f"No indicator: {compared(found, 'no indicator', 'tenth input', 1)}.",
+        f"No indicator: {compared(curves_of, 'no indicator', 'tenth input', 1)}.",
         *(
-            f"Over the whole training, {name}: {compared(found, name, other, 1, share=1.0)}; "
-            f"{compared(found, name, other, 2, share=1.0)}."
+            f"Over the whole training, {name}: {compared(curves_of, name, other, 1, share=1.0)}; "
+            f"{compared(curves_of, name, other, 2, share=1.0)}."
             for name, other in (("random only", USUAL), ("empty 0", USUAL), ("no indicator", "tenth input"))
         ),
         *(
             f"{name.capitalize()}, hundreds of 99 or 100 good games from game 100,000 on: "
-            f"{spread(np.array([100 * (one.good[1000:] >= 99).mean() for one in found[name]]))} %."
+            f"{spread(np.array([100 * (one.good[1000:] >= 99).mean() for one in curves_of[name]]))} %."
             for name in ("self-play only", "self-play, symmetric start")
-            if len(found[name][0].good) > 1000
+            if len(curves_of[name][0].good) > 1000
         ),
         f"Of {len(worst)} looks at networks {(worst < 1e-9).sum()} found one that nobody beats.",
     ]
@@ -265,9 +265,9 @@ def spread(numbers: NDArray[np.number]) -> str:
     return f"{numbers.mean():.3g} ({numbers.min():.3g} to {numbers.max():.3g})"
 
 
-def compared(found: Curves, name: str, other: str, place: int, share: float = 0.2) -> str:
+def compared(curves_of: Curves, name: str, other: str, place: int, share: float = 0.2) -> str:
     """A measure in the last `share` of training beside another's, and whether the seeds tell them apart."""
-    here, there = (np.array([one.means(share)[place] for one in found[line]]) for line in (name, other))
+    here, there = (np.array([one.means(share)[place] for one in curves_of[line]]) for line in (name, other))
     is_apart = (here > there.max()).all() or (here < there.min()).all()
     apart = "every seed apart" if is_apart else "seeds overlap"
     return f"{MEASURES[place]} {spread(here)} where {other} has {spread(there)}, {apart}"
@@ -285,11 +285,11 @@ def main() -> None:
     for folder in (arguments.out, arguments.keep or arguments.out):
         folder.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
-    found = all_curves(arguments.games, arguments.seeds, arguments.processes, arguments.keep)
+    curves_of = all_curves(arguments.games, arguments.seeds, arguments.processes, arguments.keep)
     for experiment in EXPERIMENTS:
         paths = (arguments.out / f"{experiment.file}.{kind}" for kind in ("svg", "png"))
-        save(draw(experiment, found), *paths)
-    print(table(found), verdicts(found), f"{time.perf_counter() - begin:.0f} s", sep="\n\n")
+        save(draw(experiment, curves_of), *paths)
+    print(table(curves_of), verdicts(curves_of), f"{time.perf_counter() - begin:.0f} s", sep="\n\n")
 
 
 if __name__ == "__main__":

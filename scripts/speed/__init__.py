@@ -1,1 +1,1 @@
-"""What `benchmark_envs.py` times, and how it tells of it."""
+"""What `benchmark_envs.py` times, and how it prints and draws the results."""

@@ -25,7 +25,7 @@ class GymnasiumBatch:
         return self.envs.reset(seed=0)[1]["action_mask"]
 
     def play(self, cells: Cells) -> Masks:
-        """Step."""
+        """Step all games, and return the masks after it."""
         return self.envs.step(cells)[4]["action_mask"]
 
 
@@ -50,7 +50,7 @@ class SB3Batch:
         return np.stack(self.envs.env_method("action_masks"))
 
 
-class Nothing(gymnasium.Env[Any, Any]):
+class EmptyEnv(gymnasium.Env[Any, Any]):
     """An environment in which nothing happens: its cost is that of the loop over environments."""
 
     observation_space = spaces.Box(0, 1, (3, 3, 2), np.int8)
@@ -61,11 +61,11 @@ class Nothing(gymnasium.Env[Any, Any]):
         self.info = {"action_mask": np.ones(9, np.int8)}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Nothing."""
+        """The same observation and info as always."""
         return self.seen, self.info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
-        """Nothing."""
+        """The same step as always; it never ends."""
         return self.seen, 0.0, False, False, self.info
 
 
@@ -100,7 +100,7 @@ class PgxBatch:
         return np.asarray(self.state.legal_action_mask)
 
     def play(self, cells: Cells) -> Masks:
-        """Step."""
+        """Step all games, and return the masks after it."""
         self.state = state = self._jitted_step(self.state, cells)
         for output in (state.observation, state.rewards, state.terminated):
             np.asarray(output)

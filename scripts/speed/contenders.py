@@ -7,8 +7,8 @@ import ttt_env
 from speed import loops
 from speed.batches import (
     GAME,
+    EmptyEnv,
     GymnasiumBatch,
-    Nothing,
     SB3Batch,
     pgx_batch,
     pgx_drawing_scan,
@@ -32,7 +32,7 @@ class Contender(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """Ours at so many games is to be `times` as fast as the peer at `peer_size` games; None: no goal."""
+    """Ours with `size` games should be `times` as fast as the peer with `peer_size`; None: no goal."""
 
     ours: str
     size: int
@@ -42,7 +42,7 @@ class Goal(NamedTuple):
 
 
 class Quoted(NamedTuple):
-    """Ours at so many games is to be faster than these moves/s, which others have measured."""
+    """Ours with `size` games should be faster than the moves/s that others have published for a peer."""
 
     ours: str
     size: int
@@ -78,7 +78,7 @@ CONTENDERS = (
     ),
     Contender(SCAN, pgx_scan, colour="#777777"),
     Contender(CALLS, lambda n: replaying(pgx_batch(n), steps_of(n)), colour="#777777"),
-    Contender(SYNC_NOTHING, _sync(Nothing), LOOP_SIZES, "#777777"),
+    Contender(SYNC_NOTHING, _sync(EmptyEnv), LOOP_SIZES, "#777777"),
     Contender(SYNC, _sync(lambda: ttt_env.make(GAME, opponent="random")), LOOP_SIZES, "#777777"),
     Contender(SPIEL_BARE, lambda n: loops.open_spiel_bare(), ONE),
     Contender(SPIEL, lambda n: loops.open_spiel(), ONE, "#777777"),

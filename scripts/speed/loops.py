@@ -17,7 +17,7 @@ def pettingzoo_tictactoe() -> Any:
 
 
 def pettingzoo() -> Window:
-    """`last` and `step`; the steps of dead agents are left out, and so are cheaper than they are."""
+    """`last` and `step`, without the steps of dead agents: PettingZoo looks faster than it is."""
     env = pettingzoo_tictactoe().env()
 
     def play(cells: list[int]) -> None:
@@ -31,9 +31,9 @@ def pettingzoo() -> Window:
 
 
 def pettingzoo_single() -> Window:
-    """What PettingZoo's tutorial on masked training with SB3 makes of it: one agent moves for both sides.
+    """PettingZoo as its tutorial on masked training with SB3 wraps it: one agent moves for both sides.
 
-    A step gives the observation of the next player, and reward, ends and info of the one who moved. The
+    A step returns the observation of the next player, and reward, ends and info of the one who moved. The
     mask is asked for before each move.
     """
     tictactoe = pettingzoo_tictactoe()
@@ -65,7 +65,7 @@ def pettingzoo_single() -> Window:
 
 
 def open_spiel_bare() -> Window:
-    """Playouts: moves, and whether that was the end."""
+    """Playouts of moves and checks for the end of the game, and nothing else."""
     import pyspiel
 
     game = pyspiel.load_game("tic_tac_toe")

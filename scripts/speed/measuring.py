@@ -1,4 +1,4 @@
-"""Rounds in which things to be timed take turns: a machine that is slow for a while slows all of them."""
+"""Rounds in which the contenders take turns: a machine that is slow for a while slows all of them."""
 
 import time
 from collections.abc import Callable, Hashable, Mapping
@@ -10,20 +10,20 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def measured(
-    things: Mapping[Key, Any], speed: Callable[[Any, float, int], float], seconds: float, rounds: int
+    contenders: Mapping[Key, Any], speed: Callable[[Any, float, int], float], seconds: float, rounds: int
 ) -> dict[Key, list[float]]:
-    """The speed of each thing in each round; `speed` is told the thing, the seconds and the round."""
-    speeds: dict[Key, list[float]] = {key: [] for key in things}
+    """The speeds of each contender, round by round; `speed` takes a contender, the seconds and the round."""
+    speeds: dict[Key, list[float]] = {key: [] for key in contenders}
     for round in range(-1, rounds):  # round −1 warms up
-        for key, thing in things.items():
-            found = speed(thing, seconds, round)
+        for key, contender in contenders.items():
+            measured_speed = speed(contender, seconds, round)
             if round >= 0:
-                speeds[key].append(found)
+                speeds[key].append(measured_speed)
     return speeds
 
 
 def moves_per_second(window: Window, seconds: float, round: int) -> float:
-    """Play the window again and again for about so many seconds."""
+    """The moves a second of a window that is played again and again for about so many seconds."""
     n_moves, begin = 0, time.perf_counter()
     while (spent := time.perf_counter() - begin) < seconds or not n_moves:
         n_moves += window()
@@ -31,5 +31,5 @@ def moves_per_second(window: Window, seconds: float, round: int) -> float:
 
 
 def verdict(reached: bool) -> str:
-    """The word for it."""
+    """Whether a goal is reached, as a word for the table."""
     return "reached" if reached else "MISSED"

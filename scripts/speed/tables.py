@@ -41,11 +41,11 @@ def all_windows() -> Iterator[tuple[tuple[str, int], Window]]:
 
 
 def takes(n_games: int) -> Window:
-    """What the bytes of a step of both sides cost: `np.take` for the successors and for each array given.
+    """A window of the bare cost of a step: `np.take` for the successors and for each array that it returns.
 
-    These are observation, mask, seat, ended, reward, and the rewards of both; arrays that always hold the
-    same are not counted. The tables have a row for each board of the recorded games, and are read in the same
-    order.
+    These are observation, mask, seat, ended, reward, and the rewards of both; arrays that
+    always hold the same are not counted. The tables have a row for each board of the recorded games, and are
+    read in the same order.
     """
     batch = both_sides(n_games)
     steps, n_moves = recorded(batch, steps_of(n_games))
@@ -74,7 +74,7 @@ def print_speeds(speeds: Speeds) -> None:
     print(f"  {'':{_WIDTH}}" + "".join(f"{size:>10,}" for size in SIZES))
     for name in dict.fromkeys(name for name, _ in speeds if name != TAKES):
         of_sizes = (speeds.get((name, size)) for size in SIZES)
-        texts = ("" if found is None else f"{median(found) / 1e6:.3f}" for found in of_sizes)
+        texts = ("" if rounds is None else f"{median(rounds) / 1e6:.3f}" for rounds in of_sizes)
         print(f"  {name:{_WIDTH}}" + "".join(f"{text:>10}" for text in texts))
 
 

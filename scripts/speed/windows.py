@@ -1,7 +1,7 @@
 """Windows of play: games of random legal moves, which are recorded beforehand and played again and again.
 
-A window begins all its games, plays, and says how many moves it made. So nothing is drawn and no move is
-chosen while the time is taken, whatever plays; only a window of `drawing` chooses moves as well.
+A window begins all its games, plays them, and returns how many moves it made. Moves are not chosen while the
+time is taken, except in a window of `drawing`.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import ttt_env
 
 Window = Callable[[], int]
 Cells = NDArray[np.integer[Any]]
-Masks = NDArray[Any]  # [B, cells], not zero where a move is legal; zeros: the game only begins anew
+Masks = NDArray[Any]  # [B, cells], not zero where a move is legal; all zero: the step only begins a new game
 N_GAMES = 100
 _SLOTS = 2520  # divisible by all numbers of legal cells, 1 to 9
 _WEIGHTS = _SLOTS * np.float32(2) ** np.arange(9, dtype=np.float32)
@@ -28,7 +28,7 @@ class Batch(Protocol):
         """Begin all games."""
 
     def play(self, cells: Cells) -> Masks:
-        """Play a cell in each game. Everything that a learner wants has been handed over."""
+        """Play a cell in each game, and produce all that a learner wants; return the masks after it."""
 
 
 def random_games() -> list[list[int]]:
@@ -52,7 +52,7 @@ def games_window(play: Callable[[list[int]], Any]) -> Window:
 
 @cache
 def _cells_by_mask() -> NDArray[np.int8]:
-    """A legal cell for the bits of a mask and a slot, flat: each legal cell has as many slots."""
+    """A legal cell by the bits of a mask and a slot, flat; all legal cells have the same number of slots."""
     table = np.zeros((1 << len(_WEIGHTS), _SLOTS), np.int8)
     for bits in range(1, len(table)):
         cells = [cell for cell in range(len(_WEIGHTS)) if bits >> cell & 1]
@@ -61,7 +61,7 @@ def _cells_by_mask() -> NDArray[np.int8]:
 
 
 def steps_of(n_games: int, n_moves: int = 400_000) -> int:
-    """How many steps a window of so many games has, so that it takes a fraction of a second."""
+    """The steps of a window of `n_games` games, so many that it takes a fraction of a second."""
     return max(20, min(100, n_moves // n_games))
 
 

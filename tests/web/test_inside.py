@@ -10,10 +10,10 @@ import pytest
 
 from tests.naive_uct import NaiveSearch
 from ttt_env import Position, get_game, make_agent, play_game, solve
-from ttt_env.app.web.inside.look import SETTINGS, VIEWS, Look, read_look
-from ttt_env.app.web.inside.search import MOST_NODES, searched
+from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
+from ttt_env.app.web.inside.search import MAX_NODES, searched
 from ttt_env.app.web.inside.twig import plan_of
-from ttt_env.app.web.inside.values import MOST_BOARDS, Foreseer, told_value
+from ttt_env.app.web.inside.values import MAX_BOARDS, Foreseer, told_value
 from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.table import PlayTable
 from ttt_env.rules.game import cells_of
@@ -100,7 +100,7 @@ class TestTree:
         for position in [TICTACTOE.start, *positions(TICTACTOE, 10)]:
             found = Foreseer().foresee(position, (1.0, 1.0), plies)
             spots = plan_of(found.tree).spots
-            assert len(spots) <= MOST_BOARDS and max(spot.depth for spot in spots) <= found.plies <= plies
+            assert len(spots) <= MAX_BOARDS and max(spot.depth for spot in spots) <= found.plies <= plies
             assert found.is_cut == (found.plies < plies)
             for twig in twigs(found.tree):
                 alike = [canonical(child.position) for child in twig.children]
@@ -170,7 +170,7 @@ class TestSearch:
                 }
                 changed = {cells for cells, node in nodes.items() if node != before.get(cells)}
                 self.check_told(position, found, changed, nodes, before)
-                assert found.n_nodes == len(nodes) and len(drawn) >= min(len(nodes), MOST_NODES)
+                assert found.n_nodes == len(nodes) and len(drawn) >= min(len(nodes), MAX_NODES)
                 before = nodes
 
     def check_told(self, position, found, changed, nodes, before):
@@ -293,10 +293,10 @@ class TestAddresses:
             "x.temperature": "0.35",
             "mcts.run": "yes",
         }
-        look = Look(PlayTable(TICTACTOE, cells=(4, 0, 8), at=2), settings)
+        look = InsideLook(PlayTable(TICTACTOE, cells=(4, 0, 8), at=2), settings)
         assert read_look(look.fields, roster) == (look, [])
         defaults = {name: control.default for name, control in SETTINGS.items()}
-        assert read_look(defaults, roster) == (Look(PlayTable(TICTACTOE)), [])
+        assert read_look(defaults, roster) == (InsideLook(PlayTable(TICTACTOE)), [])
 
     @pytest.mark.parametrize(
         "field",

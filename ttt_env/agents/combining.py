@@ -16,12 +16,12 @@ from ttt_env.rules.specs import split_items
 
 
 class BestResponse(Planner):
-    """Gets the most, on average, out of another agent, on both seats and in every position.
+    """Plays the best reply to another agent: the highest expected result, on both seats, in every position.
 
-    It computes what a learner with that opponent strives for (as an oracle of Lanctot et al. 2017): worth
-    knowing, and often beatable by others.
+    It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
+    Lanctot et al. 2017). Other agents can often beat it.
 
-    Raises `GameTooLargeError` for a game of too many positions, `PolicyError` if the other agent is no
+    Raises `GameTooLargeError` for a game of too many positions, `PolicyError` if the other agent has no
     fixed policy.
     """
 
@@ -35,11 +35,11 @@ class BestResponse(Planner):
 class Mixture(Agent):
     """Draws one of several agents for each move: its policy is their weighted average.
 
-    `agents` are joined by `+`, as are the weights, which are equal by default and need not sum to 1:
-    `mixture:minimax+random,weights=7+3`. An agent whose parameters hold a comma or a plus stands in round
-    brackets. It plays the games that all of its agents play.
+    `agents` and `weights` are sequences, or texts joined by `+`: `mixture:minimax+random,weights=7+3`. The
+    weights are equal by default and need not sum to 1. An agent whose parameters contain a comma or a plus is
+    put in round brackets. The mixture plays the games that all of its agents play.
 
-    Raises `ParameterError` for weights that are not one number from 0 on for each agent, not all 0.
+    Raises `ParameterError` unless there is one number from 0 on for each agent, and not all of them are 0.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Mixture(Agent):
         return average
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        """A cell drawn from `policy`; if that is not fixed, the choice of an agent that is drawn."""
+        """A cell drawn from `policy`; without a fixed policy, the choice of one agent, drawn by weight."""
         if self.is_fixed:
             return super().choose(position, rng)
         return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
@@ -87,8 +87,8 @@ def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
     if weights is None:
         weights = [1.0] * count
     try:
-        given = weights.split("+") if isinstance(weights, str) else weights
-        numbers = np.array([float(number) for number in given])
+        items = weights.split("+") if isinstance(weights, str) else weights
+        numbers = np.array([float(item) for item in items])
     except (TypeError, ValueError, OverflowError):
         numbers = np.zeros(0)
     if len(numbers) != count or not (numbers >= 0).all() or not 0 < numbers.sum() < np.inf:

@@ -37,7 +37,7 @@ def value_of(position: Position) -> int | None:
 
 
 def values_of_moves(position: Position) -> dict[int, int | None]:
-    """What each legal move is worth to who makes it, by cell; None as in `value_of`."""
+    """The value of each legal move for the player who makes it, by cell; None as in `value_of`."""
     values = {cell: value_of(position.play(cell)) for cell in position.legal_cells}
     return {cell: None if value is None else -value for cell, value in values.items()}
 
@@ -49,9 +49,9 @@ def best_cells(position: Position) -> list[int]:
     value = value_of(position)
     if value is None:
         return []
-    known = [cell for cell, worth in values_of_moves(position).items() if worth == value]
+    proved_best = [cell for cell, worth in values_of_moves(position).items() if worth == value]
     proof = _proof(position)
-    return known or (list(proof.principal_variation[:1]) if proof else [])
+    return proved_best or (list(proof.principal_variation[:1]) if proof else [])
 
 
 @lru_cache(maxsize=4096)
@@ -74,7 +74,7 @@ class Advice:
 
 
 def advise(position: Position) -> Advice:
-    """What best play does in a position that is not over; where nobody can know, what a tree search would do.
+    """The best moves of a position that is not over; where none is proved, those of a tree search.
 
     Raises `GameTooLargeError` for more than 64 cells.
     """
@@ -109,7 +109,7 @@ def hint(position: Position) -> str:
 
 @dataclass(frozen=True)
 class MoveVerdict:
-    """A move of a game, and the values of the position before and after it for who made it.
+    """A move of a game, and the values of the positions before and after it for the player who made it.
 
     `better` are the cells that would have kept the value, if the move is a mistake.
     """
@@ -127,7 +127,7 @@ class MoveVerdict:
 
     @property
     def sentence(self) -> str:
-        """What the move gave away; empty if that is nothing, or nobody can know."""
+        """What the move gave away, in a sentence; empty if that is nothing, or not known."""
         if self.before is None or self.after is None or not self.is_mistake:
             return ""
         cells = cells_text(list(self.better), self.position.game)
@@ -136,7 +136,7 @@ class MoveVerdict:
 
 
 def judge(position: Position, cell: int) -> MoveVerdict:
-    """What a move gave away."""
+    """The values before and after a move, and which cells would have been better."""
     before, after = value_of(position), value_of(position.play(cell))
     verdict = MoveVerdict(position, cell, before, None if after is None else -after)
     if not verdict.is_mistake:

@@ -232,14 +232,14 @@ def solve(
 ) -> None:
     """Prove who wins under best play; Ctrl-C ends the search and prints what is proved by then."""
     from ttt_env.analysis.solution import solve as solution_of
-    from ttt_env.app.solving import ProofSearch, check_can_be_saved
+    from ttt_env.app.solving import InterruptibleProof, check_can_be_saved
 
     solved = get_game(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
     start = solved.start if position is None else Position.parse(position, solved)
     if save is not None:
         check_can_be_saved(solved)
         check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
-    search = ProofSearch(start)
+    search = InterruptibleProof(start)
     with progress_line("solve") as line:
         proof = search.run(nodes, seconds, line)
     if as_json:

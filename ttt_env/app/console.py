@@ -19,7 +19,7 @@ from ttt_env.errors import ParameterError
 
 STANDARD_OUTPUT = Path("-")
 INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
-_TASK_LETTERS = 36  # which leave room in 80 columns for how far the task is
+_TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its progress
 _PLAIN_SECONDS = 2.0, 10.0  # where there is no terminal: until the first line, and between two
 
 
@@ -78,9 +78,8 @@ class ProgressLine:
 def progress_line(task: str) -> Iterator[ProgressLine]:
     """Show on standard error how far a task is and for how long it has been running.
 
-    A terminal shows one line, which is taken away at the end; a file or pipe gets one after two seconds, then
-    every ten.
-    Ctrl-C ends the command with status 130.
+    A terminal shows one line, which disappears at the end; a file or pipe gets one after two seconds, then
+    every ten. Ctrl-C ends the command with status 130.
     """
     line, console = ProgressLine(task), Console(stderr=True)
     try:
@@ -92,7 +91,7 @@ def progress_line(task: str) -> Iterator[ProgressLine]:
 
 
 class _LineColumn(TextColumn):
-    """The line as it is at the moment of drawing, so that nobody has to push it."""
+    """Shows the text of a line as it is at the moment of drawing, so that nobody has to update it."""
 
     def __init__(self, line: ProgressLine) -> None:
         super().__init__("{task.description}", markup=False)

@@ -6,7 +6,7 @@ from typing import Any
 from ttt_env.agent import AgentLike, agent_class
 from ttt_env.rules.specs import parameters_of
 
-_TYPES = {AgentLike: "agent"}  # else a line of Python
+_TYPES = {AgentLike: "agent"}  # the union is too long to be shown
 
 
 def agent_facts(name: str) -> dict[str, Any]:

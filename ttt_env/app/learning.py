@@ -65,15 +65,15 @@ class Order:
             raise ParameterError(unknown("algorithm", self.algo, names))
         one_of("until", self.until, get_args(Until))
         options = {"opponent": self.opponents, "tensorboard": self.tensorboard, "resume": self.resume}
-        given = [f"--{name}" for name, value in options.items() if value and self.is_own]
+        foreign = [f"--{name}" for name, value in options.items() if value and self.is_own]
         if self.algo != "value-network":
-            given += [f"--{name.replace('_', '-')}" for name in self.network]
-        if given:
-            raise ParameterError(f"{self.algo} has no {', '.join(given)}")
+            foreign += [f"--{name.replace('_', '-')}" for name in self.network]
+        if foreign:
+            raise ParameterError(f"{self.algo} has no {', '.join(foreign)}")
 
     @property
     def is_own(self) -> bool:
-        """Whether this is no algorithm of Stable-Baselines3."""
+        """Whether the algorithm is one of this package, not of Stable-Baselines3."""
         return self.algo in _HOW
 
     @property
@@ -89,23 +89,23 @@ class Order:
 
     @property
     def command(self) -> str:
-        """The command line of this training, without what a training that goes on has in its checkpoint."""
-        given = {
+        """The command line of this training, without the options that its checkpoint keeps."""
+        values = {
             "game": None if self.game.name == "tictactoe-v0" else self.game.name,
             "seconds": self.seconds,
             "steps": self.steps,
             "until": None if self.until == "unbeatable" else self.until,
             "out": self.out,
         }
-        options = [part for name, value in given.items() if value for part in (f"--{name}", str(value))]
+        options = [part for name, value in values.items() if value for part in (f"--{name}", str(value))]
         return shlex.join(["ttt", "train", self.algo, *options])
 
 
 def train_and_judge(order: Order, console: Console) -> int:
-    """Train a model, save the least exploitable one there was, print its scorecard.
+    """Train a model, save the least exploitable one, print its scorecard, and return the exit code.
 
-    Returns the exit code of the program: 0, or if Ctrl-C or SIGTERM ended the training 128 and the number of
-    the signal. What the training had come to is kept then.
+    That is 0, or, if Ctrl-C or SIGTERM ended the training, 128 plus the number of the signal; the best model
+    found until then is kept.
 
     Raises `PolicyFileError` if there is nothing to resume, or the file to write to holds something else.
     """
@@ -120,7 +120,7 @@ def train_and_judge(order: Order, console: Console) -> int:
     if stopped:
         say(f"Interrupted: the best model so far is kept.\n{_how_to_go_on(order)}")
     say(f"\nSaved as {order.path}\n")
-    if stopped == signal.SIGTERM:  # whoever sends it does not wait for long
+    if stopped == signal.SIGTERM:  # whoever sent it does not wait for a scorecard
         return 128 + stopped
     if is_enumerable(order.game):
         say(scorecard(make_agent(order.spec, order.game), order.game, str(order.path)))
@@ -161,7 +161,7 @@ def trained_as(path: Path) -> str | None:
         with ZipFile(path) as file:
             trained: object = json.loads(file.read("data"))["trained_as"]
             return str(trained)
-    except Exception:  # whatever is wrong with a file, it is none of ours
+    except Exception:  # a file in which anything is wrong was not written by `ttt train`
         return None
 
 
@@ -202,7 +202,7 @@ def _terminable() -> Iterator[None]:
 def _with_bar(order: Order, console: Console) -> tuple[int, bool]:
     """Train. Returns the number of the signal that ended it, 0 for none, and whether there is a model."""
     columns = (BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"))
-    looks: list[float] = []  # at the exploitability
+    exploitabilities: list[float] = []  # one for each evaluation
     stopped = 0
     with Bar(*columns, console=console) as bar:
         task = bar.add_task("starting", total=order.steps or _seconds(order))
@@ -211,11 +211,11 @@ def _with_bar(order: Order, console: Console) -> tuple[int, bool]:
             done = evaluation.steps if order.steps else evaluation.seconds
             bar.update(task, completed=done, description=_described(evaluation))
             exploitability = evaluation.mistakes[0]
-            if exploitability < min(looks, default=inf):
+            if exploitability < min(exploitabilities, default=inf):
                 bar.print(
                     f"{evaluation.seconds:7.1f} s  exploitability {exploitability:.4f}", highlight=False
                 )
-            looks.append(exploitability)
+            exploitabilities.append(exploitability)
 
         try:
             with _terminable():
@@ -224,7 +224,7 @@ def _with_bar(order: Order, console: Console) -> tuple[int, bool]:
             stopped = signal.SIGTERM
         except KeyboardInterrupt:
             stopped = signal.SIGINT
-    return stopped, bool(looks) or order.resume
+    return stopped, bool(exploitabilities) or order.resume
 
 
 def _seconds(order: Order) -> float | None:
@@ -250,16 +250,16 @@ def _train_sb3(order: Order, report: Report) -> None:
 
 
 def _train_own(order: Order, report: Report) -> None:
-    least = inf, inf
+    fewest_mistakes = inf, inf
 
-    def look(found: Any) -> bool:
-        nonlocal least
-        # Q-learning looks itself whether it is optimal.
+    def look(snapshot: Any) -> bool:
+        nonlocal fewest_mistakes
+        # Q-learning checks by itself whether it is optimal.
         everywhere = order.until == "optimal" and order.algo == "value-network"
-        evaluation = evaluate(found.agent, {}, found.games, found.seconds, everywhere)
-        if evaluation.mistakes <= least:
-            least = evaluation.mistakes
-            found.agent.save(order.path)
+        evaluation = evaluate(snapshot.agent, {}, snapshot.games, snapshot.seconds, everywhere)
+        if evaluation.mistakes <= fewest_mistakes:
+            fewest_mistakes = evaluation.mistakes
+            snapshot.agent.save(order.path)
         report(evaluation)
         return evaluation.reaches(order.until)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from ttt_env.rules.specs import split_spec
 from ttt_env.storage.policy_file import array_names
 
-_PLAYING_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network")
+_AGENTS_WITH_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network")
 _AGENT_OF = {"codes": "lookup", "positions": "q-learning", "view": "value-network"}  # by an array of the file
 
 
@@ -22,13 +22,13 @@ def spec_of(text: str) -> str:
 
 
 def _reader_of(path: Path) -> str:
-    """The agent that plays an `.npz` file; "lookup", whose error names what is wrong, if none does."""
+    """The agent that plays from an `.npz` file; if none can, "lookup", whose error says what is wrong."""
     arrays = array_names(path)
     return next((agent for array, agent in _AGENT_OF.items() if array in arrays), "lookup")
 
 
 def file_of(text: str) -> Path | None:
-    """The model's file that a spec string names, if it does."""
+    """The model file that a spec string names; None if it names none."""
     spec = split_spec(text)
     path = spec.value or spec.keywords.get("path")
-    return Path(path) if path and spec.name in _PLAYING_FILES else None
+    return Path(path) if path and spec.name in _AGENTS_WITH_FILES else None

@@ -15,20 +15,20 @@ def scorecard(
     agent: AgentLike, game: Game, name: str, opponents: Sequence[str] = ("random", "minimax")
 ) -> str:
     """Exact results against the opponents, exploitability, and the certificate or the refuting games."""
-    asked = answering(agent, game)
-    worst = exploitability(asked, game)
+    player = answering(agent, game)
+    worst = exploitability(player, game)
     lines = [
         f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
         "",
         f"{'':22}{'as X':^24}   {'as O':^24}",
         f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
-        *(_row(f"against {opponent}", match(asked, opponent, game, exact=True)) for opponent in opponents),
+        *(_row(f"against {opponent}", match(player, opponent, game, exact=True)) for opponent in opponents),
         "",
         f"The best response gets {signed(worst.as_x, 4)} against it as X "
         f"and {signed(worst.as_o, 4)} against it as O:",
         f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
         "",
-        verdict(certify(asked, game)),
+        verdict(certify(player, game)),
     ]
     return "\n".join(lines)
 
@@ -62,7 +62,7 @@ def verdict(certificate: Certificate) -> str:
 
 
 def _origin(certificate: Certificate) -> str:
-    """What has to be said before the verdict on an agent that declares no fixed policy."""
+    """The sentence before the verdict on an agent that declares no fixed policy; else empty."""
     if certificate.source == "policy":
         return ""
     return (

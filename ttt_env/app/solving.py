@@ -20,8 +20,8 @@ def check_can_be_saved(game: Game) -> None:
         )
 
 
-class ProofSearch:
-    """The proof of a position's value within a budget, which Ctrl-C may end early."""
+class InterruptibleProof:
+    """A search for the value of a position, which a budget or Ctrl-C may end before the value is proved."""
 
     def __init__(self, position: Position) -> None:
         self.position = position

@@ -14,9 +14,9 @@ from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.sizes import check_size
 
 Rule = Callable[[Sight], Masks]
-"""Proposes cells: positions to bit masks, `uint64[B]`. Taken cells among them do not count."""
+"""Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""
 
-_CHUNK = 256  # positions at a time where every move of them is looked at
+_CHUNK = 256  # positions at a time where all their moves are tried
 
 
 class Random(Agent):
@@ -26,13 +26,13 @@ class Random(Agent):
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
         cells = position.legal_cells
-        chosen = np.zeros(self.game.n_cells)
-        chosen[cells] = 1 / len(cells)
-        return chosen
+        policy = np.zeros(self.game.n_cells)
+        policy[cells] = 1 / len(cells)
+        return policy
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        chosen: Floats = boards.legal / boards.legal.sum(axis=1, keepdims=True)
-        return chosen
+        policies: Floats = boards.legal / boards.legal.sum(axis=1, keepdims=True)
+        return policies
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
         free = self.game.full_mask ^ position.occupied_mask
@@ -42,7 +42,7 @@ class Random(Agent):
 
 
 def win(sight: Sight) -> Masks:
-    """The cells that complete a winning set of one's own."""
+    """The cells that complete a winning set of the player to move."""
     return sight.mine.completing()
 
 
@@ -52,15 +52,15 @@ def block(sight: Sight) -> Masks:
 
 
 def fork(sight: Sight) -> Masks:
-    """The cells that make two ways to win at once."""
+    """The cells that give the player to move two ways to win at once."""
     return sight.mine.forking()
 
 
 def block_fork(sight: Sight) -> Masks:
-    """What keeps the opponent from forking; proposes nothing where it cannot fork.
+    """The cells that keep the opponent from forking; none where it cannot fork.
 
-    If one cell forks, that cell. If several do, the moves that threaten to win and leave no fork; else
-    those that threaten to win and whose forced answer is no fork; else the forks.
+    If the opponent has one fork, that cell. If it has several, the moves that threaten to win and leave it no
+    fork; else those that threaten to win and whose forced answer is no fork; else the forks.
     """
     forks = sight.theirs.forking()
     several = np.flatnonzero(np.bitwise_count(forks) > 1)
@@ -83,10 +83,11 @@ def _against_forks(boards: Boards, forks: Masks) -> Masks:
 
 
 def _first_of(*proposals: Masks) -> Masks:
-    chosen = proposals[-1]
+    """In each position the first of the proposals that has a cell; the last one if none has."""
+    first = proposals[-1]
     for masks in reversed(proposals[:-1]):
-        chosen = np.where(masks != 0, masks, chosen)
-    return chosen
+        first = np.where(masks != 0, masks, first)
+    return first
 
 
 def centre(sight: Sight) -> Masks:
@@ -103,10 +104,10 @@ def corner(sight: Sight) -> Masks:
 def opposite_corner(sight: Sight) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
     theirs, last = sight.boards.theirs, sight.game.n_cells - 1
-    found = np.zeros_like(theirs)
+    opposite = np.zeros_like(theirs)
     for cell in cells_of(_corner_mask(sight.game)):
-        found |= (theirs >> np.uint64(cell) & ONE) << np.uint64(last - cell)
-    return found
+        opposite |= (theirs >> np.uint64(cell) & ONE) << np.uint64(last - cell)
+    return opposite
 
 
 def side(sight: Sight) -> Masks:
@@ -129,7 +130,7 @@ def _border_mask(game: Game) -> int:
 
 
 def _ends(game: Game) -> Iterator[list[bool]]:
-    """For each cell along which axes it stands at an end."""
+    """For each cell, whether it is at an end of the board along each axis."""
     for at in product(*map(range, game.shape)):
         yield [c in (0, size - 1) for c, size in zip(at, game.shape, strict=True)]
 
@@ -147,12 +148,12 @@ RULES: dict[str, Rule] = {
 
 
 class Rules(BatchAgent):
-    """The first rule of a list that proposes a cell moves, uniformly among its cells; else at random.
+    """Moves by the first rule of a list that proposes a free cell, uniformly among its cells; else at random.
 
     `rules` are names joined by `+`: `win`, `block`, `fork`, `block-fork`, `centre`, `opposite-corner`,
     `corner`, `side`. The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". All rules are about
-    winning sets or the shape of the board, so they mean something in every game; on a board that is even
-    along some axis `centre` never fires. In a misère game they are played as they are, so that `win` loses.
+    winning sets or the shape of the board, so they apply to every game; on a board that is even along some
+    axis `centre` proposes nothing. A misère game is played by the same rules, so that `win` loses.
 
     Raises `ParameterError` for a name that is no rule, `GameTooLargeError` for more than 64 cells.
     """
@@ -165,18 +166,18 @@ class Rules(BatchAgent):
         self.rules = [_rule(name) for name in rules.split("+")]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        chosen = boards.legal.copy()
+        candidates = boards.legal.copy()
         undecided, sight = np.arange(len(boards)), Sight(boards)
         for rule in self.rules:
             proposed = boards.cells(rule(sight)) & sight.boards.legal
             fires = proposed.any(axis=1)
             if fires.any():
-                chosen[undecided[fires]] = proposed[fires]
+                candidates[undecided[fires]] = proposed[fires]
                 undecided = undecided[~fires]
                 sight = Sight(boards[undecided])
             if not len(undecided):
                 break
-        policies: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+        policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
 

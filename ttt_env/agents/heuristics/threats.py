@@ -1,4 +1,4 @@
-"""What can be read off the winning sets of a batch of positions: two bit masks a position, `uint64[B]`."""
+"""Threats and forks in a batch of positions, each of them two bit masks, `uint64[B]`: `stones`, `others`."""
 
 from functools import cached_property
 
@@ -11,11 +11,11 @@ from ttt_env.rules.game import Game
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)
-_BLOCKED = np.uint8(128)  # more than any set lacks
+_BLOCKED = np.uint8(128)  # more than the cells of any set
 
 
 class OpenSets:
-    """The winning sets of a batch in which the player with `stones` has no `others` in the way.
+    """The winning sets that the player with `stones` can still complete: those without any of the `others`.
 
     `stones` and `others` are bit masks, `uint64[B]`.
     """
@@ -65,15 +65,15 @@ class Sight:
 
 
 def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
-    """How many winning sets lack one cell, which is empty, and are `stones` otherwise, `[B]`."""
-    found = np.zeros(len(stones), np.int64)
+    """How many winning sets consist of `stones` but for one cell, which is empty, `[B]`."""
+    counts = np.zeros(len(stones), np.int64)
     for mask in winning_sets(game).masks:  # one by one: millions of positions come at once
-        found += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
-    return found
+        counts += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
+    return counts
 
 
 def packed(cells: NDArray[np.bool_]) -> Masks:
-    """Chosen cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
+    """Cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
     bits = ONE << np.arange(cells.shape[1], dtype=np.uint64)
     masks: Masks = np.bitwise_or.reduce(np.where(cells, bits, NONE), axis=1)
     return masks

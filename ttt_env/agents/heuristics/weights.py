@@ -37,12 +37,12 @@ def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
 
 
 class Weights(BatchAgent):
-    """Wins, else blocks, else takes the cell that is worth most, to whomever (Sundeep Agarwal).
+    """Wins, else blocks, else takes the cell that is worth most to either player (Sundeep Agarwal).
 
-    The hard opponent of "Square Tic Tac Toe AI". See `cell_weights`: if the opponent's largest weight is
-    larger than one's own, the cell is one of the opponent's largest with the largest own weight, else one
-    of one's own largest with the opponent's largest; equals uniformly. The weights fit every game; a misère
-    game is played as if it were none.
+    The hard opponent of "Square Tic Tac Toe AI". Of the two players' largest weights (see `cell_weights`) the
+    larger one decides, the agent's own if they are equal: of the cells that are worth so much to that player,
+    the agent takes one that is worth most to the other, uniformly among equals. The weights apply to every
+    game; a misère game is played as if it were none.
 
     Raises `GameTooLargeError` for a game of more than 64 cells.
     """
@@ -57,17 +57,18 @@ class Weights(BatchAgent):
         winning = OpenSets(self.game, boards.mine, boards.theirs).completing()
         blocking = OpenSets(self.game, boards.theirs, boards.mine).completing()
         urgent = np.where(winning != 0, winning, blocking)
-        chosen = np.where((urgent != 0)[:, None], boards.cells(urgent), _heaviest(boards))
-        policies: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+        candidates = np.where((urgent != 0)[:, None], boards.cells(urgent), _heaviest(boards))
+        policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
 
 def _heaviest(boards: Boards) -> NDArray[np.bool_]:
+    """The cells between which the weights alone leave the choice, `[B, cells]`."""
     mine, theirs = cell_weights(boards)
-    most, most_theirs = mine.max(axis=1, keepdims=True), theirs.max(axis=1, keepdims=True)
-    leading = np.where(most_theirs > most, theirs, mine)
-    # Whole numbers: adding a fraction orders the equals by the other player's weight.
-    ranked = leading + (mine + theirs - leading) / (most + most_theirs + 1.0)
+    max_mine, max_theirs = mine.max(axis=1, keepdims=True), theirs.max(axis=1, keepdims=True)
+    leading = np.where(max_theirs > max_mine, theirs, mine)
+    # Weights are whole numbers: adding a fraction below 1 orders equal ones by the other player's weight.
+    ranked = leading + (mine + theirs - leading) / (max_mine + max_theirs + 1.0)
     ranked[~boards.legal] = -1.0
     heaviest: NDArray[np.bool_] = (ranked == ranked.max(axis=1, keepdims=True)) & boards.legal
     return heaviest

@@ -21,15 +21,15 @@ Stones = NDArray[np.uint8]
 
 
 class Imitation(Agent):
-    """In each position the move that people most often made there (Nicolo Davis, "Tic-Tac-Toe Bots").
+    """Plays the move that people most often made in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
 
-    All games in a log count, won or lost, but of them only the moves of people, and those of players whom
-    nobody knows. Symmetric positions count together, and so do the moves that a symmetry of the position
-    maps to each other: they are one move, as the four corners of an empty board are. Cells of equal
-    counts are played uniformly, and where nothing is known `fallback` plays.
+    All games in a log count, won or lost, but only the moves of people in them, and of players who are not
+    named. Symmetric positions are counted together, and so are the moves that a symmetry of the position maps
+    to each other: the four corners of an empty board are one move. Cells of equal counts are played
+    uniformly, and in positions that no game has come to `fallback` plays.
 
-    It is a fixed policy, if the fallback is one, of the log as it was when the agent was made; `refresh`
-    looks again. `path` is the file of a `GameLog`, by default the one where games are recorded here.
+    The log is read when the agent is made, and again by `refresh`; in between the agent has a fixed policy if
+    the fallback has one. `path` is the file of a `GameLog`, by default the one where games are recorded here.
 
     Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is no path.
     """
@@ -43,7 +43,7 @@ class Imitation(Agent):
         self.refresh()
 
     def refresh(self) -> None:
-        """Look at the log again, and learn from what was played since."""
+        """Read the log again, so that the games played since then count too."""
         self._habits = _learned(self.game, _logged(self.path, self.game))
 
     @property
@@ -51,15 +51,15 @@ class Imitation(Agent):
         return self.fallback.is_fixed
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
-        known, chosen = self._habits.policies(_stones(position))
-        return chosen[0] if known[0] else self.fallback.policy(position)
+        known, policies = self._habits.policies(_stones(position))
+        return policies[0] if known[0] else self.fallback.policy(position)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         mine, theirs = boards.cells(boards.mine), boards.cells(boards.theirs)
-        known, chosen = self._habits.policies((1 + mine + 2 * theirs).astype(np.uint8))
+        known, policies = self._habits.policies((1 + mine + 2 * theirs).astype(np.uint8))
         if not known.all():
-            chosen[~known] = self.fallback.policies(boards[~known])
-        return chosen
+            policies[~known] = self.fallback.policies(boards[~known])
+        return policies
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
         if self.is_fixed or self._habits.policies(_stones(position))[0][0]:
@@ -68,23 +68,23 @@ class Imitation(Agent):
 
 
 class _Habits(NamedTuple):
-    """What is most often played, `bool[P, cells]`, in the canonical positions `keys`, ascending `[P]`."""
+    """The moves most often played, `bool[P, cells]`, in the canonical positions `keys`, ascending `[P]`."""
 
     game: Game
     keys: Keys
     favourites: NDArray[np.bool_]
 
     def policies(self, stones: Stones) -> tuple[NDArray[np.bool_], Floats]:
-        """Whether anything is known of each position, `[B]`, and what is played then, `[B, cells]`."""
+        """Which positions are known, `bool[B]`, and the policies there, `[B, cells]`; 0 in unknown ones."""
         keys, moved_by = canonical_rows(self.game, stones)
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
-        chosen = np.zeros(stones.shape)
+        policies = np.zeros(stones.shape)
         there = motions(self.game)[moved_by[known]]  # where each cell lies in the canonical position
-        chosen[known] = np.take_along_axis(self.favourites[at[known]], there, axis=1)
-        chosen[known] /= chosen[known].sum(axis=1, keepdims=True)
-        return known, chosen
+        policies[known] = np.take_along_axis(self.favourites[at[known]], there, axis=1)
+        policies[known] /= policies[known].sum(axis=1, keepdims=True)
+        return known, policies
 
 
 def _logged(path: Path, game: Game) -> list[LoggedGame]:
@@ -124,13 +124,13 @@ def _moves_of_people(game: Game, games: Sequence[LoggedGame]) -> tuple[Stones, N
 
 
 def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The counts, where cells that a symmetry of their position maps to each other share all of theirs."""
+    """The counts, those of cells that a symmetry of the position maps to each other added up."""
     stones = keys.view(np.uint8).reshape(counts.shape)
     together, repeats = np.zeros_like(counts), np.zeros_like(counts)
     for motion in motions(game):
         same = np.flatnonzero(keys_of_rows(transform_rows(stones, motion)) == keys)
         together[same] += counts[same][:, motion]
-        repeats[same] += motion == np.arange(len(motion))  # so often each cell came to itself
+        repeats[same] += motion == np.arange(len(motion))  # how many of the symmetries map a cell to itself
     return together // repeats
 
 

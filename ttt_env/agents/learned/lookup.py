@@ -1,4 +1,4 @@
-"""A policy as a table: of the solved game, of any agent, on disk."""
+"""A policy as a table: of the solved game or of any agent, in memory and on disk."""
 
 from pathlib import Path
 
@@ -38,8 +38,8 @@ def codes(boards: Boards) -> Codes:
     x = np.where(is_odd, boards.theirs, boards.mine)
     digits = np.where(boards.cells(boards.occupied_masks), boards.cells(x), 2).astype(np.uint64)
     weights = np.array([3**cell for cell in range(boards.game.n_cells)], dtype=np.uint64)
-    found: Codes = (digits * weights).sum(axis=1, dtype=np.uint64)
-    return found
+    base_3: Codes = (digits * weights).sum(axis=1, dtype=np.uint64)
+    return base_3
 
 
 def check_coded(game: Game) -> None:
@@ -49,14 +49,14 @@ def check_coded(game: Game) -> None:
 
 
 class Lookup(BatchAgent):
-    """Plays from a table of the base-3 codes of all positions, symmetric positions merged.
+    """Plays from a table that holds a policy for each position, by base-3 code, symmetric positions merged.
 
-    Without a path the table is the solved game (needs one that can be enumerated). `Lookup.of(agent)`
-    makes a table of any agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. Where the
-    agent itself treats symmetric positions differently, they are kept apart. The path may also be that of a
-    tablebase, which `Solution.save` writes: the agent then plays uniformly among the best moves.
+    Without a path the table is that of the solved game, which has to be one that can be enumerated.
+    `Lookup.of(agent)` makes a table of any agent, `save` writes it as an `.npz` file that `lookup:PATH`
+    loads. If the agent plays differently in symmetric positions, they are kept apart. The path may also be
+    that of a tablebase, which `Solution.save` writes: the agent then plays uniformly among the best moves.
 
-    Raises `PolicyFileError` for a file that is no table of this game; nothing in a file is ever run.
+    Raises `PolicyFileError` for a file that is no table of this game. Loading a file runs no code.
     """
 
     is_fixed = True
@@ -75,15 +75,15 @@ class Lookup(BatchAgent):
     def of(cls, agent: AgentLike, game: Game | str | None = None) -> "Lookup":
         """The table of an agent's policy on all positions of the game.
 
-        An agent that does not declare a fixed policy is asked once in each, and the table has its answers.
+        An agent that does not declare a fixed policy is asked once in each, and the table holds its answers.
         Raises `GameTooLargeError` if the positions are too many.
         """
         fixed = answering(agent, game)
-        made = cls.__new__(cls)
-        BatchAgent.__init__(made, fixed.game)
-        made._path = made._solution = None
-        made._codes, made._policies, made._merged = _tabulated(fixed)
-        return made
+        lookup = cls.__new__(cls)
+        BatchAgent.__init__(lookup, fixed.game)
+        lookup._path = lookup._solution = None
+        lookup._codes, lookup._policies, lookup._merged = _tabulated(fixed)
+        return lookup
 
     def __len__(self) -> int:
         return len(self._codes) if self._solution is None else sum(map(len, self._solution.values.layers))
@@ -96,30 +96,30 @@ class Lookup(BatchAgent):
             save_arrays(path, self.game, self.arrays())
 
     def arrays(self) -> Arrays:
-        """What a file of the table holds; an agent that plays from a tablebase has no table."""
+        """The arrays of the table's file, by name; not for an agent that plays from a tablebase."""
         return {"merged": np.array(self._merged), "codes": self._codes, "policies": self._policies}
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         if self._solution is not None:
             return self._solution.policy().policies(boards)
-        found, back = _merge(boards) if self._merged else (boards, None)
-        wanted = codes(found)
+        merged, back = _merge(boards) if self._merged else (boards, None)
+        wanted = codes(merged)
         rows = np.minimum(np.searchsorted(self._codes, wanted), len(self._codes) - 1)
         missing = np.flatnonzero(self._codes[rows] != wanted)
         if len(missing):
             raise PolicyError(f"the table of {self!r} has no entry for {boards[int(missing[0])]}")
-        chosen = self._policies[rows].astype(np.float64)
-        chosen /= chosen.sum(axis=1, keepdims=True)
-        return chosen if back is None else np.take_along_axis(chosen, back, axis=1)
+        policies = self._policies[rows].astype(np.float64)
+        policies /= policies.sum(axis=1, keepdims=True)
+        return policies if back is None else np.take_along_axis(policies, back, axis=1)
 
 
 Table = tuple[Codes, NDArray[np.float32], bool]
 
 
 def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
-    """The canonical positions, and for each cell of each board the cell where it lies in them."""
-    merged, chosen = canonical_boards(boards)
-    return merged, motions(boards.game)[chosen]
+    """The canonical positions, and for each cell of each board its cell in them, `[B, cells]`."""
+    merged, moved_by = canonical_boards(boards)
+    return merged, motions(boards.game)[moved_by]
 
 
 def _tabulated(agent: Agent) -> Table:
@@ -127,12 +127,12 @@ def _tabulated(agent: Agent) -> Table:
     rows = _rows(agent, merged=True)
     merged = rows is not None
     rows = rows or _rows(agent, merged=False) or []
-    found, at = np.unique(np.concatenate([code for code, _ in rows]), return_index=True)
-    return found, np.concatenate([policies for _, policies in rows])[at], merged
+    distinct, at = np.unique(np.concatenate([code for code, _ in rows]), return_index=True)
+    return distinct, np.concatenate([policies for _, policies in rows])[at], merged
 
 
 def _rows(agent: Agent, merged: bool) -> list[tuple[Codes, NDArray[np.float32]]] | None:
-    """Codes and policies of all positions to be played; None if they cannot be merged."""
+    """Codes and policies of all unfinished positions; None if they are to be `merged` and cannot be."""
     rows = []
     for layer in reachable(agent.game):
         for moves in layer.moves():
@@ -152,11 +152,11 @@ def _rows(agent: Agent, merged: bool) -> list[tuple[Codes, NDArray[np.float32]]]
 
 def _load(path: str, game: Game) -> Table:
     check_coded(game)
-    most = n_placements(game.n_cells)
+    max_rows = n_placements(game.n_cells)
     forms = {
         "merged": Form(np.bool_),
-        "codes": Form(np.uint64, (None,), most),
-        "policies": Form(np.float32, (None, game.n_cells), most),
+        "codes": Form(np.uint64, (None,), max_rows),
+        "policies": Form(np.float32, (None, game.n_cells), max_rows),
     }
     loaded = read_arrays(path, game, "policy table", forms)
     keys, policies = loaded["codes"], loaded["policies"]

@@ -32,14 +32,15 @@ Goal = Literal["unbeatable", "optimal"]
 
 
 class QLearning(BatchAgent):
-    """Plays the moves of the largest Q-value, uniformly among equals (Watkins 1989).
+    """Plays the move with the largest Q-value, uniformly among equals (Watkins 1989).
 
-    Q(s, a), the value of move a in position s for the player who makes it, is kept by the position that it
-    leads to, symmetric ones merged: one number for all moves that come to the same ("afterstates": Sutton and
+    Q(s, a), the value of move a in position s for the player who makes it, is stored under the position that
+    the move leads to, symmetric ones merged: one number for all moves to the same ("afterstates": Sutton and
     Barto, Reinforcement Learning, 6.8). `train` learns the table, `save` writes it, `q-learning:PATH` loads
     it; without a path it is the one that comes with this package.
 
-    Raises `PolicyFileError` for a file that is no such table of this game, or if none comes for this game.
+    Raises `PolicyFileError` for a file that is no such table of this game, or, without a path, if the package
+    has none for it.
     """
 
     is_fixed = True
@@ -51,22 +52,22 @@ class QLearning(BatchAgent):
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":
-        """The agent with these values of positions up to symmetry, by their ascending base-3 codes."""
-        made = cls.__new__(cls)
-        BatchAgent.__init__(made, game)
-        made._positions, made._values = positions, values
-        return made
+        """The agent with the `values` `[P]` of canonical `positions`, given by ascending base-3 code."""
+        agent = cls.__new__(cls)
+        BatchAgent.__init__(agent, game)
+        agent._positions, agent._values = positions, values
+        return agent
 
     def q(self, boards: Boards) -> Floats:
         """The Q-values, `[B, cells]`; NaN where no move is legal.
 
         Raises `PolicyError` for a move to a position that is not in the table.
         """
-        found = np.full(boards.legal.shape, np.nan)
+        q = np.full(boards.legal.shape, np.nan)
         rows, cells = np.nonzero(boards.legal)
         if len(rows):
-            found[rows, cells] = self._values_of(boards[rows].play(cells))
-        return found
+            q[rows, cells] = self._values_of(boards[rows].play(cells))
+        return q
 
     def _values_of(self, boards: Boards) -> Floats:
         wanted = codes(canonical_boards(boards)[0])
@@ -84,14 +85,14 @@ class QLearning(BatchAgent):
         save_arrays(path, self.game, self.arrays())
 
     def arrays(self) -> Arrays:
-        """What a file of the table holds."""
+        """The arrays that a file of the table holds, by name."""
         return {"positions": self._positions, "values": self._values}
 
 
 def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
     check_coded(game)
-    most = n_placements(game.n_cells)
-    forms = {"positions": Form(np.uint64, (None,), most), "values": Form(np.float64, (None,), most)}
+    max_rows = n_placements(game.n_cells)
+    forms = {"positions": Form(np.uint64, (None,), max_rows), "values": Form(np.float64, (None,), max_rows)}
     loaded = read_arrays(path, game, "Q-table", forms)
     positions, values = loaded["positions"], loaded["values"]
     if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
@@ -121,12 +122,12 @@ def train(
     epsilon: float = 0.5,
     report: Callable[[TableSnapshot], None] | None = None,
 ) -> QLearning:
-    """The agent that has learned for so many games or so long, or until it is certified to have its goal.
+    """The agent after learning for `games` or `seconds`, or until it is certified to have reached its `goal`.
 
-    The goal is to be `unbeatable`, or `optimal`: to give value away in no position of the game. Both seats
+    The goal is to be "unbeatable", or "optimal": to give value away in no position of the game. Both seats
     move at random with probability `epsilon`, else by the table as it is, and after every move
     Q(s, a) ← (1 − α)·Q(s, a) + α·(reward or −max Q(s', ·)), one game after the other. Moves and rewards
-    are certain, so a learning rate `alpha` of 1 is exact. The goal is looked at and `report` called whenever
+    are certain, so a learning rate `alpha` of 1 is exact. The goal is checked and `report` called whenever
     the games have grown by a quarter, on 3×3 from the first 500 on; `seconds` may be exceeded by as much.
 
     Raises `GameTooLargeError` for a game of too many positions, `ParameterError` for parameters out of their
@@ -136,18 +137,18 @@ def train(
         raise ParameterError(f"goal={goal!r} of q-learning: unbeatable, optimal and None are allowed")
     if goal is None and games is None and seconds is None:
         raise ParameterError("q-learning without games=, seconds= or goal= would never end")
-    most_games = inf if games is None else as_number("games", games, "q-learning")
-    most_seconds = inf if seconds is None else as_number("seconds", seconds, "q-learning")
+    max_games = inf if games is None else as_number("games", games, "q-learning")
+    max_seconds = inf if seconds is None else as_number("seconds", seconds, "q-learning")
     settings = get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon)
     _prepare()
     begin = perf_counter()
-    learner = _Learner(*settings)
+    learner = _TableLearner(*settings)
     while True:
-        learner.play(ceil(min(learner.chunk, most_games - learner.games)))
+        learner.play(ceil(min(learner.chunk, max_games - learner.games)))
         used, agent = perf_counter() - begin, learner.agent()
         if report is not None:
             report(TableSnapshot(learner.games, used, agent))
-        if learner.games >= most_games or used >= most_seconds or _has_reached(goal, agent):
+        if learner.games >= max_games or used >= max_seconds or _has_reached(goal, agent):
             return agent
 
 
@@ -166,16 +167,16 @@ def _has_reached(goal: Goal | None, agent: QLearning) -> bool:
 
 @cache
 def _prepare() -> None:
-    """Compile the learning, or load it from disk: before its clock starts."""
+    """Compile the training, or load it from disk, before its clock starts."""
     from ttt_env.kernels.compiled import ready
     from ttt_env.kernels.q_learning import Graph, play_games  # imports numba: only where something is learned
 
-    nothing = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
-    ready("q-learning", lambda: play_games(nothing, np.zeros(1), np.zeros(1, np.uint64), 1.0, 1.0, 0))
+    no_moves = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
+    ready("q-learning", lambda: play_games(no_moves, np.zeros(1), np.zeros(1, np.uint64), 1.0, 1.0, 0))
 
 
-class _Learner:
-    """The table while it is learned, by number of the position in `graph`."""
+class _TableLearner:
+    """The table while it is learned: `q[number]` is the value of the position of this number in `graph`."""
 
     def __init__(self, game: Game, seed: int, alpha: float, epsilon: float) -> None:
         self.game, self.alpha, self.epsilon = game, alpha, epsilon
@@ -183,12 +184,12 @@ class _Learner:
         self.q = np.zeros(len(self.positions))
         self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
         self.games = 0
-        self.least = max(500, len(self.q) // 2)
+        self.min_chunk = max(500, len(self.q) // 2)
 
     @property
     def chunk(self) -> int:
-        """The games until the next look."""
-        return max(self.least, self.games // 4)
+        """The number of games until the next report."""
+        return max(self.min_chunk, self.games // 4)
 
     def play(self, games: int) -> None:
         from ttt_env.kernels.q_learning import play_games

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.policies import BasePolicy
 
 _BATCH = 1 << 14
-_MOST_BYTES = 1 << 32  # that the parts of a model file hold
+_MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 
 
 class SB3(BatchAgent):
@@ -52,29 +52,29 @@ class SB3(BatchAgent):
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:
         """The agent that plays as this model does at the moment when it is asked.
 
-        It is fixed as long as the model is not trained: an analysis speaks of the model as it was while it
-        was asked, so train before or after. `copy` gives an agent that stays as it is.
+        Its policy is fixed as long as the model is not trained, so do not train during an analysis. `copy`
+        gives an agent that stays as it is.
 
         Raises `PolicyFileError` for a model of another game.
         """
-        made = cls.__new__(cls)
-        BatchAgent.__init__(made, game)
+        agent = cls.__new__(cls)
+        BatchAgent.__init__(agent, game)
         check_size(game)
         policy = model.policy
         facts = _Facts.of(getattr(model, "game", None), policy.observation_space, policy.action_space)
         facts.check(f"this {type(model).__name__}", game)
-        made._set_policy(policy, deterministic)
-        return made
+        agent._set_policy(policy, deterministic)
+        return agent
 
     def copy(self) -> Self:
         """The agent as it is now: it does not change as the model is trained."""
         old: Any = self._policy
         policy = type(old)(**old._get_constructor_parameters())
         policy.load_state_dict(old.state_dict())
-        made = type(self).__new__(type(self))
-        BatchAgent.__init__(made, self.game)
-        made._policy, made._deterministic, made._shape = policy, self._deterministic, self._shape
-        return made
+        copied = type(self).__new__(type(self))
+        BatchAgent.__init__(copied, self.game)
+        copied._policy, copied._deterministic, copied._shape = policy, self._deterministic, self._shape
+        return copied
 
     def _set_policy(self, policy: "BasePolicy", deterministic: bool) -> None:
         space = policy.observation_space
@@ -94,7 +94,7 @@ class SB3(BatchAgent):
         return masked
 
     def _scores(self, boards: Boards) -> Floats:
-        """Probabilities, or of a Q-network the greedy cell's, `[B, cells]`; illegal cells count too."""
+        """The model's probabilities, or 1 on a Q-network's greedy cells, `[B, cells]`; not always masked."""
         import torch
 
         planes = planes_of(boards).reshape(len(boards), *self._shape)
@@ -119,7 +119,7 @@ class SB3(BatchAgent):
 
 
 def _greedy(q: Any, boards: Boards) -> Any:
-    """Action values as scores above 0 for the best legal cells and 0 for the others."""
+    """1 for the legal cells with the largest action value, 0 for all others, `[B, cells]`."""
     import torch
 
     legal = torch.as_tensor(boards.legal, device=q.device)
@@ -133,7 +133,7 @@ def agent_of(model: object, game: Game) -> SB3:
     `ttt_env.make_agent` gives all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
     for one that is no model, `PolicyFileError` for a model of another game.
     """
-    from stable_baselines3.common.base_class import BaseAlgorithm  # imported before: by who made the model
+    from stable_baselines3.common.base_class import BaseAlgorithm  # the model's maker has imported it
 
     if not isinstance(model, BaseAlgorithm):
         raise UnknownAgentError(f"an agent is a model of Stable-Baselines3 itself, not {model!r}")
@@ -141,34 +141,38 @@ def agent_of(model: object, game: Game) -> SB3:
 
 
 class _Facts(NamedTuple):
-    """What a model sees, how many moves it has, both in words, and the rules of its game if it is known."""
+    """The shape of a model's observations, how many moves it has, and its game, if the model says which.
+
+    `spaces_text` tells the two in words, for messages.
+    """
 
     shape: tuple[int, ...] | None
     n_moves: int | None
-    told: str
+    spaces_text: str
     game_name: str
     rules: tuple[object, ...] | None
 
     @classmethod
-    def of(cls, trained_on: object, seen: Any, played: Any) -> "_Facts":
-        told = f"it sees {seen} and plays {played}"
-        n_moves = int(played.n) if isinstance(played, spaces.Discrete) else None
-        shape = _planes(seen).shape if isinstance(seen, spaces.Space) else None
+    def of(cls, trained_on: object, observations: Any, actions: Any) -> "_Facts":
+        """The facts of a model with these two spaces; `trained_on` is its game, or anything if unknown."""
+        text = f"it sees {observations} and plays {actions}"
+        n_moves = int(actions.n) if isinstance(actions, spaces.Discrete) else None
+        shape = _planes(observations).shape if isinstance(observations, spaces.Space) else None
         if isinstance(trained_on, Game):
-            return cls(shape, n_moves, told, trained_on.name, _rules(trained_on))
-        return cls(shape, n_moves, told, "", None)
+            return cls(shape, n_moves, text, trained_on.name, _rules(trained_on))
+        return cls(shape, n_moves, text, "", None)
 
     def check(self, origin: str, game: Game) -> None:
         """Raise `PolicyFileError` unless the model can play the game, and was trained on it."""
         if self.rules is not None and self.rules != _rules(game):
             raise PolicyFileError(f"{origin} is a model for {self.game_name}, not for {game.name}")
         if self.n_moves != game.n_cells or self.shape not in ((*game.shape, 2), (2 * game.n_cells,)):
-            raise PolicyFileError(f"{origin} is no model for {game.name}: {self.told}")
+            raise PolicyFileError(f"{origin} is no model for {game.name}: {self.spaces_text}")
 
 
-def _planes(seen: Any) -> Any:
-    """Of what a model sees, the space of the board."""
-    return seen["observation"] if isinstance(seen, spaces.Dict) and "observation" in seen.spaces else seen
+def _planes(space: Any) -> Any:
+    """The space of the board in an observation space."""
+    return space["observation"] if isinstance(space, spaces.Dict) and "observation" in space.spaces else space
 
 
 def _rules(game: Game) -> tuple[object, ...]:
@@ -182,13 +186,13 @@ def _load(path: str, game: Game) -> "BasePolicy":
     missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
     if missing:
         raise PolicyFileError(f"{path} is no model of Stable-Baselines3: it lacks {', '.join(missing)}")
-    seen, played = data["observation_space"], data["action_space"]
+    observations, actions = data["observation_space"], data["action_space"]
     with _blaming(path):
-        facts = _Facts.of(data.get("game"), seen, played)
-    facts.check(path, game)  # before a network is made for them, of whatever size
+        facts = _Facts.of(data.get("game"), observations, actions)
+    facts.check(path, game)  # before a network is made for these spaces, of whatever size
     with _blaming(path):
         policy: BasePolicy = data["policy_class"](
-            seen, played, lambda _: 0.0, **data.get("policy_kwargs", {})
+            observations, actions, lambda _: 0.0, **data.get("policy_kwargs", {})
         )
         policy.load_state_dict(weights)
         is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
@@ -210,8 +214,8 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
     with stream:
         with _blaming(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
-        if size > _MOST_BYTES:
-            raise PolicyFileError(f"{path} is no model: it holds {size:,} bytes, of at most {_MOST_BYTES:,}")
+        if size > _MAX_BYTES:
+            raise PolicyFileError(f"{path} is no model: it holds {size:,} bytes, of at most {_MAX_BYTES:,}")
         stream.seek(0)
         with _blaming(path):
             data, parameters, _ = load_from_zip_file(stream, device="cpu")  # type: ignore[arg-type]
@@ -220,7 +224,7 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
 
 @contextmanager
 def _blaming(path: str) -> Iterator[None]:
-    """Say of all that goes wrong that the file is at fault: the objects in it may raise anything."""
+    """Turn every exception into a `PolicyFileError` of the file: the objects in it may raise anything."""
     try:
         yield
     except Exception as error:

@@ -29,7 +29,7 @@ CYCLES: dict[Opponents, list[tuple[bool, bool]]] = {
     "random": [(NET, RANDOM), (RANDOM, NET)],
     "self": [(NET, NET)],
 }
-"""Who is X and who is O, game after game."""
+"""Who plays X and who plays O, game after game, from the first again after the last."""
 _CHUNK = 6_000  # games between two reports: whole cycles
 
 
@@ -37,13 +37,13 @@ class ValueNetwork(BatchAgent):
     """Looks one move ahead and takes the position that its network likes best, uniformly among equals.
 
     The network, 9–18–9–3–1 tanh units on 3×3, says how good a position is for the player who has just moved
-    (Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). Of a larger board it has
+    (Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). For a larger board it has
     one input, two units of the first layer and one of the second for every cell, and one of the third for
     three cells; it may be trained with other layers. `train` trains it, `save` writes it,
     `value-network:PATH` loads it; without a path it is the one that comes with this package.
 
-    Raises `PolicyFileError` for a file that is no such network of this game, or if none comes for this game,
-    `GameTooLargeError` for a game of more than 64 cells.
+    Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
+    package has none for it; `GameTooLargeError` for a game of more than 64 cells.
     """
 
     is_fixed = True
@@ -57,10 +57,10 @@ class ValueNetwork(BatchAgent):
     @classmethod
     def of(cls, network: BoardNetwork) -> "ValueNetwork":
         """The agent with this network."""
-        made = cls.__new__(cls)
-        BatchAgent.__init__(made, network.game)
-        made.network = network
-        return made
+        agent = cls.__new__(cls)
+        BatchAgent.__init__(agent, network.game)
+        agent.network = network
+        return agent
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         legal = boards.legal
@@ -68,8 +68,8 @@ class ValueNetwork(BatchAgent):
         values = np.full(legal.shape, -np.inf)
         values[rows, cells] = self.network.values(boards[rows].play(cells))
         is_best = legal & (values == values.max(axis=1, keepdims=True))
-        chosen: Floats = is_best / is_best.sum(axis=1, keepdims=True)
-        return chosen
+        policies: Floats = is_best / is_best.sum(axis=1, keepdims=True)
+        return policies
 
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""
@@ -80,8 +80,8 @@ class ValueNetwork(BatchAgent):
 class NetworkSnapshot:
     """Where a training stands: games played, seconds used, the agent as it plays now.
 
-    `is_good` and `is_against_random` are about the games since the last report, one after the other: whether
-    the network drew with itself or beat the random player, and which of the two it played.
+    `is_good` and `is_against_random`, `[games]`, are about the games since the last report, in their order:
+    whether the network drew with itself or beat the random player, and whether it played the latter.
     """
 
     games: int
@@ -105,32 +105,32 @@ def train(
     opponents: Opponents = "mixed",
     report: Callable[[NetworkSnapshot], bool | None] | None = None,
 ) -> ValueNetwork:
-    """The agent that has learned from so many games, or for so long.
+    """The agent after learning from `games` games, or for `seconds` if these are over sooner.
 
     One game is played at a time: the network against itself or a random player, on both seats, in a cycle of
     six games ("mixed"), or only one of the two ("random", "self"). After each, its positions are learned in
     order, each with the target 1, 0 or −1 by how the game ended: a step of gradient descent on half the
     squared error. `hidden` are the sizes of the hidden layers; with the `start` "uniform01" all weights and
-    biases begin uniform in [0, 1], as in the library of the source (AForge 2.2), with "symmetric" in
-    ±1/√(the inputs of their layer); `view` and `empty` are what the network sees, and whose good it tells:
-    see `BoardNetwork`. `report` is called every 6,000 games; if it returns True, the training ends.
+    biases begin uniform in [0, 1], as in the library of the source (AForge 2.2), with "symmetric" in ±1/√(the
+    inputs of their layer); `view` and `empty` say how the network sees a board, and for whom its output is
+    good: see `BoardNetwork`. `report` is called every 6,000 games; if it returns True, the training ends.
 
     Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a game of more than 64
     cells.
     """
-    made = get_game(game)
-    check_size(made)
+    played_game = get_game(game)
+    check_size(played_game)
     one_of("opponents of value-network", opponents, list(CYCLES))
     if games is None and seconds is None:
         raise ParameterError("value-network without games= or seconds= would never end")
-    most_games = inf if games is None else as_number("games", games, "value-network")
-    most_seconds = inf if seconds is None else as_number("seconds", seconds, "value-network")
+    max_games = inf if games is None else as_number("games", games, "value-network")
+    max_seconds = inf if seconds is None else as_number("seconds", seconds, "value-network")
     rng = np.random.default_rng(seed)
-    network = BoardNetwork.random(made, rng, hidden=hidden, start=start, view=view, empty=empty)
+    network = BoardNetwork.random(played_game, rng, hidden=hidden, start=start, view=view, empty=empty)
     learner = _Learner(network, rng, opponents, learning_rate)
     begin, done, used = perf_counter(), 0, 0.0
-    while done < most_games and used < most_seconds:
-        is_good = learner.play(ceil(min(_CHUNK, most_games - done)))
+    while done < max_games and used < max_seconds:
+        is_good = learner.play(ceil(min(_CHUNK, max_games - done)))
         done, used = done + len(is_good), perf_counter() - begin
         if report is not None:
             is_against_random = np.resize([not all(pair) for pair in CYCLES[opponents]], len(is_good))

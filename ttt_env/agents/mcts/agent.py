@@ -17,20 +17,22 @@ _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
 class MCTS(Agent):
     """Monte Carlo tree search: UCT with proofs. The most visited move is played, uniformly among equals.
 
-    Each simulation goes down a tree to the child with the largest w/n + c·sqrt(ln n_parent / n) (`select`),
-    where cells are untried tries one (`expand`), plays on to the end (`playout`), and adds the result, a draw
-    as `draw`, to all nodes of its way (`backpropagate`): Kocsis and Szepesvári 2006; the bot of Nicolo Davis,
-    "Tic-Tac-Toe Bots". With `solve` certain values are passed up and searched no further, a position of
-    proved value is not searched on, a proved win is played and a proved loss is not (MCTS-Solver: Winands,
-    Björnsson and Saito 2008).
+    Each simulation descends the tree to the child with the largest w/n + c·sqrt(ln n_parent / n) (`select`),
+    tries one move where moves are untried (`expand`), plays on to the end of the game (`playout`), and adds
+    the result, a draw as `draw`, to all nodes of its path (`backpropagate`): Kocsis and Szepesvári 2006; the
+    bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve` proved values are passed up the tree and what is
+    proved is searched no further, the position itself included; a proved win is played and a proved loss
+    avoided (MCTS-Solver: Winands, Björnsson and Saito 2008).
 
     The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
-    complete a winning set, else keep the other from one, else random. In a misère game `win-block` shuns the
-    cells that would complete a set, of the player's own and, if these can be spared, of the other.
+    complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
+    avoids the cells that complete a set of either player; if there are no others, those that complete its
+    own.
 
-    With `seed` and a budget of simulations this is a fixed policy, drawn from the seed and the position.
-    Without a seed every search differs; `choose` draws it from its `rng`, and goes on with the tree of the
-    last move where the game does. `search` is the last search, to look at its tree.
+    With `seed` and a budget of simulations the agent has a fixed policy, drawn from the seed and the
+    position. Without a seed every search differs: `choose` draws the seed from its `rng`, and goes on with
+    the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
+    its tree.
 
     Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for more than 64 cells.
     """
@@ -79,7 +81,7 @@ class MCTS(Agent):
         return sample(self._searched(position, int(rng.integers(1 << 63))), rng.random())
 
     def _searched(self, position: Position, seed: int) -> Floats:
-        """The policy after a search; one at a time, because all are made in the same tree."""
+        """The policy after a search. Searches of several threads take turns, because they share one tree."""
         with self._lock:
             if self._seed is None:
                 self.search.follow(position, seed)

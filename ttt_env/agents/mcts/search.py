@@ -22,16 +22,16 @@ from ttt_env.rules.game import Game, Position, as_cell, cells_of
 PLAYOUTS = ("random", "win-block")
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
-_FIRST_CHUNK, _CHUNK = 64, 4096  # iterations between two looks at the clock; the latter take some 10 ms
-_LARGEST_C = 1e9
-_SHOWN = 50  # a notebook shows the moves that got more than a 50th of the iterations
+_FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
+_MAX_C = 1e9
+_SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simulations
 
 
 class Search:
     """A UCT search for the player to move in `position`, not yet begun; see `ttt_env.agents.mcts.agent.MCTS`.
 
-    It is a function of its parameters and of how many iterations it is run for. Not for several threads at
-    once. An interrupt (Ctrl-C) ends `run` between iterations and leaves the search as it is then.
+    The same parameters and the same number of simulations give the same search. Several threads must not use
+    it at once. An interrupt (Ctrl-C) ends `run` between two simulations, and what they found is kept.
 
     Raises `GameTooLargeError` for a game of more than 64 cells, `IllegalMoveError` for a position in which
     the game is over, `ParameterError` for parameters out of their ranges.
@@ -63,7 +63,7 @@ class Search:
         self.position = position
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
-        """Iterate so many times, or so long, and return how many times: less if the position is proved.
+        """Run so many simulations, or for so long, and return how many: fewer if the position is proved.
 
         Raises `ParameterError` unless exactly one of the two is given, and positive.
         """
@@ -79,14 +79,14 @@ class Search:
         return done
 
     def step(self) -> bool:
-        """Iterate once; False if nothing is left to do because the position is proved.
+        """Run one simulation; False if none is left to run because the position is proved.
 
-        `path` and `last_result` then tell what happened.
+        `path` and `last_result` then say what happened in it.
         """
         return self.run(simulations=1) == 1
 
     def _iterate(self, n: int) -> int:
-        """At most n iterations; fewer, and room for more, where the tree is full."""
+        """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
         may_grow = len(self._tree.nodes) < MAX_SLOTS
         done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
         if done < n and not self.is_proved:
@@ -94,7 +94,7 @@ class Search:
         return done
 
     def advance(self, cell: int) -> None:
-        """Go on from the position after a move, with what the tree knows about it.
+        """Go on from the position after a move, and keep what the tree knows about it.
 
         Raises `IllegalMoveError` if the move is not legal or ends the game. Nothing changes then.
         """
@@ -110,7 +110,7 @@ class Search:
         self._tree, self.position = tree, after
 
     def follow(self, position: Position, seed: int) -> None:
-        """Go on from a position one or two moves later if this is one, else begin anew; draw from `seed`."""
+        """Go on from a position one or two moves later, begin anew in any other; draw from `seed`."""
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:
@@ -119,7 +119,7 @@ class Search:
             self.restart(position, seed)
 
     def _moves_to(self, position: Position) -> list[int]:
-        """The one or two moves that lead to the position; none if nothing of the kind does."""
+        """The one or two moves that lead to the position; none if it is not one or two moves away."""
         if position.game != self.position.game or position.ply - self.position.ply not in (1, 2):
             return []
         x, o = position.x_mask & ~self.position.x_mask, position.o_mask & ~self.position.o_mask
@@ -138,36 +138,36 @@ class Search:
         return {int(nodes[slot]["cell"]): slot for slot in slots}
 
     def _by_cell(self, field: str, default: float) -> Floats:
-        """A number of each child of the root, by its cell, `[cells]`."""
-        found = np.full(self.position.game.n_cells, default, np.float64)
+        """A field of the root's children by cell, `[cells]`; `default` where there is no child."""
+        numbers = np.full(self.position.game.n_cells, default, np.float64)
         for cell, slot in self._slots.items():
-            found[cell] = self._tree.nodes[slot][field]
-        return found
+            numbers[cell] = self._tree.nodes[slot][field]
+        return numbers
 
     @property
     def iterations(self) -> int:
-        """The iterations through the root: those of this search, and those taken over with `advance`."""
+        """The simulations through the root: those run from it, and those that `advance` has kept."""
         return int(self._tree.nodes[0]["visits"])
 
     @property
     def visits(self) -> NDArray[np.int64]:
-        """How often each cell was taken in the position, `[cells]`."""
+        """How many simulations began with each cell, `[cells]`."""
         return self._by_cell("visits", 0).astype(np.int64)
 
     @property
     def wins(self) -> Floats:
-        """What these brought the player to move: 1 for a win, `draw` for a draw, summed up, `[cells]`."""
+        """The sum of their results for the player to move, 1 for a win and `draw` for a draw, `[cells]`."""
         return self._by_cell("wins", 0)
 
     @property
     def values(self) -> Floats:
-        """What each move is proved to be for the player to move, 1, 0 or −1, `[cells]`; NaN if nothing is."""
+        """The proved value of each move for the player to move, 1, 0 or −1, `[cells]`; NaN if unknown."""
         values = self._by_cell("value", kernel.UNKNOWN)
         return np.where(values == kernel.UNKNOWN, np.nan, values)
 
     @property
     def value(self) -> int | None:
-        """What the position is proved to be for the player to move, 1, 0 or −1; None if nothing is proved."""
+        """The proved value of the position for the player to move, 1, 0 or −1; None if unknown."""
         return -int(self._tree.nodes[0]["value"]) if self.is_proved else None
 
     @property
@@ -177,19 +177,19 @@ class Search:
 
     @property
     def path(self) -> list[int]:
-        """The cells taken in the tree in the last iteration; its playout is not part of it."""
+        """The cells that the last simulation took inside the tree; its playout is not part of it."""
         nodes = self._tree.path[1 : self._tree.counts[1]]
         return [int(cell) for cell in self._tree.nodes["cell"][nodes]]
 
     @property
     def last_result(self) -> int:
-        """The result of the last iteration for the player to move in the position: 1, 0 or −1."""
+        """The result of the last simulation for the player to move in the position: 1, 0 or −1."""
         return int(self._tree.counts[2])
 
     def best_cells(self) -> list[int]:
         """The best moves so far: the most visited; with `solve` proved wins first, proved losses last.
 
-        Before the first iteration these are all legal moves.
+        Before the first simulation these are all legal moves.
         """
         visits = self.visits
         values = self.values if self._settings.solve else np.full(len(visits), np.nan)
@@ -199,18 +199,18 @@ class Search:
 
     def policy(self) -> Floats:
         """Uniform among `best_cells`, `[cells]`."""
-        cells, chosen = self.best_cells(), np.zeros(self.position.game.n_cells)
-        chosen[cells] = 1 / len(cells)
-        return chosen
+        cells, policy = self.best_cells(), np.zeros(self.position.game.n_cells)
+        policy[cells] = 1 / len(cells)
+        return policy
 
     def tree(self, max_depth: int = 64, min_visits: int = 1) -> Node:
-        """The root, with the nodes below it that are at most so deep and were visited at least so often."""
+        """The root, with the nodes below it within the depth and with at least `min_visits` visits."""
         return read_node(self._tree, 0, max_depth, min_visits)
 
     def to_json(self, max_depth: int = 64, min_visits: int = 1) -> str:
         """`tree` as JSON, beside the game, the position and the settings of the search."""
         settings = self._settings
-        told = {
+        content = {
             "game": self.position.game.name,
             "position": str(self.position),
             "c": settings.c,
@@ -219,18 +219,18 @@ class Search:
             "solve": settings.solve,
             "tree": self.tree(max_depth, min_visits).as_dict(),
         }
-        return json.dumps(told)
+        return json.dumps(content)
 
     def to_dot(self, max_depth: int = 2, min_visits: int = 1) -> str:
         """`tree` for Graphviz: boards, w/n, what is proved, and the last `path`."""
         return tree_dot(self._drawn(max_depth, min_visits))
 
     def to_svg(self, max_depth: int = 2, min_visits: int = 1) -> str:
-        """`tree` as a self-contained SVG document, of the same things."""
+        """`tree` as a self-contained SVG document that shows the same as `to_dot`."""
         return self.picture(max_depth, min_visits).svg
 
     def picture(self, max_depth: int = 2, min_visits: int = 1) -> Picture:
-        """`tree` to look at in a notebook or to save, of the same things."""
+        """`tree` as a picture for a notebook or a file, which shows the same as `to_dot`."""
         return self._drawn(max_depth, min_visits).picture()
 
     def _repr_svg_(self) -> str:
@@ -242,7 +242,7 @@ class Search:
 
 @cache
 def _prepare() -> None:
-    """Compile all that a search calls, or load it from disk: before its clock starts."""
+    """Compile all that a search calls, or load it from disk, before its clock starts."""
     game = Game("two cells", (2,), [(0, 1)])
     sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
     tree, other = kernel.empty_tree(2, _FIRST_SLOTS), kernel.empty_tree(2, _FIRST_SLOTS)
@@ -257,7 +257,7 @@ def _prepare() -> None:
 
 def _check_settings(c: object, draw: object, playout: object, solve: object) -> None:
     """Raise `ParameterError` for a setting that a search cannot have."""
-    as_number("c", c, "mcts", _LARGEST_C)
+    as_number("c", c, "mcts", _MAX_C)
     as_number("draw", draw, "mcts", 1.0)
     one_of("playout of mcts", playout, PLAYOUTS)
     if not isinstance(solve, bool):
@@ -265,7 +265,7 @@ def _check_settings(c: object, draw: object, playout: object, solve: object) -> 
 
 
 def checked_budget(simulations: object, seconds: object) -> tuple[int | None, float | None]:
-    """The budget. Raises `ParameterError` unless exactly one is given, and positive."""
+    """The two as a budget. Raises `ParameterError` unless exactly one is given, and positive."""
     if (simulations is None) == (seconds is None):
         raise ParameterError(
             f"mcts takes simulations= or seconds=, one of them, not {simulations!r} and {seconds!r}"

@@ -10,11 +10,11 @@ from ttt_env.rules.game import SEATS, Position
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the tree, which the move on `cell` led to; None at the root.
+    """A node of the tree; `cell` is the move that leads to it, None at the root.
 
-    `wins` and `value` are for the player who made that move. `wins` sums up the results: 1 for a win, for a
-    draw what the search counts it. `value` is 1, 0 or −1 where a win, draw or loss is certain, by the rules
-    or by proof, else None. `children` are in the order in which they were first tried.
+    `wins` and `value` are for the player who made that move. `wins` sums up the results of its visits, 1 for
+    a win and the `draw` of the search for a draw. `value` is 1, 0 or −1 where a win, draw or loss is certain,
+    by the rules or by proof, else None. `children` are in the order in which they were first tried.
     """
 
     cell: int | None
@@ -24,11 +24,11 @@ class Node:
     children: tuple["Node", ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The node and all below as JSON can hold them."""
+        """The node and all nodes below it as dictionaries and lists for JSON."""
         return {**vars(self), "children": [child.as_dict() for child in self.children]}
 
     def picture(self, position: Position, path: tuple[int | None, ...]) -> TreeNode:
-        """The node and all below as a picture shows them: w/n, and the nodes on the path marked.
+        """The node and all nodes below it for a drawing: labels w/n, and the nodes on the path marked.
 
         `path` begins with the cell of this node if the node is on it.
         """
@@ -43,14 +43,14 @@ class Node:
 
 
 def _outcome(position: Position, value: int) -> str:
-    """What a value for the player who has just moved says of the game."""
+    """A proved value for the player who has just moved, in words: a draw, or who wins."""
     if value == 0:
         return "draw"
     return f"{SEATS[(position.ply + (value == 1)) % 2]} wins"
 
 
 def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
-    """The node in this slot, with those below it that are not too deep and were visited often enough."""
+    """The node in this slot, with those below it within the depth and with at least `min_visits` visits."""
     node, nodes = tree.nodes[slot], tree.nodes
     first, value = int(node["first_child"]), int(node["value"])
     children = [

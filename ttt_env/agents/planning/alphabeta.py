@@ -19,10 +19,10 @@ _SLICE = 20_000  # nodes: some hundredths of a second
 
 @dataclass(frozen=True)
 class Lookahead:
-    """What a search has found in a position.
+    """The result of a search to some `depth`.
 
-    `cells` are all that have the best value, `value` it for the player to move, in [−1, 1]. The principal
-    variation begins with the first of these cells. `nodes` are the positions searched for it.
+    `cells` are all best moves, `value` is what they are worth to the player to move, in [−1, 1]. The
+    principal variation begins with the first of them. `nodes` is the number of positions searched.
     """
 
     cells: tuple[int, ...]
@@ -37,8 +37,8 @@ class AlphaBeta(Agent):
 
     With `depth` the moves are exactly those of plain minimax. With `seconds` it looks ahead one move, two,
     and so on (iterative deepening), and plays by the last depth that it could finish, in a lost position by
-    the last one at which it did not see that: such an agent is no fixed policy. See `Minimax`,
-    which checks the parameters.
+    the last one at which it did not see the loss yet; such an agent has no fixed policy. `Minimax` checks the
+    parameters.
 
     Raises `GameTooLargeError` for a game of more than 64 cells.
     """
@@ -61,36 +61,36 @@ class AlphaBeta(Agent):
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
         cells = list(self.search(position).cells)
-        chosen = np.zeros(self.game.n_cells)
-        chosen[cells] = 1.0 / len(cells)
-        return chosen
+        policy = np.zeros(self.game.n_cells)
+        policy[cells] = 1.0 / len(cells)
+        return policy
 
     def search(self, position: Position) -> Lookahead:
         """The best moves of a position that is not over."""
-        last = self.game.n_cells - position.ply
+        max_depth = self.game.n_cells - position.ply
         if self.depth is not None:
-            last = min(last, self.depth)
+            max_depth = min(max_depth, self.depth)
         with self._searcher.lock:
             if self.seconds is None:
                 self._searcher.begin(inf)
-                return self._searcher.look(position, last)
+                return self._searcher.look(position, max_depth)
             self._searcher.begin(self.seconds)
-            return self._deepen(position, last)
+            return self._deepen(position, max_depth)
 
-    def _deepen(self, position: Position, last: int) -> Lookahead:
-        """What is found at the last depth for which there is time."""
-        found = _any_move(position)
+    def _deepen(self, position: Position, max_depth: int) -> Lookahead:
+        """The result of the deepest search for which there is time."""
+        deepest = _any_move(position)
         try:
-            for depth in range(1, last + 1):
+            for depth in range(1, max_depth + 1):
                 deeper = self._searcher.look(position, depth)
                 if deeper.value == -1.0 and depth > 1:
-                    return replace(found, value=-1.0)
-                found = deeper
-                if found.value == 1.0:  # and so it stays
+                    return replace(deepest, value=-1.0)
+                deepest = deeper
+                if deepest.value == 1.0:  # a win stays one at every depth
                     break
         except _OutOfTimeError:
             pass
-        return found
+        return deepest
 
     @cached_property
     def _searcher(self) -> "_Searcher":
@@ -98,12 +98,12 @@ class AlphaBeta(Agent):
 
 
 def _any_move(position: Position) -> Lookahead:
-    """What is known before a search."""
+    """The result before any search: all legal moves, worth 0."""
     return Lookahead(tuple(position.legal_cells), 0.0, (), 0, 0)
 
 
 class _OutOfTimeError(Exception):
-    """The search has used its time."""
+    """The search has used up its time."""
 
 
 class _Searcher:
@@ -120,12 +120,12 @@ class _Searcher:
         ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
 
     def begin(self, seconds: float) -> None:
-        """The time runs from now on."""
+        """Start the clock, and the count of nodes, of one search."""
         self._deadline = time.monotonic() + seconds
         self._first_node = int(self._search.state[self._kernel.NODES])
 
     def look(self, position: Position, depth: int) -> Lookahead:
-        """The best moves at this depth. Raises `_OutOfTimeError`."""
+        """The best moves at this depth. Raises `_OutOfTimeError` if the time does not suffice."""
         cells, value = self._best_cells(position, depth)
         line = self._principal_variation(position.play(cells[0]), depth - 1, -value)
         nodes = int(self._search.state[self._kernel.NODES]) - self._first_node
@@ -155,7 +155,7 @@ class _Searcher:
         return low
 
     def _principal_variation(self, position: Position, depth: int, value: int) -> tuple[int, ...]:
-        """Best play from a position of this value at this depth: of equal moves, the first cell."""
+        """Best play from a position of this value at this depth; of equal moves the first."""
         line = []
         while depth > 0 and not position.is_over:
             depth, value = depth - 1, -value

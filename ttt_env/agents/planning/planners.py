@@ -20,12 +20,12 @@ from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_enumerable
 
-_TIE = 1e-12  # of the largest: what rounding leaves of equal sums of up to 18! ends
+_TIE = 1e-12  # of the largest score: equal sums over up to 18! games differ by rounding
 _memoised = lru_cache(maxsize=8)
 
 
 class Planner(Agent):
-    """Moves as another agent does, its plan, which comes from the parameters: so a pickle holds these."""
+    """Moves as its plan does, an agent computed from the parameters; a pickle holds only the parameters."""
 
     def __init__(self, game: Game, plan: Agent, *parameters: object) -> None:
         super().__init__(game)
@@ -53,10 +53,10 @@ class Minimax(Planner):
     """Best play, uniform among the best moves (von Neumann 1928).
 
     Computed by backward induction over all positions. With `prefer="fast"` an earlier win and a later loss
-    are better. With `depth=` the agent looks so many moves ahead, and takes the positions there for what
-    `lookahead.utility` says (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), by alpha-beta on games
-    of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, at most
-    to a depth that is also given; such an agent is no fixed policy, and matches with it are sampled.
+    are better. With `depth=` the agent looks so many moves ahead and estimates the positions there by
+    `lookahead.utility` (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), with alpha-beta on games
+    of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, and no
+    further than `depth` if both are given; it then has no fixed policy, and matches with it are sampled.
 
     Raises `GameTooLargeError` for a game of too many positions without depth or seconds, with them for a
     game of more than 64 cells; `ParameterError` for `prefer` with one of the others, and for values that are
@@ -115,7 +115,7 @@ class Softmax(Planner):
 
     The value of a position is the mean over the moves, weighted by softmax(value / temperature) with the
     temperature of the player who moves; the agent plays by these weights. `opponent_temperature` is the one
-    ascribed to the opponent, by default one's own. 0 is best play, infinity random play.
+    that it ascribes to the opponent, by default its own. 0 is best play, infinity random play.
 
     Raises `ParameterError` for a temperature below 0 or NaN, `GameTooLargeError` for a game of too many
     positions.
@@ -145,20 +145,20 @@ def _softmax_values(game: Game, x_temperature: float, o_temperature: float) -> V
 
 
 class BruteForce(Planner):
-    """Counts the ends of all games (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human").
+    """Adds up how all games end (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human").
 
     An end after k stones scores 50/(k+1) if the agent has won, 10/(k+1) if it is drawn, −10/(k+1) if the
-    agent has lost. A move's score is the sum over all ends of games below it, whoever would play them; the
-    largest is played. Scores are equal if they differ by less than 1e-12 of the largest. (On 3×3 they
-    are computed exactly.)
+    agent has lost. A move's score is the sum over all games that can follow it, however unlikely; the move
+    with the largest score is played. Scores are equal if they differ by less than 1e-12 of the largest. (On
+    3×3 they are computed exactly.)
 
     Raises `GameTooLargeError` for a game of too many positions.
     """
 
     def __init__(self, game: Game) -> None:
         self._values = _summed_scores(game)
-        seat = self._values, _largest
-        super().__init__(game, ValueAgent(game, seat, seat))
+        values_and_responder = self._values, _largest
+        super().__init__(game, ValueAgent(game, values_and_responder, values_and_responder))
 
     def scores(self, boards: Boards) -> Floats:
         """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""
@@ -166,7 +166,7 @@ class BruteForce(Planner):
 
 
 def _unit(game: Game) -> int:
-    """A number that makes all scores whole, so that small sums of them are exact."""
+    """The factor that makes all scores whole numbers, so that small sums of them are exact."""
     return lcm(*range(1, game.n_cells + 2))
 
 
@@ -187,8 +187,9 @@ def every_move(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) 
 
 
 def _largest(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) -> Floats:
+    """The responder that plays a largest score, uniformly among equals up to rounding."""
     tolerance = _TIE * np.abs(np.where(legal, q, 0.0)).max(axis=1, keepdims=True)
     masked = np.where(legal, q, -np.inf)
     ties = masked >= masked.max(axis=1, keepdims=True) - tolerance
-    chosen: Floats = ties / ties.sum(axis=1, keepdims=True)
-    return chosen
+    policies: Floats = ties / ties.sum(axis=1, keepdims=True)
+    return policies

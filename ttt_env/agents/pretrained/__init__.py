@@ -1,7 +1,7 @@
-"""The trained agents that come with this package: files by name and game, certificates beside them.
+"""The trained agents that come with this package: a file for each name and game, its certificate beside it.
 
 `NAME.npz`, and `NAME@….npz` for further games, are policy tables of some kilobytes, which `lookup:PATH`
-plays; those of `q-learning` and `value-network` also hold what these have learned.
+plays; those of `q-learning` and `value-network` also hold the learned table and network.
 `scripts/build_pretrained.py` makes them.
 """
 
@@ -21,7 +21,7 @@ FOLDER = Path(str(files(__name__)))
 def pretrained_file(name: str, game: Game) -> Path:
     """The file of the agent of this name that was trained for this game.
 
-    Raises `PolicyFileError`, which names the games that there are, if it is none of them,
+    Raises `PolicyFileError`, which names the games that the agent was trained for, if this is none of them,
     `GameTooLargeError` for a game of more than 64 cells.
     """
     check_size(game)
@@ -46,7 +46,7 @@ class PretrainedTable(Lookup):
 
 
 class PPO(PretrainedTable):
-    """Plays what a network played that MaskablePPO had trained, by the recipe `maskable-ppo`.
+    """Plays as a network does that MaskablePPO has trained by the recipe `maskable-ppo`.
 
     `ppo:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
     """
@@ -55,7 +55,7 @@ class PPO(PretrainedTable):
 
 
 class DQN(PretrainedTable):
-    """Plays what a network played that deep Q-learning had trained, by the recipe `dqn`.
+    """Plays as a network does that deep Q-learning has trained by the recipe `dqn`.
 
     `dqn:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
     """

@@ -23,17 +23,17 @@ _CHECKSUM = 32  # bytes
 
 
 def checkpoint_of(out: str | Path) -> Path:
-    """Where the training of the model `out` keeps what it goes on from."""
+    """The file of the checkpoint from which the training of the model file `out` goes on."""
     return Path(f"{out}.checkpoint")
 
 
 def save_checkpoint(path: str | Path, model: "BaseAlgorithm", callback: object) -> None:
-    """Write all that a training goes on from.
+    """Write all that is needed to go on with a training.
 
-    Model, optimizer, replay buffer, environments in the middle of their games, the callback, and the state of
-    all random generators.
+    That is the model, optimizer, replay buffer, environments in the middle of their games, the callback, and
+    the state of all random generators.
     """
-    import cloudpickle  # of Stable-Baselines3: opponents and starts may be functions
+    import cloudpickle  # comes with Stable-Baselines3; opponents and starts may be functions
 
     state = {
         "algorithm": type(model),
@@ -80,7 +80,7 @@ def load_checkpoint(path: str | Path) -> tuple["BaseAlgorithm", Any]:
 
 
 def _checked_content(path: str | Path) -> bytes:
-    """The pickled state, which is as it was written."""
+    """The pickled state, once it is checked to be as it was written."""
     try:
         with opened(path) as file:
             head, checksum, content = file.read(len(_HEAD)), file.read(_CHECKSUM), file.read()

@@ -32,33 +32,33 @@ class Evaluation:
 
     @property
     def mistakes(self) -> tuple[float, float]:
-        """What training makes small: exploitability, then blunders everywhere; infinite where not known."""
+        """What training minimises: exploitability, then blunders everywhere; infinite where not known."""
         exploitable = math.inf if self.exploitability is None else self.exploitability.exploitability
         return exploitable, math.inf if self.blunders_everywhere is None else self.blunders_everywhere
 
     def reaches(self, until: Until) -> bool:
-        """Whether a training until then may end: "budget" is never reached by strength."""
+        """Whether the learner is as strong as `until` asks for; never for "budget"."""
         if until == "optimal":
             return self.blunders_everywhere == 0
         return until == "unbeatable" and self.certificate is not None and self.certificate.unbeatable
 
     def scalars(self) -> dict[str, float]:
-        """The figures by the names they are logged under: `exact/…` are computed, `sampled/…` not."""
-        found: dict[str, float] = {}
+        """The figures by the names they are logged under: `exact/…` are computed, `sampled/…` estimated."""
+        scalars: dict[str, float] = {}
         for name, played in self.results.items():
             kind = "exact" if played.exact else "sampled"
-            found |= {f"{kind}/{name} as X": played.as_x.value, f"{kind}/{name} as O": played.as_o.value}
+            scalars |= {f"{kind}/{name} as X": played.as_x.value, f"{kind}/{name} as O": played.as_o.value}
         if self.exploitability is not None:
-            found |= {
+            scalars |= {
                 "exact/exploitability": self.exploitability.exploitability,
                 "exact/exploitable as X": self.exploitability.as_x,
                 "exact/exploitable as O": self.exploitability.as_o,
             }
         if self.certificate is not None:
-            found["exact/blunders"] = len(self.certificate.blunders)
+            scalars["exact/blunders"] = len(self.certificate.blunders)
         if self.blunders_everywhere is not None:
-            found["exact/blunders everywhere"] = self.blunders_everywhere
-        return found
+            scalars["exact/blunders everywhere"] = self.blunders_everywhere
+        return scalars
 
 
 Report: TypeAlias = Callable[[Evaluation], None]

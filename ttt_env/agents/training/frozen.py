@@ -1,4 +1,4 @@
-"""Greedy policies as they are now, kept as one bit mask a position."""
+"""Greedy policies as they are at one moment, kept as one bit mask a position."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from ttt_env.rules.sizes import is_tabulated
 
 
 class Frozen(BatchAgent):
-    """Plays uniformly among the cells that `agent` may play now, whatever becomes of that agent.
+    """Plays uniformly among the cells that `agent` may play now, however that agent changes later.
 
     This is the agent's policy where that is uniform among some cells, as greedy policies are: those of
     Q-networks, deterministic models, best responses, minimax. With `layers` only the positions in these are
@@ -37,8 +37,8 @@ class Frozen(BatchAgent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         kept = boards.cells(self._cells.of(boards).astype(np.uint64))
-        chosen = np.where(kept.any(axis=1, keepdims=True), kept, boards.legal)
-        policies: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+        cells = np.where(kept.any(axis=1, keepdims=True), kept, boards.legal)
+        policies: Floats = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1)
         return policies
 
 
@@ -64,7 +64,7 @@ def response_to(agent: Agent) -> Frozen:
 
 
 def _response_as(seat: str, agent: Agent) -> tuple[Values, list[Layer]]:
-    """The values of a best response on this seat, and the positions that can come up."""
+    """The values of a best response that plays this seat, and the positions that can come up."""
     follows = TwoPass(partial(checked_policies, agent))
     x, o = (None, follows) if seat == "X" else (follows, None)
     layers = reachable(agent.game, x, o)

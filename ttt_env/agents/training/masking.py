@@ -65,16 +65,16 @@ class MaskedDQNPolicy(DQNPolicy):
     """A `DQNPolicy` of masked networks."""
 
     def make_q_net(self) -> QNetwork:  # noqa: D102
-        made = self._update_features_extractor(self.net_args, features_extractor=None)
-        return MaskedQNetwork(**made).to(self.device)
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        return MaskedQNetwork(**arguments).to(self.device)
 
 
 class MaskedQRDQNPolicy(QRDQNPolicy):
     """A `QRDQNPolicy` of masked networks."""
 
     def make_quantile_net(self) -> QuantileNetwork:  # noqa: D102
-        made = self._update_features_extractor(self.net_args, features_extractor=None)
-        return MaskedQuantileNetwork(**made).to(self.device)
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        return MaskedQuantileNetwork(**arguments).to(self.device)
 
 
 class _MaskedExploration:

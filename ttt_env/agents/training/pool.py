@@ -27,7 +27,7 @@ class OpponentPool:
     using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses" to
     weights: a kind by its weight, and then all of that kind alike.
 
-    Raises `ParameterError` for another `draw`, or numbers below 0.
+    Raises `ParameterError` for another `draw`, numbers below 0, or a pool that never has an opponent.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class OpponentPool:
         self.specs: list[AgentLike] = [scripted] if is_one else list(scripted)  # type: ignore[list-item,arg-type]
         if min(past, responses) < 0 or not (self.specs or past or responses):
             raise ParameterError(
-                f"{past} past selves, {responses} responses: from 0 on, and an opponent at all"
+                f"{past} past selves, {responses} responses: numbers ≥ 0 and an opponent at all are needed"
             )
         if isinstance(draw, Mapping):
             check_names("draw", draw, dict.fromkeys(KINDS))
@@ -65,7 +65,7 @@ class OpponentPool:
         return [*self.scripted.values(), *self.past, *self.responses]
 
     def add(self, learner: Agent, exact: bool) -> None:
-        """Take in the learner as it is now, which must not change any more; if `exact`, the best response."""
+        """Add the learner, which must not change any more, and, if `exact`, the best response to it."""
         self.past.append(learner)
         if exact and self.responses.maxlen:
             self.responses.append(response_to(learner))

@@ -25,7 +25,7 @@ _TABLES = ("pool", "envs", "hyperparameters")
 class Recipe:
     """What a file of `recipes/` says.
 
-    `algorithm` is the class as `module:name`; `seconds` the budget of a training that is told no other;
+    `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
     `pool` the parameters of an `OpponentPool`, `envs` those of `make_vec_env`, `random_starts` the share of
     episodes from random positions, `hyperparameters` those of the algorithm.
     """
@@ -39,7 +39,7 @@ class Recipe:
     hyperparameters: Mapping[str, Any]
 
     def algorithm_class(self) -> Any:
-        """The class. Raises `ImportError` without the extra `train`, `ParameterError` if there is no such."""
+        """The class. Raises `ImportError` without the extra `train`, `ParameterError` if there is none."""
         module, _, name = self.algorithm.partition(":")
         try:
             return getattr(import_module(module), name)

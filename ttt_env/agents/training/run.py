@@ -37,32 +37,32 @@ def train(
     tensorboard: str | Path | None = None,
     report: Report | None = None,
 ) -> "BaseAlgorithm":
-    """The least exploitable model that an algorithm came to within so many seconds or agent steps.
+    """The least exploitable model that an algorithm found within so many seconds or steps of the agent.
 
     `algo` is the name of a recipe. `opponents` take the place of the recipe's scripted ones. Without
     `seconds` and `steps` the recipe says how long. Training ends sooner when `until` is reached: see
     `SelfPlay`. `report` is called after every evaluation.
 
     With `out` the model is written there whenever it is better than before, and all that is needed to go on
-    to the file of `checkpoint_of(out)`. `resume` does that, with the seed, opponents and log of
-    the beginning; budgets include what was used before.
+    to the file `checkpoint_of(out)`. `resume` goes on from that file, with the seed, opponents and log of the
+    beginning; budgets include what was used before.
 
     Raises `ParameterError` for an unknown algorithm, `PolicyFileError` if there is nothing to resume
     or it is a training of something else, `ImportError` without the extra `train`.
     """
-    made, chosen = get_game(game), recipe(algo)
+    played_game, instructions = get_game(game), recipe(algo)
     if resume and (out is None or opponents is not None):
         raise ParameterError("resume=True needs out= to know its checkpoint, and goes on with its opponents")
     if steps is not None and steps < 1:
         raise ParameterError(f"steps={steps!r}: a number above 0 is needed")
     with _one_thread():
         if resume and out is not None:
-            model, callback = _resumed(checkpoint_of(out), made, chosen)
+            model, callback = _resumed(checkpoint_of(out), played_game, instructions)
         else:
-            model, callback = _begun(made, chosen, opponents, seed, tensorboard)
+            model, callback = _begun(played_game, instructions, opponents, seed, tensorboard)
         callback.configure(
             until=until,
-            seconds=_seconds(chosen, seconds, steps),
+            seconds=_seconds(instructions, seconds, steps),
             best=out,
             checkpoint=out and checkpoint_of(out),
             report=report,
@@ -74,46 +74,47 @@ def train(
     return model
 
 
-def _seconds(chosen: Recipe, seconds: float | None, steps: int | None) -> float:
+def _seconds(instructions: Recipe, seconds: float | None, steps: int | None) -> float:
     if seconds is not None:
         return seconds
-    return chosen.seconds if steps is None else math.inf
+    return instructions.seconds if steps is None else math.inf
 
 
 def _begun(
     game: Game,
-    chosen: Recipe,
+    instructions: Recipe,
     opponents: Sequence[AgentLike] | None,
     seed: int,
     tensorboard: str | Path | None,
 ) -> tuple["BaseAlgorithm", SelfPlay]:
-    scripted = chosen.scripted(game) if opponents is None else opponents
-    pool = OpponentPool(**{**chosen.pool, "scripted": scripted})
-    starts = RandomStarts(game, chosen.random_starts)
-    envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **chosen.envs)
-    build = chosen.algorithm_class()
+    scripted = instructions.scripted(game) if opponents is None else opponents
+    pool = OpponentPool(**{**instructions.pool, "scripted": scripted})
+    starts = RandomStarts(game, instructions.random_starts)
+    envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
+    build = instructions.algorithm_class()
     log = None if tensorboard is None else str(tensorboard)
-    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **chosen.hyperparameters)
+    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **instructions.hyperparameters)
     model.game = game  # saved with it, as its spaces are the same for all games of one shape
-    model.trained_as = f"{chosen.name} on {game.name}"  # a text of the file, read without running its code
+    # As text in the file it can be read without running the file's code.
+    model.trained_as = f"{instructions.name} on {game.name}"
     return model, SelfPlay(pool)
 
 
-def _resumed(path: Path, game: Game, chosen: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
+def _resumed(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
     model, callback = load_checkpoint(path)
-    found: Any = model.get_env()
-    played = found.get_attr("game")[0]
-    if played != game or type(model) is not chosen.algorithm_class():
+    envs: Any = model.get_env()
+    trained_on = envs.get_attr("game")[0]
+    if trained_on != game or type(model) is not instructions.algorithm_class():
         raise PolicyFileError(
-            f"{path} is a training of {type(model).__name__} on {played.name}, "
-            f"not of {chosen.name} on {game.name}"
+            f"{path} is a training of {type(model).__name__} on {trained_on.name}, "
+            f"not of {instructions.name} on {game.name}"
         )
     return model, callback
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let torch use one thread: for networks this small more only wait for each other."""
+    """Let torch use one thread: with networks this small, several only wait for each other."""
     import torch
 
     threads = torch.get_num_threads()

@@ -101,14 +101,14 @@ class SelfPlay(BaseCallback):
         checkpoint: str | Path | None,
         report: Report | None,
     ) -> None:
-        """Set what this run of the program is for; a training that goes on may have another end."""
+        """Set goal, budget and files of this run of the program; a resumed training may have others."""
         self.until: Until = one_of("until", until, get_args(Until))
         if not seconds > 0:
             raise ParameterError(f"seconds={seconds!r}: a number above 0 is needed")
         self.seconds, self.best, self.checkpoint, self.report = seconds, best, checkpoint, report
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a checkpoint keeps: all but the model, and what belongs to one run of the program."""
+        """What a checkpoint keeps: all but the model and what belongs to one run of the program."""
         dropped = {"model", "locals", "globals", "report", "agent", "_begin", "_first_step_begin"}
         return {name: value for name, value in vars(self).items() if name not in dropped}
 
@@ -117,7 +117,7 @@ class SelfPlay(BaseCallback):
 
     @property
     def is_done(self) -> bool:
-        """Whether the model is what `until` asks for."""
+        """Whether the model is as strong as `until` asks for."""
         return self.evaluation is not None and self.evaluation.reaches(self.until)
 
     def restore_best(self, model: BaseAlgorithm) -> None:

@@ -45,7 +45,9 @@ def _block(lines: list[list[Text]], wide: int) -> list[Text]:
         for left, joint, right in ("┌┬┐", "├┼┤", "└┴┘")
     )
     block = [Text(f"{'':{margin + 2}}{names} ", _QUIET), top]
-    bar = Text.assemble(("│", _QUIET))  # as a span: the style of a text itself goes to what it joins
+    bar = Text.assemble(
+        ("│", _QUIET)
+    )  # a span: the style of a `Text` itself would spread to the cells it joins
     for row, cells in enumerate(lines, 1):
         block += [Text.assemble((f"{row:>{margin}} ", _QUIET), bar, bar.join(cells), bar), middle]
     return [*block[:-1], bottom]

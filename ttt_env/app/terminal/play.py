@@ -36,8 +36,8 @@ class Leave(Exception):
 class Terminal:
     """Shows the games of a session and plays them with who sits at the keyboard.
 
-    `ask` prints a prompt and returns what is typed. Finished games are written to `log`. After `games` games
-    it is over; without it people are asked, and agents play one.
+    `ask` prints a prompt and returns what is typed. Finished games are written to `log`. `games` is how many
+    are played; without it people are asked for another one after each, and agents alone play one.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Terminal:
             answer = self.ask(f"{seat}> ").strip().lower()
             command = self._commands.get(_SHORT.get(answer, answer))
             if not answer or (command() if command else self._move(answer)):
-                return  # and what called shows the board, again after an empty answer
+                return  # the caller shows the board, also after an empty answer
 
     # A command returns whether the board is to be shown.
 
@@ -209,7 +209,7 @@ def _stone(seat: Seat) -> Text:
 
 
 def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, Player]:
-    """X and O of the first game: both as named, or a person on `seat` against the only one that is named.
+    """X and O of the first game: the two that are named, or a person on `seat` against the one that is.
 
     Raises `ParameterError` for more than two players, or a seat for two.
     """

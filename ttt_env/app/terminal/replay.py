@@ -18,7 +18,7 @@ _STEP = "Enter: next, b: back, q: quit> "
 
 
 def records_of(text: str) -> list[GameRecord]:
-    """The records in the file of this name, one a line, or the one that the text itself is.
+    """The records in the file of this name, one a line; or the one record that the text itself is.
 
     Raises what `read_records` does, `NotationError` for text that is neither.
     """
@@ -59,7 +59,7 @@ def _asked_step(ask: Ask) -> int:
 
 
 def _show(record: GameRecord, ply: int, console: Console) -> None:
-    lines = [Text(), *_told(record, ply)]
+    lines = [Text(), *_move_lines(record, ply)]
     last = record.cells[ply - 1] if ply else None
     lines += [board(record.positions()[ply], last, numbers=False, width=console.width)]
     if ply == len(record.cells):
@@ -67,7 +67,7 @@ def _show(record: GameRecord, ply: int, console: Console) -> None:
     console.print(Text("\n").join(lines), soft_wrap=True)
 
 
-def _told(record: GameRecord, ply: int) -> list[Text]:
+def _move_lines(record: GameRecord, ply: int) -> list[Text]:
     """The move that led here, and what it gave away."""
     if ply == 0:
         return []

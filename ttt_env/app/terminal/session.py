@@ -104,7 +104,7 @@ class PlaySession:
         return cell
 
     def undo(self) -> int:
-        """Take back the last move of a person and all after it, and return how many these are."""
+        """Take back the last move of a person and all after it, and return how many moves these are."""
         self._refuse_if_over()
         for ply in reversed(range(len(self.cells))):
             if self.player(SEATS[ply % 2]).agent is None:

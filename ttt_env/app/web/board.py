@@ -34,9 +34,9 @@ class Tile:
     @property
     def label(self) -> str:
         """The cell in words, for visitors who hear the page instead of seeing it."""
-        what = self.mark or ("empty" if self.is_free else "not playable")
-        why = {"last": ", last move", "completed": ", completed"}.get(self.accent, "")
-        return f"{self.place}: {what}{why}{_told(self.insight)}"
+        content = self.mark or ("empty" if self.is_free else "not playable")
+        accent = {"last": ", last move", "completed": ", completed"}.get(self.accent, "")
+        return f"{self.place}: {content}{accent}{_insight_text(self.insight)}"
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
     return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers)
 
 
-def _told(insight: MoveInsight | None) -> str:
+def _insight_text(insight: MoveInsight | None) -> str:
     """What is known about a move, in words."""
     if insight is None:
         return ""
-    told = [] if insight.probability is None else [f"played with {percent(insight.probability)}"]
+    phrases = [] if insight.probability is None else [f"played with {percent(insight.probability)}"]
     worth = "an unknown result" if insight.value is None else f"a {OUTCOMES[insight.value]}"
-    told.append(f"worth {worth} under best play")
+    phrases.append(f"worth {worth} under best play")
     if insight.against is not None:
-        told.append(f"{signed(insight.against.value, 3)} against this opponent")
-    return "; " + ", ".join(told)
+        phrases.append(f"{signed(insight.against.value, 3)} against this opponent")
+    return "; " + ", ".join(phrases)

@@ -21,7 +21,7 @@ _MAX_STUDIES = 512
 
 
 class BusyError(RuntimeError):
-    """The server is computing so much already that it takes on nothing more."""
+    """The server is computing so much already that it accepts nothing more."""
 
 
 class _Lane:
@@ -76,8 +76,8 @@ class Desk:
     async def study(self, quick: bool, function: Callable[..., Answer], *arguments: Hashable) -> Answer:
         """The result of the function for these arguments, computed once for all who ask, and kept.
 
-        A failure is told to all who wait for it and not kept: memory that lacked, or a file that could not be
-        read, may be there for the next one who asks.
+        A failure is raised for all who wait for it, and not kept: the memory or the file that was missing may
+        be there for the next one who asks.
         """
         key = (function, *arguments)
         with self._lock:
@@ -101,7 +101,7 @@ class Desk:
 
 
 async def _awaited(future: "Future[Answer]") -> Answer:
-    """The result of a future. Who gives up waiting does not cancel it for the others."""
+    """The result of a future. Giving up the waiting does not cancel it for others who wait."""
     return await asyncio.shield(asyncio.wrap_future(future))
 
 

@@ -1,7 +1,7 @@
 """The parameters of agents as controls: made from the signature of the agent's class, each within bounds.
 
-A parameter has a control if its name is known here. One that is not keeps its default, whatever a page or
-an address says; so no text from outside becomes a path, and an agent that cannot do without is not offered.
+A parameter has a control if its name is listed here. Any other parameter keeps its default, whatever a page
+or an address says, so no text from outside becomes a path. An agent that requires another one is not offered.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from ttt_env.rules.specs import parameters_of
 
 @dataclass(frozen=True)
 class Control:
-    """How a parameter is set: a number from `least` to `most`, a slider if `ends` name them, or a choice."""
+    """How a parameter is set: a number from `least` to `most`, a slider if `ends` are named, or a choice."""
 
     name: str
     label: str
@@ -59,7 +59,7 @@ def _number(text: str, is_whole: bool) -> float | None:
 
 
 READER = "imitation"  # learns from the games that are played here, so it changes
-_OTHER, _BASELINE = "agent", "random"  # the parameter that is another agent, and who it is if nobody says
+_OTHER, _BASELINE = "agent", "random"  # the parameter that is another agent, and its default
 _HEAT = ("Precise", "Chaotic")
 _KNOWN = [
     Control("temperature", "temperature", 0, 3, 0.05, _HEAT),

@@ -8,8 +8,8 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import INTERACTIVE_CELLS, is_enumerable
 from ttt_env.rules.specs import split_spec
 
-LARGEST_SIDE = 15
-MOST_SETS = 1000
+MAX_SIDE = 15
+MAX_SETS = 1000
 
 KINDS = {
     "tictactoe-v0": "Tic-tac-toe",
@@ -30,19 +30,15 @@ def parse_game(text: str) -> Game:
     Raises as `get_game` does, and `ParameterError` or `GameError` for a board out of the page's bounds.
     """
     for key, value in split_spec(text).keywords.items():
-        if _is_number(value) and not (len(value) < 4 and int(value) <= LARGEST_SIDE):
-            raise ParameterError(
-                f"{key}={value[:12]} of {text[:40]!r}: numbers up to {LARGEST_SIDE} are allowed"
-            )
+        if _is_number(value) and not (len(value) < 4 and int(value) <= MAX_SIDE):
+            raise ParameterError(f"{key}={value[:12]} of {text[:40]!r}: numbers up to {MAX_SIDE} are allowed")
     game = get_game(text)
-    if len(game.winning_sets) > MOST_SETS:
-        raise GameError(
-            f"{game.name} has {len(game.winning_sets)} winning sets; {MOST_SETS} are allowed here"
-        )
+    if len(game.winning_sets) > MAX_SETS:
+        raise GameError(f"{game.name} has {len(game.winning_sets)} winning sets; {MAX_SETS} are allowed here")
     if is_enumerable(game) and game.n_cells > INTERACTIVE_CELLS:
         raise GameError(
             f"{game.name} has {game.n_cells} cells: boards of up to {INTERACTIVE_CELLS} cells, which can be "
-            "solved while you wait, and larger ones that nobody enumerates are allowed here"
+            "solved while you wait, and those that are too large to be solved at all are allowed here"
         )
     return game
 
@@ -59,7 +55,7 @@ def _is_number(text: str) -> bool:
 def game_of_form(fields: Mapping[str, str], shown: Game) -> str:
     """The id of the game that a form's fields `kind`, its numbers and `misere` describe.
 
-    The numbers are those of the game that was `shown`, and count for the same kind alone.
+    The form's numbers belong to the game that was `shown`, so they are ignored for a game of another kind.
     """
     kind = fields.get("kind", "")
     names = SIDES.get(kind, {}) if kind == split_spec(shown.name).name else {}

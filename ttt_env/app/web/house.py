@@ -22,12 +22,12 @@ from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
 
 _SOURCE = "web"
-_LONGEST_ADDRESS = 4_000
+_MAX_ADDRESS_LETTERS = 4_000
 
 
 @dataclass
 class House:
-    """The parts of the server.
+    """What the pages of one server share.
 
     `log` is where finished games go, `runs` a folder of training curves, `pages` the addresses and names of
     what a visitor can go to.
@@ -74,7 +74,7 @@ class House:
 
 def fields_of(request: Request) -> dict[str, str]:
     """The fields of a request's address; none if the address is longer than any page makes it."""
-    return dict(request.query_params) if len(str(request.url.query)) <= _LONGEST_ADDRESS else {}
+    return dict(request.query_params) if len(str(request.url.query)) <= _MAX_ADDRESS_LETTERS else {}
 
 
 def _environment(house: House) -> Environment:

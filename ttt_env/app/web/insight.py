@@ -17,15 +17,15 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game
 
 _NOTHING = 1e-9  # what rounding leaves of an exploitability of 0
-_DIGITS = 12  # the others are rounding
+_DIGITS = 12  # beyond these is rounding
 
 
 @dataclass(frozen=True)
 class MoveInsight:
-    """A legal move: the chance that `Insight.adviser` plays it, and what it is worth to who makes it.
+    """A legal move: the chance that `Insight.adviser` plays it, and its worth to the player who makes it.
 
-    `value` is the one under best play of both, 1, 0 or −1; `against` what is got against the opponent at the
-    table. None is what is not known.
+    `value` is its value under best play of both, 1, 0 or −1; `against` is its expected result against the
+    opponent at the table. What is not known is None.
     """
 
     cell: int
@@ -79,7 +79,7 @@ class Sage:
         return Insight(_agent(adviser), _agent(opponent), moves, hint(position), tuple(notes))
 
     def _against(self, table: PlayTable, edition: int) -> dict[int, Result]:
-        """What each move gets against the opponent at the table."""
+        """The expected result of each move against the opponent at the table, by cell."""
         if not is_solved(table.game):
             raise GameTooLargeError(
                 f"What a move gets against {table.player(SEATS[(table.at + 1) % 2])} is unknown: "
@@ -122,7 +122,7 @@ def judged_moves(table: PlayTable) -> list[MoveVerdict]:
 
 
 def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
-    """What the best opponent gets out of an agent, computed exactly, in words; or why that is not known.
+    """How much an agent gives away to a best response, exactly, in words; or why that is not known.
 
     `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
     """
@@ -131,7 +131,7 @@ def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
     try:
         worst = exploitability(roster.fixed(player, game), game)
     except PolicyError:
-        return "strength unknown: no policy says how it plays; a seed makes one of it"
+        return "strength unknown: it has no fixed policy; a seed gives it one"
     except (TttEnvError, ImportError) as error:
         return str(error)
     if worst.nash_conv < _NOTHING:

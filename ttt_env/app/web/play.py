@@ -22,7 +22,7 @@ from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
 from ttt_env.rules.sizes import is_instant
 
 _REPLY_AFTER, _WATCHED_AFTER = 250, 700  # milliseconds before an agent moves
-_LONGEST_BODY = 100
+_MAX_BODY_BYTES = 100
 
 
 class PlayPages:
@@ -151,7 +151,7 @@ async def body_of(request: Request) -> dict[str, str]:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _LONGEST_BODY:
+        if len(body) > _MAX_BODY_BYTES:
             raise IllegalMoveError("A move is one cell.")
     return dict(parse_qsl(body.decode("ascii", "replace"), keep_blank_values=True))
 

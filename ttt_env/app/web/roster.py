@@ -64,9 +64,9 @@ class Roster:
         """The values that the controls of a player show, by parameter."""
         controls = self.controls(player)
         spec = split_spec(player)
-        given = dict(spec.keywords) | ({} if spec.value is None else {next(iter(controls), ""): spec.value})
-        values = {name: given.get(name, control.default) for name, control in controls.items()}
-        if "opponent_temperature" in values:  # by default one's own
+        named = dict(spec.keywords) | ({} if spec.value is None else {next(iter(controls), ""): spec.value})
+        values = {name: named.get(name, control.default) for name, control in controls.items()}
+        if "opponent_temperature" in values:  # by default the agent's own
             values["opponent_temperature"] = values["opponent_temperature"] or values["temperature"]
         return values
 
@@ -123,7 +123,7 @@ class Roster:
         return is_instant(game) and seconds <= _STUDY_SECONDS
 
     def _seconds_per_move(self, player: str, game: Game) -> float:
-        """What the agent says of itself; infinity if it is not made yet and making it takes long."""
+        """The agent's own `seconds_per_move`; infinity if it is not made yet and making it takes long."""
         is_ready = self._made.get(game, player) is not None
         solves = is_solved(game) and not is_instant(game)
         if not is_ready and (solves or player in self.models):

@@ -58,7 +58,7 @@ def create_app(
     """The pages as an ASGI application.
 
     `models` are spec strings of further agents by name, `log` takes the finished games, `runs` is a folder of
-    training curves. One that is local answers to the names of this machine alone.
+    training curves. With `is_local` it only answers requests to the names of this machine.
     """
     roster = Roster(models or {}, None if log is None else log.path)
     house = House(roster, log, runs, tuple((path, name) for path, name, _ in _PAGES))

@@ -39,7 +39,7 @@ def start(
     app = create_app(named_models(models), games, runs, is_local=_is_loopback(host))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:
-        # Else the second half of an answer waits for the visitor's system to confirm the first.
+        # Without this the second half of an answer waits for the visitor's system to confirm the first.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not _is_loopback(host):
             say(_OPEN_TO_ALL.format(host=host))
@@ -48,7 +48,7 @@ def start(
         shown = f"[{host}]" if ":" in host else host
         say(f"Play at http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends it)")
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
-        # That computations end with the server is no error.
+        # Computations that the end of the server cuts off are no errors to report.
         logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])

@@ -22,15 +22,15 @@ class Proved:
 
     @property
     def is_unbeatable(self) -> bool:
-        """Whether it never gets less than best play of both."""
+        """Whether it gets at least the value of the game, on both seats, in every game that can come up."""
         return bool(self.facts["unbeatable"])
 
     def worst(self, seat: Seat) -> str:
-        """In words the worst that can happen to it there."""
+        """The agent's worst result on this seat, in words."""
         return _WORST[self.facts["worst_case"][seat]]
 
     def exploited(self, seat: Seat) -> float:
-        """What the best opponent gets out of it, wins − losses."""
+        """What a best response scores against the agent on this seat, wins − losses."""
         return float(self.facts["exploitability"][f"as_{seat}"])
 
     @property
@@ -45,8 +45,8 @@ class Proved:
 def prove(roster: Roster, game: Game, agent: str) -> Proved:
     """The certificate of an agent. Raises as `Roster.fixed` does."""
     facts = dossier(roster.fixed(agent, game), game, name=agent, opponents=LADDER)
-    records = {place: text and GameRecord.parse(text, game) for place, text in facts["refutations"].items()}
-    return Proved(facts, {place: record for place, record in records.items() if record})
+    records = {seat: text and GameRecord.parse(text, game) for seat, text in facts["refutations"].items()}
+    return Proved(facts, {seat: record for seat, record in records.items() if record})
 
 
 def picture(roster: Roster, game: Game, agent: str) -> str:

@@ -1,11 +1,11 @@
-"""Line charts as places in percent of the plot: a template makes SVG of them, with the texts beside."""
+"""Line charts in percent of the plot's width and height, which a template turns into SVG and texts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-_MOST_TICKS = 6
-_MOST_POINTS = 2_000
+_MAX_TICKS = 6
+_MAX_POINTS = 2_000
 _LABEL = 7.0  # percent of the height that the name of a line takes
 
 Points = Sequence[tuple[float, float]]
@@ -50,7 +50,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """A line in the plot, and how high its name stands beside its end."""
+    """A line in the plot, and how high its name stands beside its end, in percent from the top."""
 
     name: str
     look: str
@@ -60,7 +60,7 @@ class DrawnLine:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart in words that a template draws; `mark` is where a vertical line stands."""
+    """All that a template draws of a chart; `mark` is where a vertical line stands, in percent."""
 
     x: Axis
     y: Axis
@@ -70,8 +70,8 @@ class Chart:
 
 def _step(extent: float) -> float:
     """The least of 1, 2, 5, 10, … that divides the extent by few enough ticks."""
-    power: float = 10 ** floor(log10(extent / _MOST_TICKS))
-    return next(power * of for of in (1, 2, 5, 10) if extent / (power * of) <= _MOST_TICKS)
+    power: float = 10 ** floor(log10(extent / _MAX_TICKS))
+    return next(power * of for of in (1, 2, 5, 10) if extent / (power * of) <= _MAX_TICKS)
 
 
 def _shown(number: float, step: float) -> str:
@@ -100,7 +100,7 @@ def chart(x: Axis, y: Axis, lines: Sequence[Line], mark: float | None = None) ->
 
 
 def _path(x: Axis, y: Axis, points: Points) -> str:
-    start = points[: -1 : max(1, ceil(len(points) / _MOST_POINTS))]
+    start = points[: -1 : max(1, ceil(len(points) / _MAX_POINTS))]
     thinned = [*(start or points), points[-1]]  # a line of no length is drawn as a dot
     return "M" + "L".join(f"{x.place(a):.2f} {100 - y.place(b):.2f}" for a, b in thinned)
 
@@ -108,11 +108,11 @@ def _path(x: Axis, y: Axis, points: Points) -> str:
 def _apart(heights: Sequence[float]) -> list[float]:
     """The heights, moved down and then up as little as it takes for names not to overlap."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
-    placed, least = list(heights), -_LABEL
+    placed, above = list(heights), -_LABEL
     for line in order:
-        placed[line] = least = max(placed[line], least + _LABEL)
-    most = 100.0
+        placed[line] = above = max(placed[line], above + _LABEL)
+    below = 100.0
     for line in reversed(order):
-        placed[line] = min(placed[line], most)
-        most = placed[line] - _LABEL
+        placed[line] = min(placed[line], below)
+        below = placed[line] - _LABEL
     return placed

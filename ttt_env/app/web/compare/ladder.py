@@ -24,7 +24,7 @@ GAMES = {
     "mnk-v0:m=4,n=3,k=3": "4 × 3, three in a row",
 }
 """The games that are offered by name; an address may name others of up to `TABLE_CELLS`."""
-MOST_SIMULATIONS = 1_000  # in each of thousands of positions
+MAX_SIMULATIONS = 1_000  # a move: a match needs one in each of thousands of positions
 _ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", "q-learning")
 
 
@@ -41,7 +41,7 @@ class Ladder:
     missing: tuple[str, ...]
 
     def shown(self, row: str, column: str) -> str:
-        """The score of the row against the column with two decimals."""
+        """The score of the row's agent against the column's, with two decimals."""
         return signed(self.matches[row, column].score, 2)
 
     def mean(self, name: str) -> float:
@@ -72,8 +72,8 @@ def compared_agent(text: str, roster: Roster) -> str:
     agent = roster.parse(text)
     if agent == PERSON:
         raise ParameterError("Agents are compared here; a person has no policy that could be computed with.")
-    if int(roster.values(agent).get("simulations") or 0) > MOST_SIMULATIONS:
-        raise ParameterError(f"{agent}: up to {MOST_SIMULATIONS} simulations a move are allowed on this page")
+    if int(roster.values(agent).get("simulations") or 0) > MAX_SIMULATIONS:
+        raise ParameterError(f"{agent}: up to {MAX_SIMULATIONS} simulations a move are allowed on this page")
     return agent
 
 
@@ -93,11 +93,11 @@ def ladder(roster: Roster, game: Game) -> Ladder:
 
 
 def met(roster: Roster, game: Game, row: str, column: str) -> Match:
-    """The exact results of the agent of the row against that of the column. Raises `PolicyError`."""
+    """The exact match of two agents. Raises `PolicyError` if one of them has no fixed policy."""
     first, second = (declared_agent(roster.make(agent, game), game) for agent in (row, column))
     return match(first, second, game)
 
 
 def drawn_game(roster: Roster, game: Game, x: str, o: str, number: int) -> GameRecord:
-    """One of the games that two agents play: the same number, the same game."""
+    """One of the games that two agents play; the same number gives the same game."""
     return play_game(roster.make(x, game), roster.make(o, game), game, number)

@@ -14,7 +14,7 @@ from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare.certificate import picture, prove
 from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
-from ttt_env.app.web.compare.runs import MOST_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
+from ttt_env.app.web.compare.runs import MAX_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
 from ttt_env.app.web.compare.softmax import SLIDERS, curves, temperatures
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.house import House, fields_of
@@ -27,17 +27,17 @@ from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import TABLE_CELLS, is_instant
 
-_MOST_GAMES = 9_999
+_MAX_GAME_NUMBER = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
-_LONGEST_NUMBER = 4  # digits
+_MAX_DIGITS = 4
 
 Value = TypeVar("Value")
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Field(Generic[Value]):
-    """A field of an address: its text if nothing is said, and what makes the value of a text.
+class AddressField(Generic[Value]):
+    """A field of an address: its text where the address lacks it, and the function that reads its value.
 
     `parse` raises a `TttEnvError` for text that is out of bounds.
     """
@@ -53,7 +53,7 @@ class AddressReader:
         self.fields = fields
         self.complaints: list[str] = []
 
-    def read(self, name: str, field: Field[Value]) -> Value:
+    def read(self, name: str, field: AddressField[Value]) -> Value:
         """The value of a field; the default, with a complaint, where the address says something wrong."""
         try:
             return field.parse(self.fields.get(name, field.default))
@@ -62,17 +62,17 @@ class AddressReader:
             return field.parse(field.default)
 
 
-A_GAME = Field(GAME, compared_game)
-A_SEAT = Field("X", as_seat)
+A_GAME = AddressField(GAME, compared_game)
+A_SEAT = AddressField("X", as_seat)
 
 
-def an_agent(roster: Roster) -> Field[str]:
+def an_agent(roster: Roster) -> AddressField[str]:
     """An agent of the roster."""
-    return Field(AGENT, partial(compared_agent, roster=roster))
+    return AddressField(AGENT, partial(compared_agent, roster=roster))
 
 
-def a_choice(kind: str, allowed: Iterable[str]) -> Field[str]:
-    """One of these texts, the first if nothing is said."""
+def a_choice(kind: str, allowed: Iterable[str]) -> AddressField[str]:
+    """One of these texts, the first by default."""
     texts = list(allowed)
 
     def parse(text: str) -> str:
@@ -80,25 +80,25 @@ def a_choice(kind: str, allowed: Iterable[str]) -> Field[str]:
             raise ParameterError(unknown(kind, text[:40], texts))
         return text
 
-    return Field(texts[0], parse)
+    return AddressField(texts[0], parse)
 
 
-def a_number(name: str, most: int, default: int = 0) -> Field[int]:
-    """An integer from 0 to `most`."""
+def a_number(name: str, maximum: int, default: int = 0) -> AddressField[int]:
+    """An integer from 0 to `maximum`."""
 
     def parse(text: str) -> int:
-        is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
-        if not (is_number and int(text) <= most):
-            raise ParameterError(f"{name}={text[:20]!r}: integers from 0 to {most} are allowed")
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+        if not (is_number and int(text) <= maximum):
+            raise ParameterError(f"{name}={text[:20]!r}: integers from 0 to {maximum} are allowed")
         return int(text)
 
-    return Field(str(default), parse)
+    return AddressField(str(default), parse)
 
 
 def address(path: str, **fields: object) -> str:
     """The address of a page with these fields; those that are None are left out."""
-    given = {name: str(value) for name, value in fields.items() if value is not None}
-    return f"{path}?{urlencode(given, safe=':,=', quote_via=quote)}" if given else path
+    texts = {name: str(value) for name, value in fields.items() if value is not None}
+    return f"{path}?{urlencode(texts, safe=':,=', quote_via=quote)}" if texts else path
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class Replay:
     fields: dict[str, object]
 
     def url(self, at: int) -> str:
-        """Where the game is seen after so many moves."""
+        """The address that shows the game after so many moves."""
         return address(self.path, **self.fields, at=at)
 
     @property
     def play_url(self) -> str:
-        """Where the game can be played on from here."""
+        """The address where the game can be played on from here."""
         return Visit(self.table, is_paused=True).url()
 
     @property
@@ -170,7 +170,7 @@ class ComparePart:
     async def _study(
         self, make: Callable[..., Answer], game: Game, agents: tuple[str, ...], *more: int
     ) -> Answer:
-        """What the function returns for these agents, computed once, unless they learn meanwhile."""
+        """The result of `make` for these agents, computed once and kept, unless one of them still learns."""
         desk, roster = self._house.desk, self._house.roster
         quick = await self._house.is_quick_to_study(game, *agents)
         learns = any(map(roster.learns, agents))
@@ -198,7 +198,7 @@ class Matches(ComparePart):
         reader = AddressReader(fields_of(request))
         game, seat = reader.read("game", A_GAME), reader.read("seat", A_SEAT)
         row, column = reader.read("row", self._agent), reader.read("column", self._agent)
-        number = reader.read("number", a_number("number", _MOST_GAMES))
+        number = reader.read("number", a_number("number", _MAX_GAME_NUMBER))
         shown = {"row": row, "column": column, "seat": seat, "number": number}
         played = replay = None
         if {"row", "column"} <= reader.fields.keys() and not reader.complaints:
@@ -236,7 +236,7 @@ class Certificates(ComparePart):
         ]
 
     async def show(self, request: Request) -> Response:
-        """Whose certificate is shown, and the controls with which somebody else is chosen."""
+        """The page of an agent's certificate, with the controls that choose another agent."""
         fields = fields_of(request)
         if "was" not in fields:
             return self._shown(fields, [])
@@ -370,7 +370,7 @@ class Curves(ComparePart):
             listed=listed,
             curves=drawn_curves,
             chart=drawn(drawn_curves, over),
-            most=MOST_SHOWN,
+            most=MAX_SHOWN,
             overs=OVER,
             over=over,
         )

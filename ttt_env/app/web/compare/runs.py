@@ -1,7 +1,8 @@
 """Training runs in a folder: the exploitability that each logged, over steps and seconds.
 
 A run is a folder with event files of TensorBoard, as `ttt train --tensorboard` and `SelfPlay` write them.
-It goes by the name under which it is listed: what a visitor sends is compared with the list, never a path.
+It goes by the name under which it is listed: what a visitor sends is compared with the list, and never used
+as a path.
 """
 
 import os
@@ -18,9 +19,9 @@ from ttt_env.errors import ParameterError, unknown
 
 TAG = "exact/exploitability"
 OVER = {"steps": "steps of the agent", "seconds": "seconds"}
-MOST_SHOWN = 8  # lines that can be told apart
-_MOST_LISTED, _MOST_VISITED = 200, 5_000  # runs; folders in which they are looked for
-_MOST_BYTES = 32_000_000  # of a run that are read
+MAX_SHOWN = 8  # lines that can be told apart
+_MAX_LISTED, _MAX_VISITED = 200, 5_000  # runs; folders in which they are looked for
+_MAX_BYTES = 32_000_000  # of a run that are read
 _HEAD, _CHECKSUM = 12, 4  # bytes
 _FILES = "events.out.tfevents."
 _UNIT = "exploitability, points a game"
@@ -52,12 +53,12 @@ class Curve:
 def runs_in(folder: Path) -> list[Run]:
     """The runs in a folder and the folders below it. Links are not followed: they lead elsewhere."""
     runs = []
-    for path, folders, names in islice(os.walk(folder), _MOST_VISITED):
+    for path, folders, names in islice(os.walk(folder), _MAX_VISITED):
         folders.sort()  # the order in which they are walked
         files = tuple(sorted(_files(Path(path), names), key=lambda file: file[2]))  # in the order of writing
         if files:
             runs.append(Run(Path(path).relative_to(folder).as_posix(), files))
-        if len(runs) == _MOST_LISTED:
+        if len(runs) == _MAX_LISTED:
             break
     return runs
 
@@ -79,9 +80,9 @@ def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     for name in names:
         if name not in listed:
             raise ParameterError(unknown("run", name[:60], listed))
-    if len({*names}) > MOST_SHOWN:
-        raise ParameterError(f"{len({*names})} runs at once: up to {MOST_SHOWN} can be told apart")
-    latest = sorted(runs, key=lambda run: -run.changed)[:MOST_SHOWN]
+    if len({*names}) > MAX_SHOWN:
+        raise ParameterError(f"{len({*names})} runs at once: up to {MAX_SHOWN} can be told apart")
+    latest = sorted(runs, key=lambda run: -run.changed)[:MAX_SHOWN]
     return [run for run in runs if (run.name in names if names else run in latest)]
 
 
@@ -95,10 +96,10 @@ class Scalar(NamedTuple):
 
 
 def scalars(content: bytes) -> Iterator[Scalar]:
-    """The scalars of an event file; of one that is being written, or is none, as far as it can be read.
+    """The scalars of an event file, as far as it can be read: it may be still growing, or no such file.
 
-    TensorBoard's definition of an event takes each record apart. Its loader of whole files is not used: it
-    makes room for as many bytes as a record claims to have.
+    Each record is read with TensorBoard's definition of an event. Its loader of whole files is not used: it
+    allocates as many bytes as a record claims to have.
 
     Raises `ImportError` if TensorBoard, of the extra `train`, is not installed.
     """
@@ -120,7 +121,7 @@ def scalars(content: bytes) -> Iterator[Scalar]:
 
 
 def _records(content: bytes) -> Iterator[bytes]:
-    """The records of an event file, each between its length with a checksum, and its own checksum."""
+    """The records of an event file: each follows its length and a checksum of that, and precedes its own."""
     at = 0
     while at + _HEAD <= len(content):
         (length,) = struct.unpack_from("<Q", content, at)
@@ -134,7 +135,7 @@ def _records(content: bytes) -> Iterator[bytes]:
 def curve(run: Run) -> Curve:
     """What a run logged of its exploitability. A training that was resumed goes on where it stopped."""
     points: list[tuple[int, float, float]] = []
-    left, before = _MOST_BYTES, 0.0
+    left, before = _MAX_BYTES, 0.0
     for path, size, _ in run.files:
         if size > left:
             break

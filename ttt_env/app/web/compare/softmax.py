@@ -32,13 +32,13 @@ class Ends:
 
 
 def temperatures(fields: Mapping[str, str]) -> tuple[float, float]:
-    """The temperatures of X and O that the sliders say. Raises `ParameterError` for others."""
+    """The temperatures of X and O on the sliders. Raises `ParameterError` if one is out of bounds."""
     x, o = (float(slider.checked(fields.get(seat, slider.default))) for seat, slider in SLIDERS.items())
     return x, o
 
 
 def ends(x: float, o: float) -> Ends:
-    """What the sweep finds in which both seats play by softmax and know the other's temperature."""
+    """How the game ends if both seats play by softmax and know the other's temperature: one sweep."""
     outcomes = backward_induction(reachable(GAME), softmax(x), softmax(o))
     win, loss = outcomes.start
     q = outcomes.values().q(Boards.start(GAME))[0]

@@ -14,7 +14,7 @@ VIEWS = {"tree": "Game tree", "mcts": "Monte Carlo", "weights": "Weights"}
 PACES = {"slow": 1600, "steady": 600, "fast": 150}
 """Milliseconds between two simulations."""
 
-MOST_SIMULATIONS = 2000
+MAX_SIMULATIONS = 2000
 
 _SEARCH = controls_of("mcts")
 SETTINGS = {
@@ -23,7 +23,7 @@ SETTINGS = {
     "x.temperature": replace(BOUNDS["temperature"], label="temperature of X", default="1"),
     "o.temperature": replace(BOUNDS["temperature"], label="temperature of O", default="1"),
     "tree.plies": Control("plies", "moves ahead", 1, 6, 1, ("1", "6"), default="3"),
-    "mcts.done": Control("done", "simulations done", 0, MOST_SIMULATIONS, default="0"),
+    "mcts.done": Control("done", "simulations done", 0, MAX_SIMULATIONS, default="0"),
     "mcts.pace": Control("pace", "speed", choices=tuple(PACES), default="steady"),
     "mcts.run": Control("run", "runs", choices=("yes", "no"), default="no"),
     "mcts.c": _SEARCH["c"],
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Look:
+class InsideLook:
     """A table and the settings that are not at their defaults."""
 
     table: PlayTable
@@ -46,7 +46,7 @@ class Look:
 
     @property
     def fields(self) -> dict[str, str]:
-        """All of it as the fields of an address."""
+        """The table and the settings as the fields of an address."""
         return {name: text for name, text in (self.table.fields() | self.settings).items() if text}
 
     def url(
@@ -55,7 +55,7 @@ class Look:
         table: PlayTable | None = None,
         path: str = "/inside",
     ) -> str:
-        """The address of the same with these settings, or another table."""
+        """The address of the same look with changed settings, or with another table."""
         settings = self.settings | {name: str(value) for name, value in (changes or {}).items()}
         more = {name: text for name, text in settings.items() if text != SETTINGS[name].default}
         return f"{path}?{(table or self.table).query(**more)}"
@@ -63,7 +63,7 @@ class Look:
     @property
     def is_running(self) -> bool:
         """Whether the search goes on by itself."""
-        return self["mcts.run"] == "yes" and not self.table.position.is_over and self.done < MOST_SIMULATIONS
+        return self["mcts.run"] == "yes" and not self.table.position.is_over and self.done < MAX_SIMULATIONS
 
     @property
     def done(self) -> int:
@@ -77,11 +77,13 @@ class Look:
         return end_of(position).capitalize() if position.is_over else f"{position.to_move} to move"
 
 
-EXAMPLE = Look(PlayTable(get_game("tictactoe-v0"), cells=(0, 3, 1, 4, 6, 7), at=6), {"x.temperature": "0.2"})
+EXAMPLE = InsideLook(
+    PlayTable(get_game("tictactoe-v0"), cells=(0, 3, 1, 4, 6, 7), at=6), {"x.temperature": "0.2"}
+)
 """`XX./OO./XO.`, the example of Lachlan Gibson, "Making tic-tac-toe interesting with AI"."""
 
 
-def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[Look, list[str]]:
+def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[InsideLook, list[str]]:
     """What an address asks to look at, and what is wrong with the address; the wrong parts are left out."""
     table, complaints = read_table(fields, roster)
     settings: dict[str, str] = {}
@@ -92,4 +94,4 @@ def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[Look, list[str
             complaints.append(str(error))
         else:
             settings |= {name: text} if text != control.default else {}
-    return Look(table, settings), complaints
+    return InsideLook(table, settings), complaints

@@ -14,11 +14,11 @@ from ttt_env.app.web.games import KINDS, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
-    MOST_SIMULATIONS,
+    MAX_SIMULATIONS,
     PACES,
     SETTINGS,
     VIEWS,
-    Look,
+    InsideLook,
     read_look,
 )
 from ttt_env.app.web.inside.search import searched
@@ -55,11 +55,11 @@ class InsidePages:
     async def tree(self, request: Request) -> Response:
         """The game tree and the board beside it, as a part of a page: it may take seconds."""
         look, _ = self._read(request)
-        seen = await self._seen(look)
-        return self._house.page("inside_lack.html" if "lack" in seen else "inside_tree.html", **seen)
+        context = await self._seen(look)
+        return self._house.page("inside_lack.html" if "lack" in context else "inside_tree.html", **context)
 
     async def move(self, request: Request) -> Response:
-        """The address after a move of the position's player to the cell that the body names."""
+        """A redirection to the position after the player to move has played the cell that the body names."""
         look, complaints = self._read(request)
         if complaints:
             return await self._shown(look, complaints)
@@ -70,28 +70,28 @@ class InsidePages:
         return RedirectResponse(look.url(table=after), 303)
 
     async def step(self, request: Request) -> Response:
-        """The address after one more simulation."""
+        """A redirection to the search after one more simulation."""
         look, complaints = self._read(request)
         if complaints:
             return await self._shown(look, complaints)
-        return RedirectResponse(look.url({"mcts.done": min(look.done + 1, MOST_SIMULATIONS)}), 303)
+        return RedirectResponse(look.url({"mcts.done": min(look.done + 1, MAX_SIMULATIONS)}), 303)
 
-    def _read(self, request: Request) -> tuple[Look, list[str]]:
+    def _read(self, request: Request) -> tuple[InsideLook, list[str]]:
         return read_look(fields_of(request), self._house.roster)
 
-    async def _shown(self, look: Look, complaints: list[str]) -> Response:
+    async def _shown(self, look: InsideLook, complaints: list[str]) -> Response:
         is_later = look["view"] == "tree" and not is_instant(look.table.game)
-        seen = self._around(look) if is_later else await self._seen(look)
+        context = self._around(look) if is_later else await self._seen(look)
         return self._house.page(
             "inside.html",
             400 if complaints else 200,
             complaints=complaints,
             is_later=is_later,
             games={name: _moved(look.table, kind) for kind, name in KINDS.items()},
-            **seen,
+            **context,
         )
 
-    def _around(self, look: Look) -> dict[str, Any]:
+    def _around(self, look: InsideLook) -> dict[str, Any]:
         """The variables that all templates of the page use."""
         return {
             "look": look,
@@ -103,10 +103,10 @@ class InsidePages:
             "stones_of": stones_of,
             "to": lambda twig: look.url(table=_followed(look.table, twig)),
             "example": EXAMPLE.url(),
-            "most": MOST_SIMULATIONS,
+            "most": MAX_SIMULATIONS,
         }
 
-    async def _seen(self, look: Look) -> dict[str, Any]:
+    async def _seen(self, look: InsideLook) -> dict[str, Any]:
         """The variables of the templates for the chosen view; `lack` says why there is nothing to show."""
         views = {"tree": self._foreseen, "mcts": self._searched, "weights": self._weighed}
         try:
@@ -114,7 +114,7 @@ class InsidePages:
         except TttEnvError as error:
             return self._around(look) | {"lack": str(error)}
 
-    async def _foreseen(self, look: Look) -> dict[str, Any]:
+    async def _foreseen(self, look: InsideLook) -> dict[str, Any]:
         game = look.table.game
         if not is_solved(game):
             raise GameTooLargeError(
@@ -124,12 +124,12 @@ class InsidePages:
         foresight = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
         return {"foresight": foresight, "plan": plan_of(foresight.tree)}
 
-    async def _searched(self, look: Look) -> dict[str, Any]:
+    async def _searched(self, look: InsideLook) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)
         result = await self._house.desk.study(True, searched, *question)
         return {"result": result, "plan": plan_of(result.tree)}
 
-    async def _weighed(self, look: Look) -> dict[str, Any]:
+    async def _weighed(self, look: InsideLook) -> dict[str, Any]:
         return {"weighing": await self._house.desk.study(True, weighed, look.table.position)}
 
 
@@ -140,13 +140,13 @@ def _moved(table: PlayTable, kind: str) -> PlayTable:
     return PlayTable(game, x, o)
 
 
-def _search_settings(look: Look) -> tuple[int, float, float, str]:
+def _search_settings(look: InsideLook) -> tuple[int, float, float, str]:
     """The seed, c, what a draw counts, and the kind of playout."""
     c = float(look["mcts.c"]) if "mcts.c" in look.settings else sqrt(2)  # of which the page shows six digits
     return int(look["mcts.seed"]), c, float(look["mcts.draw"]), look["mcts.playout"]
 
 
-def _temperatures(look: Look) -> tuple[float, float]:
+def _temperatures(look: InsideLook) -> tuple[float, float]:
     if look["tree.agent"] == "minimax":
         return 0.0, 0.0
     return float(look["x.temperature"]), float(look["o.temperature"])

@@ -10,7 +10,7 @@ from ttt_env.agents.mcts.tree import Node
 from ttt_env.app.web.inside.twig import Twig, end_of
 from ttt_env.rules.game import SEATS, Position, Seat
 
-MOST_NODES, MOST_CHOICES = 20, 9
+MAX_NODES, MAX_CHOICES = 20, 9
 
 Cells = tuple[int, ...]
 
@@ -30,7 +30,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Choice:
-    """A move at the root: how often it was taken, what that brought, and the two terms of its UCT score."""
+    """A move at the root: the wins and visits of its node, and the two terms of its UCT score."""
 
     cell: int
     wins: float
@@ -40,7 +40,7 @@ class Choice:
 
     @property
     def score(self) -> float:
-        """The UCT score: the next simulation selects the move of the largest one."""
+        """The UCT score: the next simulation selects the move with the largest one."""
         return self.mean + self.bonus
 
 
@@ -74,14 +74,14 @@ def searched(position: Position, done: int, seed: int, c: float, draw: float, pl
     root, path = search.tree(), tuple(search.path)
     visits = _visits(root, ())
     drawn = {path[:depth] for depth in range(len(path) + 1)}
-    drawn |= set(sorted(visits, key=lambda cells: -visits[cells])[:MOST_NODES])
+    drawn |= set(sorted(visits, key=lambda cells: -visits[cells])[:MAX_NODES])
     choices = [_choice(cell, child, root.visits, c) for cell, child in _moves(root)]
     return Searched(
         _twig(root, position, (), root.visits, path, drawn),
         {choice.cell: choice for choice in choices},
         len(visits),
         _simulation(search, root, path) if done else None,
-        tuple(sorted(choices, key=attrgetter("score"), reverse=True)[:MOST_CHOICES]),
+        tuple(sorted(choices, key=attrgetter("score"), reverse=True)[:MAX_CHOICES]),
         len(position.legal_cells) - len(root.children),
         tuple(search.best_cells()),
     )

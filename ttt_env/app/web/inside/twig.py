@@ -9,15 +9,16 @@ from ttt_env.rules.game import Game, Position, cells_of
 
 _CELL = 20  # of a small board; all of its lengths are in these units
 _REACH, _RADIUS = CROSS_REACH * _CELL, RING_RADIUS * _CELL
-_WIDEST, _WIDEST_DENSE = 12, 19  # boards side by side in a wide window
+_MAX_ABREAST, _MAX_ABREAST_DENSE = 12, 19  # boards side by side in a wide window
 
 
 @dataclass(frozen=True)
 class Twig:
     """A position in a tree: the moves that lead to it from the root, and what is written at its board.
 
-    `share` of 1 is how much of what comes by its parent goes on to here, the width of the edge. `tone` is
-    the value for X that colours `below`, `alike` how many symmetric moves it stands for. Lit twigs stand out.
+    `share` is the part of its parent's probability or visits, from 0 to 1, that goes on to this twig: the
+    width of the edge. `tone` is the value for X that colours `below`, `alike` how many symmetric moves the
+    twig stands for. Lit twigs stand out.
     """
 
     position: Position
@@ -44,7 +45,7 @@ def end_of(position: Position) -> str:
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a twig stands: how deep, and how far along: first child in line, or parents amid."""
+    """Where a twig stands: its depth, and its place among the leaves: of its first one, or of its middle."""
 
     twig: Twig
     depth: int
@@ -70,10 +71,10 @@ class Plan:
 
 
 def plan_of(root: Twig) -> Plan:
-    """Where the twigs stand. Parents stand amid their children where all leaves fit side by side."""
+    """Where the twigs stand. Parents are centred above their children if all leaves fit side by side."""
     leaves = _n_leaves(root)
-    spots = tuple(_spots(root, None, 0, leaves <= _WIDEST_DENSE))
-    return Plan(spots, leaves, max(spot.depth for spot in spots) + 1, leaves > _WIDEST)
+    spots = tuple(_spots(root, None, 0, leaves <= _MAX_ABREAST_DENSE))
+    return Plan(spots, leaves, max(spot.depth for spot in spots) + 1, leaves > _MAX_ABREAST)
 
 
 def _spots(twig: Twig, parent: Spot | None, first: int, is_amid: bool) -> Iterator[Spot]:

@@ -1,4 +1,4 @@
-"""The game tree below a position, with the values and the probabilities by which minimax and softmax move."""
+"""The game tree below a position, with the values and move probabilities of minimax and softmax minimax."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
 from ttt_env.rules.symmetry import canonical
 
-MOST_BOARDS = 80
+MAX_BOARDS = 80
 _DIGITS = 4
 
 
@@ -60,7 +60,7 @@ class Foresight:
 
 
 class Foreseer:
-    """Computes what each seat's temperature says about a game, and keeps it."""
+    """Computes the values of games at the temperatures of both seats, and keeps them."""
 
     def __init__(self) -> None:
         self._values: Keeper[Values] = Keeper(32, 1)
@@ -74,9 +74,9 @@ class Foreseer:
             lambda: backward_induction(reachable(position.game), x, o).values(),
         )
         grower = _Grower(values, (x, o))
-        drawn = plies_that_fit(position, plies)
-        tree = grower.twig(position, drawn)
-        return Foresight(told_value(tree.tone), tuple(grower.moves(position)), tree, drawn, drawn < plies)
+        n_plies = plies_that_fit(position, plies)
+        tree = grower.twig(position, n_plies)
+        return Foresight(told_value(tree.tone), tuple(grower.moves(position)), tree, n_plies, n_plies < plies)
 
 
 class _Grower:
@@ -129,11 +129,11 @@ def distinct_moves(position: Position) -> dict[int, int]:
 
 
 def plies_that_fit(position: Position, plies: int) -> int:
-    """How many of these plies a tree of at most `MOST_BOARDS` boards has room for, at least one."""
+    """How many of these plies a tree of at most `MAX_BOARDS` boards has room for, at least one."""
     level, n_boards = [position], 1
     for ply in range(plies):
         level = [parent.child(cell) for parent in level for cell in distinct_moves(parent)]
         n_boards += len(level)
-        if n_boards > MOST_BOARDS:
+        if n_boards > MAX_BOARDS:
             return max(ply, 1)
     return plies

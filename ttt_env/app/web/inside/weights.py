@@ -28,7 +28,7 @@ def weighed(position: Position) -> Weighing:
     return Weighing(by_cell, chosen, _why(position, boards, max(mine), max(theirs)))
 
 
-def _why(position: Position, boards: Boards, most: int, most_theirs: int) -> str:
+def _why(position: Position, boards: Boards, max_mine: int, max_theirs: int) -> str:
     """Which of the agent's rules decides."""
     mover, other = _seats(position)
     if position.is_over:
@@ -37,15 +37,15 @@ def _why(position: Position, boards: Boards, most: int, most_theirs: int) -> str
         return f"{_named(own)} completes a set of {mover}: taken before all else."
     if threats := cells_of(int(OpenSets(position.game, boards.theirs, boards.mine).completing()[0])):
         return f"{_named(threats)} would complete a set of {other}: {mover} has to be there first."
-    if most_theirs > most:
+    if max_theirs > max_mine:
         return (
-            f"The largest weight of {other}, {most_theirs}, is above the largest of {mover}, {most}: "
-            f"of the cells worth {most_theirs} to {other}, the one worth most to {mover}."
+            f"The largest weight of {other}, {max_theirs}, is above the largest of {mover}, {max_mine}: "
+            f"of the cells worth {max_theirs} to {other}, the one worth most to {mover}."
         )
-    if most:
+    if max_mine:
         return (
-            f"The largest weight of {mover}, {most}, is not below the largest of {other}, {most_theirs}: "
-            f"of the cells worth {most} to {mover}, the one worth most to {other}."
+            f"The largest weight of {mover}, {max_mine}, is not below the largest of {other}, {max_theirs}: "
+            f"of the cells worth {max_mine} to {mover}, the one worth most to {other}."
         )
     return "No set is open to anybody: any cell."
 
