@@ -67,9 +67,10 @@ def naive_values(game, depth):
     [
         ("mnk-v0:m=5,n=5,k=4", 1, 40),
         ("mnk-v0:m=5,n=5,k=4", 2, 20),
-        ("mnk-v0:m=5,n=5,k=4", 3, 4),
+        pytest.param("mnk-v0:m=5,n=5,k=4", 3, 4, marks=pytest.mark.slow),
         ("mnk-v0:m=5,n=4,k=4,misere=true", 3, 4),
-        ("qubic-v0", 2, 4),
+        pytest.param("qubic-v0", 2, 4, marks=pytest.mark.slow),
+        ("qubic-v0", 1, 4),
     ],
 )
 def test_value_moves_and_line_are_those_of_naive_negamax(game, depth, n_positions):

@@ -1,4 +1,4 @@
-"""The command `ttt`, run as a program."""
+"""The command `ttt`: most of it in this process, what signals end as a program."""
 
 import hashlib
 import inspect
@@ -15,23 +15,13 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.running import ttt
 from ttt_env.agent import Agent, agent_class
 from ttt_env.agents import training
 from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.recorded import answering
 from ttt_env.app.scorecard import scorecard
-
-
-def ttt(*arguments, cwd=None, answers=""):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "ttt_env.app", *arguments],
-        cwd=cwd,
-        input=answers,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
 
 
 def test_demo_trains_saves_and_judges(tmp_path):
