@@ -1,9 +1,12 @@
-"""The command `ttt` in this process: a second faster than as a program of its own."""
+"""Programs in this process: a second or two faster than in a process of their own, which imports all anew."""
 
 import io
 import os
+import runpy
 import sys
+from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -11,7 +14,7 @@ from ttt_env.app.cli import main
 
 
 class Run(NamedTuple):
-    """The exit status of a command, and what it wrote."""
+    """The exit status of a program, and what it wrote."""
 
     returncode: int
     stdout: str
@@ -19,17 +22,27 @@ class Run(NamedTuple):
 
 
 def ttt(*arguments: Any, cwd: Any = None, answers: str = "") -> Run:
-    """Run the command in a folder, with these answers to what it asks."""
+    """Run the command `ttt` in a folder, with these answers to what it asks."""
+    return _run(main, ["ttt", *map(str, arguments)], cwd, answers)
+
+
+def script(path: Path, *arguments: str, cwd: Any = None) -> Run:
+    """Run a script in a folder. Its own modules are found beside it, as Python does."""
+    with patch.object(sys, "path", [str(path.parent), *sys.path]):
+        return _run(lambda: runpy.run_path(str(path), run_name="__main__"), [str(path), *arguments], cwd, "")
+
+
+def _run(program: Callable[[], object], argv: list[str], cwd: Any, answers: str) -> Run:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with (
         chdir(cwd or os.getcwd()),
         redirect_stdout(out),
         redirect_stderr(err),
-        patch.object(sys, "argv", ["ttt", *map(str, arguments)]),
+        patch.object(sys, "argv", argv),
         patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(answers.encode()), "utf-8")),
     ):
         try:
-            main()
+            program()
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -121,6 +121,8 @@ def single_steps() -> dict[tuple[str, int, int], tuple[Any, ...]]:
     for rank in range(9):
         env.set_opponent(Nth(env.game, rank))
         for position in open_positions():
+            if rank >= max(1, 8 - position.ply):
+                continue  # there are fewer replies
             options = {"position": position, "play_as": position.to_move}
             for cell in range(9):
                 env.reset(options=options)
@@ -148,6 +150,8 @@ class TestIsTheSingleEnv:
             assert not truncated.any()
             masks = info["action_mask"]
             for at, (position, after) in enumerate(zip(positions, envs.boards, strict=True)):
+                if rank >= max(1, 8 - position.ply):
+                    continue
                 expected = single_steps[position.mine, position.theirs, cell, rank]
                 told = (planes[at].tobytes(), rewards[at], over[at], masks[at].tobytes(), after)
                 assert told == expected
