@@ -19,7 +19,9 @@ import torch
 
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint
+from ttt_env.agents.training.evaluation import evaluate
 from ttt_env.agents.training.run import train
+from ttt_env.app.learning import _described
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
@@ -205,3 +207,10 @@ def test_killed_in_the_middle_and_resumed(tmp_path):
     found = []
     train(algo="ppo", steps=steps + 1, until="budget", out=out, resume=True, report=found.append)
     assert found[-1].steps > steps
+
+
+@pytest.mark.parametrize("agent", ["random", "minimax"])
+def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
+    """The bar and the time take 17 of them."""
+    evaluation = evaluate(ttt_env.make_agent(agent), {}, 1_269_760, 322.0, everywhere=False)
+    assert len(_described(evaluation)) <= 80 - 17

@@ -201,7 +201,7 @@ def _terminable() -> Iterator[None]:
 
 def _with_bar(order: Order, console: Console) -> tuple[int, bool]:
     """Train. Returns the number of the signal that ended it, 0 for none, and whether there is a model."""
-    columns = (BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(bar_width=8), TimeElapsedColumn(), TextColumn("{task.description}"))
     exploitabilities: list[float] = []  # one for each evaluation
     stopped = 0
     with Bar(*columns, console=console) as bar:
@@ -274,12 +274,12 @@ def _train_own(order: Order, report: Report) -> None:
 
 
 def _described(evaluation: Evaluation) -> str:
+    """How far a training is, short enough to stand behind the bar in 80 columns."""
     text = f"{evaluation.steps:,} steps"
     if evaluation.certificate is not None:
         worst = evaluation.certificate.worst_case
         text += f", exploitability {evaluation.mistakes[0]:.4f}"
-        text += "".join(f", {_WORST[worst[seat]]} as {seat}" for seat in SEATS)
-        text += f", {len(evaluation.certificate.blunders)} mistakes"
+        text += "".join(f", {seat} {_WORST[worst[seat]]}" for seat in SEATS)
     sampled = {name: played for name, played in evaluation.results.items() if not played.exact}
     return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
 
