@@ -6,10 +6,10 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, AgentLike, chosen_cell, make_agent
+from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.errors import ParameterError
 from ttt_env.rules.checks import as_weights
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game
 
 Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
 
@@ -33,8 +33,3 @@ class Lineup:
     def picked(self, draw: float) -> Agent:
         """The agent that a draw from [0, 1) picks: the first whose cumulative chance exceeds it."""
         return self.agents[int(self.totals.searchsorted(draw, side="right"))]
-
-
-def reply_of(opponent: Agent, position: Position, rng: np.random.Generator) -> int:
-    """The cell that the opponent chooses. Raises `IllegalMoveError` for one that is not free."""
-    return chosen_cell(opponent, position, rng)

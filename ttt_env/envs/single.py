@@ -8,10 +8,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent
+from ttt_env.agent import Agent, chosen_cell
 from ttt_env.envs.board import MAX_STARTS, BoardEnv, Illegal, Info, PlayAs, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, observation_space
-from ttt_env.envs.opponents import Lineup, Opponents, reply_of
+from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game, Seat, as_cell
@@ -106,7 +106,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
             position = self._first_position(options, self.np_random)
             if position.to_move == seat:
                 return seat, self._scenes.of(position), None
-            cell = reply_of(self.opponent, position, self.np_random)
+            cell = chosen_cell(self.opponent, position, self.np_random)
             scene = self._scenes.after(position, cell)
             if scene.value is None:
                 return seat, scene, cell
@@ -149,7 +149,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         if scene.value is not None:
             self._show(scene, cell)
             return scene, self.rewards_of.at_end(scene.value)[0]
-        reply = reply_of(self.opponent, scene.position, self.np_random)
+        reply = chosen_cell(self.opponent, scene.position, self.np_random)
         if self._window is not None:
             self._window.show(scene.position, cell)
         scene = self._scenes.after(scene.position, reply)

@@ -10,9 +10,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, checked_policies, sample_each
+from ttt_env.agent import Agent, checked_policies, chosen_cell, sample_each
 from ttt_env.envs.board import MAX_STARTS, PlayAs
-from ttt_env.envs.opponents import Lineup, reply_of
+from ttt_env.envs.opponents import Lineup
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError
@@ -77,7 +77,7 @@ class Replies:
             return self.store.backend.count(table.take(state, axis=0) <= draws[:, None])
         boards = self.store.boards(state)
         if not agent.is_fixed:
-            return np.array([reply_of(agent, position, rng) for position in boards])
+            return np.array([chosen_cell(agent, position, rng) for position in boards])
         return sample_each(checked_policies(agent, boards), draws)
 
 
