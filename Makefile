@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-all check wheel browser clean
+.PHONY: demo test test-all frameworks check wheel browser clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
@@ -24,7 +24,17 @@ SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_
 slow-%: $(STAMP)
 	$(PYTEST) -m slow $(SLOW_$*)
 
-test-all: test $(addprefix slow-,$(PARTS) rest)
+# Each script of a framework in an environment of its own, which is kept in build/frameworks.
+FRAMEWORKS := $(filter-out outcome run,$(basename $(notdir $(wildcard scripts/frameworks/*.py))))
+
+frameworks-%:
+	$(PYTHON) scripts/frameworks/run.py $*
+
+# All of them, and their results into the table of scripts/frameworks/README.md.
+frameworks:
+	$(PYTHON) scripts/frameworks/run.py --record
+
+test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix frameworks-,$(FRAMEWORKS))
 
 check: $(STAMP)
 	$(BIN)/ruff check .
