@@ -11,8 +11,8 @@ the most frequent cell, and is certified to lose to nobody.
 
 What differs from the tutorial: the environment and who plays in it; a callback that keeps the masks of the
 infos and drops what only the last one has, because Minari wants the same infos at each step; that each step
-is learned from in all eight symmetries of the board; and the exact certificate in the place of a sampled
-return.
+is learned from in all eight symmetries of the board, at a rate that falls to zero; and the exact
+certificate in the place of a sampled return.
 """
 
 # /// script
@@ -111,6 +111,7 @@ def train(dataset: MinariDataset) -> Sequential:
     steps = TensorDataset(observations, actions)
     loader = DataLoader(steps, batch_size=256, shuffle=True)
     optimizer = torch.optim.Adam(network.parameters())
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, EPOCHS)
     loss_of = torch.nn.CrossEntropyLoss()
     for epoch in range(1, EPOCHS + 1):
         for observation, action in loader:
@@ -118,6 +119,7 @@ def train(dataset: MinariDataset) -> Sequential:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+        schedule.step()
         print(f"epoch {epoch}: loss {loss.item():.3f}", flush=True)
     return network
 
