@@ -195,20 +195,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [Path(name).stem for name in options.names] or list(known)
     if unknown := sorted(set(names) - set(known)):
         parser.error(f"no script {', '.join(unknown)}; there are {', '.join(known)}")
-    results: dict[str, Any] = {}
-    failed = []
-    for name in () if options.table else names:
+    if options.table:
+        record({})
+        return 0
+    failed = False
+    for name in names:
         print(f"== {name}", flush=True)
         try:
-            results[name] = run(known[name], environment(known[name]))
+            result = run(known[name], environment(known[name]))
         except (subprocess.SubprocessError, ValueError) as error:
-            failed.append(name)
+            failed = True
             print(f"{name} failed: {error}", file=sys.stderr)
-        else:
-            print(f"== {name}: {results[name]['seconds']} seconds", flush=True)
-    if options.record or options.table:
-        record(results)
-    return int(bool(failed))
+            continue
+        print(f"== {name}: {result['seconds']} seconds", flush=True)
+        if options.record:
+            record({name: result})
+    return int(failed)
 
 
 if __name__ == "__main__":
