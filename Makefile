@@ -25,7 +25,7 @@ slow-%: $(STAMP)
 	$(PYTEST) -m slow $(SLOW_$*)
 
 # Each script of a framework in an environment of its own, which is kept in build/frameworks.
-FRAMEWORKS := $(filter-out outcome run,$(basename $(notdir $(wildcard scripts/frameworks/*.py))))
+FRAMEWORKS := $(basename $(notdir $(shell grep -l "^\# /// script" scripts/frameworks/*.py)))
 
 frameworks-%:
 	$(PYTHON) scripts/frameworks/run.py $*
