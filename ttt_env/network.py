@@ -9,7 +9,7 @@ import numpy as np
 
 from ttt_env.agent import BatchAgent, Floats
 from ttt_env.analysis.induction import softmax
-from ttt_env.envs.observation import planes_of
+from ttt_env.envs.observation import flat_of, planes_of
 from ttt_env.errors import ParameterError, PolicyError, shown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
@@ -94,7 +94,7 @@ class NetworkAgent(BatchAgent):
         """The scores of the cells, `[B, cells]`; 0 on taken ones."""
         seen: Any = planes_of(boards)
         if self.observation == "flat":
-            seen = seen.reshape(len(boards), -1).astype(np.float32)
+            seen = flat_of(seen)
         answer = _answer(self.network, seen)
         try:
             scores: Floats = np.asarray(answer, np.float64)
