@@ -24,7 +24,11 @@ SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_
 slow-%: $(STAMP)
 	$(PYTEST) -m slow $(SLOW_$*)
 
-test-all: test $(addprefix slow-,$(PARTS) rest)
+# The fast tests with the oldest or the newest versions of the dependencies that pyproject.toml allows.
+ranges-%: $(STAMP)
+	$(BIN)/python scripts/dependency_ranges.py $*
+
+test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -17,6 +17,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
+    "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
     "pictures.py": (["--out", "."], "game.gif"),
