@@ -852,7 +852,9 @@ class TestFrameworks:
             ends += rewards[over].tolist()
             if over.any():
                 assert (info["episode"]["r"][over] == rewards[over]).all()
-        assert list(envs.return_queue) == ends and 3 <= min(envs.length_queue) and max(envs.length_queue) <= 5
+        shortest = 3 if mode == "next_step" else 2  # older ones of Gymnasium count one too few in same_step
+        assert list(envs.return_queue) == ends
+        assert shortest <= min(envs.length_queue) and max(envs.length_queue) <= 5
 
     def test_normalize_observation(self) -> None:
         envs: Any = NormalizeObservation(started(4, opponent="random"))
