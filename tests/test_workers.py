@@ -96,6 +96,10 @@ class TestProcesses:
             results = workers.run(lambda number: (number, __import__("os").getpid()), NUMBERS)
         assert all(faults.is_over(process) for process in {process for _, process in results})
 
+    def test_none_is_left_by_ctrl_c(self, tmp_path) -> None:
+        mark, _ = faults.interrupt_a_tournament(tmp_path, "loky")
+        assert faults.eventually(lambda: not faults.marked(mark)), faults.marked(mark)
+
 
 class TestArguments:
     @pytest.mark.parametrize(
