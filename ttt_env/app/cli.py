@@ -1,6 +1,7 @@
 """The command `ttt`."""
 
 import sys
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -154,7 +155,8 @@ def bench(
     """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
-    with progress_line(f"bench on {game}, matches") as line:
+    # Ray writes to standard output when a process of its ends.
+    with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
         result = tournament(
             agents,
             game,
