@@ -407,5 +407,6 @@ def main() -> None:
     try:
         app()
     except (TttEnvError, ImportError, OSError) as error:
-        typer.echo(f"ttt: {error}", err=True)
+        notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
+        typer.echo(", ".join([f"ttt: {error}", *notes]), err=True)
         sys.exit(2)
