@@ -58,9 +58,11 @@ from ttt_env.errors import (
     PolicyError,
     PolicyFileError,
     ResultFileError,
+    TaskTimeoutError,
     TttEnvError,
     UnknownAgentError,
     UnknownGameError,
+    WorkerError,
 )
 from ttt_env.network import network_agent
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
@@ -104,11 +106,13 @@ __all__ = [
     "Result",
     "ResultFileError",
     "Solution",
+    "TaskTimeoutError",
     "Tournament",
     "Transition",
     "TttEnvError",
     "UnknownAgentError",
     "UnknownGameError",
+    "WorkerError",
     "agent_names",
     "best_response",
     "certify",

@@ -1,6 +1,7 @@
 """The command `ttt`."""
 
 import sys
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -134,7 +135,16 @@ def bench(
     width: Annotated[
         float, typer.Option(help="sampled scores: play until the 95 % interval is this narrow")
     ] = 0.05,
-    jobs: Annotated[int | None, typer.Option(help="number of processes; -1 is one for each core")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
+    ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="share the work out with Ray, by default on this machine alone")
+    ] = False,
+    address: Annotated[
+        str | None, typer.Option(help="with --ray: host:port of the cluster, or auto", show_default=False)
+    ] = None,
     seed: Seed = 0,
     csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
     plot: Annotated[
@@ -145,8 +155,18 @@ def bench(
     """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
-    with progress_line(f"bench on {game}, matches") as line:
-        result = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=line.count)
+    # Ray writes to standard output when a process of its ends.
+    with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
+        result = tournament(
+            agents,
+            game,
+            width=width,
+            rng=seed,
+            workers=workers,
+            backend="ray" if ray else "loky",
+            address=address,
+            progress=line.count,
+        )
     if as_json:
         print_json(result.to_dict())
     else:
@@ -387,5 +407,6 @@ def main() -> None:
     try:
         app()
     except (TttEnvError, ImportError, OSError) as error:
-        typer.echo(f"ttt: {error}", err=True)
+        notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
+        typer.echo(", ".join([f"ttt: {error}", *notes]), err=True)
         sys.exit(2)
