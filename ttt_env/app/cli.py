@@ -22,7 +22,7 @@ from ttt_env.app.console import (
     progress_line,
     write_file,
 )
-from ttt_env.errors import TttEnvError
+from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
@@ -36,6 +36,11 @@ _AGENTS = "an agent as name, name:value or name:key=value,key=value (see `ttt ag
 _PLAYERS = "your opponent; or who plays X and who plays O: an agent of `ttt agents`, or person"
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
+_SWEEP: dict[str, Any] = {
+    "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"
+}
+_RAY = "let Ray share out the work: on this machine, or on the cluster at this address"
+_WORKERS = "number of processes that share the work"
 _DASH = "- for standard output"
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
@@ -94,13 +99,28 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="continue the training that writes to --out")
     ] = False,
+    seeds: Annotated[
+        str | None, typer.Option(help="train from each of these: 0-99, or 0,3,7", **_SWEEP)
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="try values: learning_rate=3e-4,1e-3; several times for more", **_SWEEP),
+    ] = None,
+    asha: Annotated[
+        bool, typer.Option("--asha", help="with --ray: stop trainings that fall behind", **_SWEEP)
+    ] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help=_WORKERS, **_SWEEP)] = None,
+    ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY, **_SWEEP)] = None,
     hidden: Annotated[str | None, typer.Option(help="units of the hidden layers: 18,9,3", **_NETWORK)] = None,
     start: Annotated[str | None, typer.Option(help="weights: uniform01 or symmetric", **_NETWORK)] = None,
     view: Annotated[str | None, typer.Option(help="mover, xo, or xo+turn", **_NETWORK)] = None,
     empty: Annotated[float | None, typer.Option(help="input of an empty cell: 0.01", **_NETWORK)] = None,
     learning_rate: Annotated[float | None, typer.Option(help="of each step: 0.025", **_NETWORK)] = None,
 ) -> None:
-    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume."""
+    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume.
+
+    With --seeds or --set it is a sweep of many trainings; the same command goes on with what is missing.
+    """
     from ttt_env.agents.training.evaluation import Until
     from ttt_env.app.learning import Order, train_and_judge
 
@@ -111,6 +131,30 @@ def train(
         "empty": empty,
         "learning_rate": learning_rate,
     }
+    chosen_network = {name: value for name, value in network.items() if value is not None}
+    if seeds is not None or settings or asha or workers is not None or ray is not None:
+        from ttt_env.app.sweeping import SweepOrder, search_of, seeds_of, sweep_and_judge
+
+        if resume or tensorboard is not None:
+            raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
+        search = search_of(settings or [])
+        search |= {name: [value] for name, value in chosen_network.items() if name not in search}
+        if opponent:
+            search["pool.scripted"] = [opponent]
+        sweep_order = SweepOrder(
+            algo,
+            get_game(game),
+            [seed] if seeds is None else seeds_of(seeds),
+            search,
+            steps=steps,
+            seconds=seconds,
+            until=one_of("until", until, get_args(Until)),
+            out=out,
+            asha=asha,
+            workers=workers,
+            ray=ray,
+        )
+        raise typer.Exit(sweep_and_judge(sweep_order, Console()))
     order = Order(
         algo,
         get_game(game),
@@ -122,7 +166,7 @@ def train(
         until=one_of("until", until, get_args(Until)),
         tensorboard=tensorboard,
         resume=resume,
-        network={name: value for name, value in network.items() if value is not None},
+        network=chosen_network,
     )
     raise typer.Exit(train_and_judge(order, Console()))
 
@@ -382,10 +426,22 @@ def export_games(
             typer.echo(f"{len(log):,} games written to {file}")
 
 
+def with_address(arguments: list[str]) -> list[str]:
+    """The arguments with "local" behind every `--ray` that has no address behind it, as Typer needs.
+
+    >>> with_address(["--ray", "--seeds", "0-9"]), with_address(["--ray", "auto"]), with_address(["--ray"])
+    (['--ray', 'local', '--seeds', '0-9'], ['--ray', 'auto'], ['--ray', 'local'])
+    """
+    completed: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], "-"], strict=True):
+        completed += [argument, "local"] if argument == "--ray" and following.startswith("-") else [argument]
+    return completed
+
+
 def main() -> None:
     """Run the command; a mistake in its arguments is told in one line."""
     try:
-        app()
+        app(with_address(sys.argv[1:]))
     except (TttEnvError, ImportError, OSError) as error:
         typer.echo(f"ttt: {error}", err=True)
         sys.exit(2)

@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from ttt_env.agents.training.pool import OpponentPool
     from ttt_env.agents.training.run import train
     from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
+    from ttt_env.agents.training.sweeps import Sweep, sweep
 
-__all__ = ["Evaluation", "OpponentPool", "RandomStarts", "SelfPlay", "train"]
+__all__ = ["Evaluation", "OpponentPool", "RandomStarts", "SelfPlay", "Sweep", "sweep", "train"]
 _ROOM_OF = {
     "Evaluation": "evaluation",
     "OpponentPool": "pool",
     "RandomStarts": "selfplay",
     "SelfPlay": "selfplay",
+    "Sweep": "sweeps",
+    "sweep": "sweeps",
     "train": "run",
 }
 

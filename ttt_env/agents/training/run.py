@@ -1,7 +1,7 @@
 """Training by recipe: an algorithm of Stable-Baselines3, an opponent pool, budgets, files."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ def train(
     algo: str = "maskable-ppo",
     opponents: Sequence[AgentLike] | None = None,
     *,
+    hyperparameters: Mapping[str, Any] | None = None,
     seconds: float | None = None,
     steps: int | None = None,
     seed: int = 0,
@@ -39,20 +40,24 @@ def train(
 ) -> "BaseAlgorithm":
     """The least exploitable model that an algorithm found within so many seconds or steps of the agent.
 
-    `algo` is the name of a recipe. `opponents` take the place of the recipe's scripted ones. Without
-    `seconds` and `steps` the recipe says how long. Training ends sooner when `until` is reached: see
-    `SelfPlay`. `report` is called after every evaluation.
+    `algo` is the name of a recipe. `opponents` take the place of the recipe's scripted ones, and
+    `hyperparameters` that of its values, by the names that `Recipe.adjusted` has. Without `seconds` and
+    `steps` the recipe says how long. Training ends sooner when `until` is reached: see `SelfPlay`.
+    `report` is called after every evaluation.
 
     With `out` the model is written there whenever it is better than before, and all that is needed to go on
-    to the file `checkpoint_of(out)`. `resume` goes on from that file, with the seed, opponents and log of the
-    beginning; budgets include what was used before.
+    to the file `checkpoint_of(out)`. `resume` goes on from that file, with the seed, opponents,
+    hyperparameters and log of the beginning; budgets include what was used before.
 
-    Raises `ParameterError` for an unknown algorithm, `PolicyFileError` if there is nothing to resume
-    or it is a training of something else, `ImportError` without the extra `train`.
+    Raises `ParameterError` for an unknown algorithm or hyperparameter, `PolicyFileError` if there is nothing
+    to resume or it is a training of something else, `ImportError` without the extra `train`.
     """
-    played_game, instructions = get_game(game), recipe(algo)
-    if resume and (out is None or opponents is not None):
-        raise ParameterError("resume=True needs out= to know its checkpoint, and goes on with its opponents")
+    played_game, instructions = get_game(game), recipe(algo).adjusted(hyperparameters or {})
+    if resume and (out is None or opponents is not None or hyperparameters):
+        raise ParameterError(
+            "resume=True needs out=, to know its checkpoint, "
+            "and goes on with its opponents and hyperparameters"
+        )
     if steps is not None and steps < 1:
         raise ParameterError(f"steps={steps!r}: a number above 0 is needed")
     with _one_thread():
