@@ -4,11 +4,9 @@ import csv
 import io
 import subprocess
 import sys
-import threading
 import time
 from itertools import permutations, product
 
-import joblib
 import numpy as np
 import pytest
 
@@ -185,20 +183,8 @@ class TestSampling:
 @pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0"])
 def test_any_number_of_processes_finds_the_same(game: str) -> None:
     agents = {"a": "random", "b": "random", "c": "random"}
-    one, two = (tournament(agents, game, width=0.4, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (tournament(agents, game, width=0.4, workers=workers) for workers in (1, 2))
     assert one.matches == two.matches and one.exploitability == two.exploitability
-
-
-def test_joblib_decides_where_the_work_is_done() -> None:
-    def in_thread(position):
-        threads.add(threading.current_thread())
-        return lowest(position)
-
-    threads = set()
-    with joblib.parallel_config("threading", n_jobs=2):
-        shared = tournament({"a": in_thread, "b": "random", "c": "minimax"})
-    assert threads - {threading.main_thread()}
-    assert shared.matches == tournament({"a": lowest, "b": "random", "c": "minimax"}).matches
 
 
 def test_an_agent_is_asked_once_for_a_position() -> None:
@@ -333,12 +319,17 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         ("package", "extra"),
-        [("joblib", "tournament"), ("scipy.optimize", "tournament"), ("matplotlib.figure", "plot")],
+        [
+            ("loky", "tournament"),
+            ("cloudpickle", "tournament"),
+            ("scipy.optimize", "tournament"),
+            ("matplotlib.figure", "plot"),
+        ],
     )
     def test_a_missing_package_names_its_extra(self, package: str, extra: str, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=rf"pip install \"ttt-env\[{extra}\]\""):
-            tournament(TRIO).plot()
+            tournament(TRIO, workers=2 if package in ("loky", "cloudpickle") else None).plot()
 
 
 def test_names_of_agents_that_are_no_specs() -> None:

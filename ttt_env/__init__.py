@@ -57,9 +57,11 @@ from ttt_env.errors import (
     PolicyError,
     PolicyFileError,
     ResultFileError,
+    TaskTimeoutError,
     TttEnvError,
     UnknownAgentError,
     UnknownGameError,
+    WorkerError,
 )
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
@@ -102,11 +104,13 @@ __all__ = [
     "Result",
     "ResultFileError",
     "Solution",
+    "TaskTimeoutError",
     "Tournament",
     "Transition",
     "TttEnvError",
     "UnknownAgentError",
     "UnknownGameError",
+    "WorkerError",
     "agent_names",
     "best_response",
     "certify",

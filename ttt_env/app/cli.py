@@ -178,7 +178,16 @@ def bench(
     width: Annotated[
         float, typer.Option(help="sampled scores: play until the 95 % interval is this narrow")
     ] = 0.05,
-    jobs: Annotated[int | None, typer.Option(help="number of processes; -1 is one for each core")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
+    ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="share the work out with Ray, by default on this machine alone")
+    ] = False,
+    address: Annotated[
+        str | None, typer.Option(help="with --ray: host:port of the cluster, or auto", show_default=False)
+    ] = None,
     seed: Seed = 0,
     csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
     plot: Annotated[
@@ -190,7 +199,16 @@ def bench(
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
     with progress_line(f"bench on {game}, matches") as line:
-        result = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=line.count)
+        result = tournament(
+            agents,
+            game,
+            width=width,
+            rng=seed,
+            workers=workers,
+            backend="ray" if ray else "loky",
+            address=address,
+            progress=line.count,
+        )
     if as_json:
         print_json(result.to_dict())
     else:
