@@ -1,5 +1,6 @@
 """The command `ttt`."""
 
+import re
 import sys
 from functools import partial
 from importlib.metadata import version
@@ -39,12 +40,15 @@ _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 _SWEEP: dict[str, Any] = {
     "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"
 }
-_RAY = "let Ray share out the work: on this machine, or on the cluster at this address"
+_RAY = "let Ray share out the work: on this machine, or on the cluster at host:port, or auto"
 _WORKERS = "number of processes that share the work"
+LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
+_ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
+RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
 
 
@@ -152,7 +156,8 @@ def train(
             out=out,
             asha=asha,
             workers=workers,
-            ray=ray,
+            ray=ray is not None,
+            address=None if ray == LOCAL_RAY else ray,
         )
         raise typer.Exit(sweep_and_judge(sweep_order, Console()))
     order = Order(
@@ -182,12 +187,7 @@ def bench(
         int | None,
         typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
     ] = None,
-    ray: Annotated[
-        bool, typer.Option("--ray", help="share the work out with Ray, by default on this machine alone")
-    ] = False,
-    address: Annotated[
-        str | None, typer.Option(help="with --ray: host:port of the cluster, or auto", show_default=False)
-    ] = None,
+    ray: RayOption = None,
     seed: Seed = 0,
     csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
     plot: Annotated[
@@ -206,7 +206,7 @@ def bench(
             rng=seed,
             workers=workers,
             backend="ray" if ray else "loky",
-            address=address,
+            address=None if ray == LOCAL_RAY else ray,
             progress=line.count,
         )
     if as_json:
@@ -451,8 +451,10 @@ def with_address(arguments: list[str]) -> list[str]:
     (['--ray', 'local', '--seeds', '0-9'], ['--ray', 'auto'], ['--ray', 'local'])
     """
     completed: list[str] = []
-    for argument, following in zip(arguments, [*arguments[1:], "-"], strict=True):
-        completed += [argument, "local"] if argument == "--ray" and following.startswith("-") else [argument]
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        completed.append(argument)
+        if argument == "--ray" and not _ADDRESS.fullmatch(following):
+            completed.append(LOCAL_RAY)
     return completed
 
 

@@ -26,7 +26,6 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TRIALS
 
 _SEEDS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
-LOCAL = "local"  # the address that stands for a Ray of this machine
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,8 @@ class SweepOrder:
     out: Path | None = None
     asha: bool = False
     workers: int | None = None
-    ray: str | None = None
+    ray: bool = False
+    address: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -157,8 +157,8 @@ def _sweep(order: SweepOrder, report: Any) -> Sweep:
         until=order.until,
         asha=order.asha,
         workers=order.workers,
-        backend="loky" if order.ray is None else "ray",
-        address=None if order.ray == LOCAL else order.ray,
+        backend="ray" if order.ray else "loky",
+        address=order.address,
         report=report,
     )
 

@@ -7,12 +7,13 @@ called again goes on where it was left, however it ended.
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ttt_env.agents.training.evaluation import Until
 from ttt_env.agents.training.own import OWN_ALGORITHMS
 from ttt_env.agents.training.recipe import recipe, recipe_names
 from ttt_env.agents.training.trial import Trial, TrialResult, run_trial
+from ttt_env.analysis.workers import Backend, Workers
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError, shown, unknown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
@@ -29,7 +31,6 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS, is_enumerable
 from ttt_env.storage.files import opened, reason
 
-Backend: TypeAlias = Literal["loky", "ray"]
 Progress: TypeAlias = Callable[[TrialResult | None, int, int], object]
 _MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds, takes no larger one
 
@@ -156,8 +157,10 @@ def sweep(
 
         tune_trials(left, folder, keep, asha=asha, workers=workers, address=address)
     else:
-        for trial, result in _run(left, folder, workers or 1):
-            keep(trial, result)
+        with Workers(workers) as pool:
+            tasks = [(trial,) for trial in left]
+            for number, result in pool.completed(partial(run_trial, folder=folder), tasks, named=_named):
+                keep(left[number], result)
     return Sweep(trials[0].game, folder, tuple(ended[trial.name] for trial in trials))
 
 
@@ -166,24 +169,8 @@ def _stays(result: TrialResult, asha: bool) -> bool:
     return result.is_whole or (asha and result.ended == "asha")
 
 
-def _run(trials: Sequence[Trial], folder: Path, workers: int) -> Iterator[tuple[Trial, TrialResult]]:
-    """The trials with their results, as they come."""
-    if workers == 1:
-        for trial in trials:
-            yield trial, run_trial(trial, folder)
-        return
-    try:
-        import joblib
-    except ImportError as error:
-        raise ImportError('workers need the extra "tournament": pip install "ttt-env[tournament]"') from error
-    calls = (joblib.delayed(_numbered)(number, trial, folder) for number, trial in enumerate(trials))
-    parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)
-    for number, result in parallel(calls):
-        yield trials[number], result
-
-
-def _numbered(number: int, trial: Trial, folder: Path) -> tuple[int, TrialResult]:
-    return number, run_trial(trial, folder)
+def _named(trial: Trial) -> str:
+    return f"the trial {trial.name}"
 
 
 def _trials(

@@ -124,7 +124,7 @@ def _keeper(listed: Sequence[Trial], keep: Callable[[Trial, TrialResult], None])
     """The callback that hands over the results of ended trials."""
     from ray import tune
 
-    class Keeper(tune.Callback):
+    class Keeper(tune.Callback):  # type: ignore[misc]
         def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
             result = TrialResult.from_json(trial.last_result["result"])
             keep(listed[trial.config["number"]], result if result.ended else replace(result, ended="asha"))
