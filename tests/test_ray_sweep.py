@@ -158,7 +158,7 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(tmp_path):
         text=True,
     )
     results, deadline = tmp_path / "out" / "results.jsonl", time.monotonic() + 200
-    while not results.exists() and time.monotonic() < deadline:
+    while not results.exists() and run.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     told, mistakes = run.communicate(timeout=200)

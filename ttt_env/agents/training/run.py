@@ -60,11 +60,11 @@ def train(
         )
     if steps is not None and steps < 1:
         raise ParameterError(f"steps={steps!r}: a number above 0 is needed")
-    with _one_thread():
+    with one_thread():
         if resume and out is not None:
-            model, callback = _resumed(checkpoint_of(out), played_game, instructions)
+            model, callback = go_on(checkpoint_of(out), played_game, instructions)
         else:
-            model, callback = _begun(played_game, instructions, opponents, seed, tensorboard)
+            model, callback = begin(played_game, instructions, opponents, seed, tensorboard)
         callback.configure(
             until=until,
             seconds=_seconds(instructions, seconds, steps),
@@ -85,13 +85,14 @@ def _seconds(instructions: Recipe, seconds: float | None, steps: int | None) -> 
     return instructions.seconds if steps is None else math.inf
 
 
-def _begun(
+def begin(
     game: Game,
     instructions: Recipe,
     opponents: Sequence[AgentLike] | None,
     seed: int,
-    tensorboard: str | Path | None,
+    tensorboard: str | Path | None = None,
 ) -> tuple["BaseAlgorithm", SelfPlay]:
+    """The model and the callback of a new training, for `learn`."""
     scripted = instructions.scripted(game) if opponents is None else opponents
     pool = OpponentPool(**{**instructions.pool, "scripted": scripted})
     starts = RandomStarts(game, instructions.random_starts)
@@ -105,7 +106,11 @@ def _begun(
     return model, SelfPlay(pool)
 
 
-def _resumed(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
+def go_on(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
+    """The model and the callback from a checkpoint, for `learn(..., reset_num_timesteps=False)`.
+
+    Raises `PolicyFileError` if it is no checkpoint, or one of another training.
+    """
     model, callback = load_checkpoint(path)
     envs: Any = model.get_env()
     trained_on = envs.get_attr("game")[0]
@@ -118,7 +123,7 @@ def _resumed(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorit
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Let torch use one thread: with networks this small, several only wait for each other."""
     import torch
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -23,7 +24,7 @@ from ttt_env.agents.training.evaluation import Until
 from ttt_env.agents.training.own import OWN_ALGORITHMS
 from ttt_env.agents.training.recipe import recipe, recipe_names
 from ttt_env.agents.training.trial import Trial, TrialResult, run_trial
-from ttt_env.analysis.workers import Backend, Workers
+from ttt_env.analysis.workers import Backend, Workers, ray_cluster
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError, shown, unknown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
@@ -150,23 +151,39 @@ def sweep(
             report(result, len(ended.keys() & names), len(trials))
 
     names = {trial.name for trial in trials}
-    if report is not None:
-        report(None, len(trials) - len(left), len(trials))
-    if backend == "ray":
-        from ttt_env.agents.training.tuned import tune_trials
 
-        tune_trials(left, folder, keep, asha=asha, workers=workers, address=address)
-    else:
-        with Workers(workers) as pool:
-            tasks = [(trial,) for trial in left]
-            for number, result in pool.completed(partial(run_trial, folder=folder), tasks, named=_named):
-                keep(left[number], result)
+    with ExitStack() as stack:
+        if left and backend == "ray":
+            stack.enter_context(ray_cluster(address, workers))
+        if report is not None:
+            report(None, len(trials) - len(left), len(trials))
+        _run(left, folder, keep, asha, workers, backend)
     return Sweep(trials[0].game, folder, tuple(ended[trial.name] for trial in trials))
 
 
 def _stays(result: TrialResult, asha: bool) -> bool:
     """Whether a trial that has this result is not to be run again."""
     return result.is_whole or (asha and result.ended == "asha")
+
+
+def _run(
+    trials: Sequence[Trial],
+    folder: Path,
+    keep: Callable[[Trial, TrialResult], None],
+    asha: bool,
+    workers: int | None,
+    backend: Backend,
+) -> None:
+    """Run the trials, and hand over each result as soon as it is there."""
+    if trials and backend == "ray":
+        from ttt_env.agents.training.tuned import tune_trials
+
+        tune_trials(trials, folder, keep, asha=asha, workers=workers)
+        return
+    with Workers(workers) as pool:
+        tasks = [(trial,) for trial in trials]
+        for number, result in pool.completed(partial(run_trial, folder=folder), tasks, named=_named):
+            keep(trials[number], result)
 
 
 def _named(trial: Trial) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.agents.training.trial import Trial, TrialResult, run_trial
-from ttt_env.analysis.workers import ray_cluster
 
 _RESTARTS = 8  # of a trial whose machine or process dies
 _HALVINGS = 2  # of ASHA: after 1/16 and 1/4 of the budget
@@ -29,16 +28,13 @@ def tune_trials(
     *,
     asha: bool,
     workers: int | None,
-    address: str | None,
 ) -> None:
-    """Run the trials, and hand over the result of each as soon as it has ended.
+    """Run the trials on the connected Ray, and hand over the result of each as soon as it has ended.
 
     Each has one core. A trial whose process or machine dies goes on in another, from its checkpoint in the
     folder, up to eight times.
-
-    Raises `ParameterError` if there is no cluster at this address, `ImportError` without the extra `ray`.
     """
-    with ray_cluster(address, workers), _settings(_QUIET):
+    with _settings(_QUIET):
         from ray import tune
 
         place = folder.resolve()
@@ -125,17 +121,21 @@ def _keeper(listed: Sequence[Trial], keep: Callable[[Trial, TrialResult], None])
     from ray import tune
 
     class Keeper(tune.Callback):  # type: ignore[misc]
+        def __reduce__(self) -> tuple[Any, ...]:
+            return tune.Callback, ()  # Tune writes it to its files, and progress bars cannot be pickled
+
         def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
             result = TrialResult.from_json(trial.last_result["result"])
-            keep(listed[trial.config["number"]], result if result.ended else replace(result, ended="asha"))
+            self._keep(trial, result if result.ended else replace(result, ended="asha"))
 
         def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+            reported = trial.last_result.get("result")
             ended = listed[trial.config["number"]]
+            result = TrialResult.from_json(reported) if reported else ended.result(None, None)
             error = f"its process died {trial.num_failures} times"
-            if "result" in trial.last_result:
-                result = TrialResult.from_json(trial.last_result["result"])
-                keep(ended, replace(result, ended="error", error=error))
-            else:
-                keep(ended, ended.result(None, None, "error", error))
+            self._keep(trial, replace(result, ended="error", error=error))
+
+        def _keep(self, trial: Any, result: TrialResult) -> None:
+            keep(listed[trial.config["number"]], result)
 
     return Keeper()
