@@ -27,14 +27,17 @@ Exact strength
     certify             the proof that an agent is unbeatable, or the game that beats it
     tournament          many agents against each other: table, ratings
     solve               the value of every position of a game
+    enumerate_positions the same for games of up to 21 cells, in files, and how many positions they have
     prove               the value of one position of a larger game, by search
 
 Results are objects to print, save and load: `Match`, `Exploitability`, `Certificate`, `Tournament`,
-`Solution`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is allowed.
+`Solution`, `Enumeration`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is
+allowed.
 """
 
 from ttt_env.agent import Agent, BatchAgent, agent_names, make_agent
 from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.enumeration import Enumeration, enumerate_positions
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.proof import Proof, prove
@@ -84,6 +87,7 @@ __all__ = [
     "Boards",
     "CellError",
     "Certificate",
+    "Enumeration",
     "EpisodeOrderError",
     "Exploitability",
     "Game",
@@ -115,6 +119,7 @@ __all__ = [
     "best_response",
     "certify",
     "collect_episode",
+    "enumerate_positions",
     "exploitability",
     "get_game",
     "make",
