@@ -42,3 +42,10 @@ def test_a_node_that_is_killed_changes_no_byte(cluster, tmp_path):
     assert (enumeration.value, enumeration.positions) == (here.value, here.positions)
     for path in (tmp_path / "here").glob("*.npy"):
         assert (tmp_path / "cluster" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_certificates_are_those_of_one_process(cluster):
+    cluster.add_node(num_cpus=1)
+    agents = ["minimax", "random", "softmax:temperature=0.3", "rules", "block"]
+    certificates = ttt_env.certify_all(agents, backend="ray", address=cluster.address)
+    assert certificates == {name: ttt_env.certify(name) for name in agents}
