@@ -36,13 +36,17 @@ def main() -> None:
     parser.add_argument("--game", default="mnk-v0:m=5,n=4,k=4", help="of up to 21 cells")
     parser.add_argument("--folder", type=Path, required=True, help="of the files, 0.74 GB for 20 cells")
     parser.add_argument("--workers", type=int, default=2, help="processes, or tasks of the cluster at a time")
-    parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS", help="by a Ray cluster")
+    parser.add_argument("--ray", action="store_true", help="by a Ray cluster, by default of this machine")
+    parser.add_argument("--address", help="with --ray: host:port of the cluster, or auto")
     parser.add_argument("--positions", type=int, default=200, help="to be proved by search as well")
     arguments = parser.parse_args()
-    backend, address = ("loky", None) if arguments.ray is None else ("ray", arguments.ray or None)
     begun = time.perf_counter()
     enumeration = ttt_env.enumerate_positions(
-        arguments.game, arguments.folder, workers=arguments.workers, backend=backend, address=address
+        arguments.game,
+        arguments.folder,
+        workers=arguments.workers,
+        backend="ray" if arguments.ray else "loky",
+        address=arguments.address,
     )
     print(enumeration)
     print(f"{time.perf_counter() - begun:.1f} s in all")
