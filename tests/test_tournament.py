@@ -4,13 +4,26 @@ import csv
 import io
 import subprocess
 import sys
+import threading
 import time
 from itertools import permutations, product
+from pathlib import Path
+from typing import ClassVar
+from uuid import uuid4
 
 import numpy as np
 import pytest
 
-from ttt_env import ParameterError, UnknownAgentError, exploitability, get_game, make_agent, match
+from tests import faults
+from ttt_env import (
+    ParameterError,
+    TaskTimeoutError,
+    UnknownAgentError,
+    exploitability,
+    get_game,
+    make_agent,
+    match,
+)
 from ttt_env.agent import Agent
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
@@ -185,6 +198,58 @@ def test_any_number_of_processes_finds_the_same(game: str) -> None:
     agents = {"a": "random", "b": "random", "c": "random"}
     one, two = (tournament(agents, game, width=0.4, workers=workers) for workers in (1, 2))
     assert one.matches == two.matches and one.exploitability == two.exploitability
+
+
+class TestOtherProcesses:
+    AGENTS: ClassVar = {"random": "random", "minimax": "minimax", "mcts": "mcts:simulations=20,seed=1"}
+
+    def test_find_the_same_whether_games_are_sampled_or_not(self) -> None:
+        mixed = self.AGENTS | {"lowest": faults.agent_that(lambda _: None)}
+        one, two = (tournament(mixed, width=0.4, workers=workers) for workers in (1, 2))
+        assert one.to_dict() == two.to_dict()
+        assert not one.matches["lowest", "random"].exact and one.matches["mcts", "random"].exact
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_an_error_names_the_agent_and_the_pairing(self, workers: int) -> None:
+        agents = self.AGENTS | {"bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
+        with pytest.raises(KeyError, match="no idea") as caught:
+            tournament(agents, workers=workers)
+        assert caught.value.__notes__[0] == "raised by the agent 'bad'"
+        assert caught.value.__notes__[1].startswith("in 'bad' v ")
+
+    def test_an_agent_that_takes_too_long_is_named(self, tmp_path: Path) -> None:
+        agents = {"random": "random", "slow": faults.agent_that(faults.hangs(tmp_path))}
+        with pytest.raises(TaskTimeoutError, match=r"'random' v 'slow' took longer than 2 s"):
+            tournament(agents, workers=2, timeout=2)
+
+    def test_an_agent_that_cannot_be_sent_is_named_before_anybody_plays(self) -> None:
+        agents = {"untouched": Untouched(TICTACTOE), "stuck": agent_with_a_lock()}
+        with pytest.raises(ParameterError, match="the agent 'stuck' cannot be sent to another process: Type"):
+            tournament(agents, workers=2)
+        assert tournament({"random": "random", "stuck": agent_with_a_lock()}, width=1).names[1] == "stuck"
+
+    def test_an_agent_that_searches_is_asked_in_one_process_alone(self, tmp_path: Path) -> None:
+        class Noted(Agent):
+            is_fixed = True
+
+            def policy(self, position):
+                (tmp_path / f"{position.mine}-{position.theirs}-{uuid4().hex}").touch()
+                return np.eye(9)[position.legal_cells[0]]
+
+        agents = {f"{n}": "random" for n in range(5)} | {"noted": Noted(TICTACTOE)}
+        assert tournament(agents, workers=2).matches["noted", "0"].exact
+        asked = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
+        assert len(asked) == len(set(asked)) > 100
+
+
+def agent_with_a_lock():
+    lock = threading.Lock()
+
+    def agent(position):
+        with lock:
+            return position.legal_cells[0]
+
+    return agent
 
 
 def test_an_agent_is_asked_once_for_a_position() -> None:

@@ -277,7 +277,17 @@ class _Failure(NamedTuple):
         return error
 
 
-_Outcome: TypeAlias = _Value | _Failure
+class _Late(NamedTuple):
+    """That a task did not end within the seconds that it has."""
+
+    seconds: float
+
+    def of_task(self, name: str) -> Exception:
+        """The error that names the task."""
+        return TaskTimeoutError(f"{name} took longer than {self.seconds:g} s")
+
+
+_Outcome: TypeAlias = _Value | _Failure | _Late
 
 
 def _in_turn(
@@ -321,7 +331,7 @@ def _shared_out(
                     continue
                 outcomes, seconds = done
                 for number, outcome in zip(numbers, outcomes, strict=False):
-                    if isinstance(outcome, _Failure):
+                    if not isinstance(outcome, _Value):
                         raise outcome.of_task(named(*tasks[number]))
                     yield number, outcome.value
                 size = max(1, min(2 * size, int(len(numbers) * _BATCH_SECONDS / max(seconds, 1e-9))))
@@ -349,7 +359,7 @@ def _work(
     start, outcomes = perf_counter(), list[_Outcome]()
     for task in tasks:
         outcomes.append(_outcome(function, task) if limit is None else _limited(function, task, limit))
-        if isinstance(outcomes[-1], _Failure):
+        if not isinstance(outcomes[-1], _Value):
             break
     return outcomes, perf_counter() - start
 
@@ -370,7 +380,7 @@ def _limited(function: Callable[..., Any], task: Task, limit: float) -> _Outcome
     if outcomes:
         return outcomes[0]
     Timer(_LAST_WORDS_SECONDS, os._exit, [1]).start()
-    return _Failure.of(TaskTimeoutError(f"a task took longer than {limit:g} s"))
+    return _Late(limit)
 
 
 class _Pool(Protocol):
