@@ -47,16 +47,18 @@ Rows = tuple[int, int, int]  # of a ply: the ply, the first row, the one after t
 
 @dataclass(frozen=True)
 class WorkerShare:
-    """What one process has done: chunks and their placements, seconds of work, most memory in bytes.
+    """What one process has done: chunks and their placements, the time that they took, most memory in bytes.
 
-    The memory is the largest resident set of the process so far, with what it shares with others. 0 where
-    the system does not tell it.
+    `seconds` are those on the clock, `cpu_seconds` those that the process was given by its machine. The
+    memory is the largest resident set of the process so far, with what it shares with others; 0 where the
+    system does not tell it.
     """
 
     worker: str
     chunks: int
     placements: int
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
 
     def __add__(self, other: "WorkerShare") -> "WorkerShare":
@@ -65,6 +67,7 @@ class WorkerShare:
             self.chunks + other.chunks,
             self.placements + other.placements,
             self.seconds + other.seconds,
+            self.cpu_seconds + other.cpu_seconds,
             max(self.peak_bytes, other.peak_bytes),
         )
 
@@ -131,7 +134,8 @@ class Enumeration(Saved):
             lines.append(f"{ply.ply:3}{ply.placements:15,}{ply.positions:15,}{counts}")
         lines += [
             f"{share.worker}: {share.chunks} chunks of {share.placements:,} placements in "
-            f"{share.seconds:.1f} s, at most {share.peak_bytes / 2**20:,.0f} MiB"
+            f"{share.seconds:.1f} s ({share.cpu_seconds:.1f} s of a core), "
+            f"at most {share.peak_bytes / 2**20:,.0f} MiB"
             for share in self.workers
         ]
         return "\n".join(lines)
@@ -157,6 +161,7 @@ def _read_ply(data: Mapping[str, Any]) -> CountedPly:
             int(share["chunks"]),
             int(share["placements"]),
             float(share["seconds"]),
+            float(share["cpu_seconds"]),
             int(share["peak_bytes"]),
         )
         for share in data["workers"]
@@ -185,7 +190,7 @@ def enumerate_positions(
 
     `Solution.load(folder, game)` gives the values. The folder is made if it is missing, and takes a byte for
     each placement of stones (0.74 GB for 20 cells) and while a ply is computed as much again for this one.
-    A call with a folder in which an enumeration was begun goes on with it.
+    A call with a folder in which an enumeration was begun goes on with it; one call at a time may do so.
 
     The work is shared out as in `tournament`, to `workers` processes of this machine or, with
     `backend="ray"`, of the Ray cluster at `address`, where all machines have to see the folder under the
@@ -350,7 +355,7 @@ def _compute(files: _Files, ply: int, first: int, end: int) -> None:
     from ttt_env.kernels.enumeration import N_TALLIES, fill
 
     _prepare()
-    begun = time.perf_counter()
+    begun, cpu_begun = time.perf_counter(), time.process_time()
     n_cells, sets = files.game.n_cells, winning_sets(files.game)
     after = files.layer(ply + 1) if ply < n_cells else np.empty(0, np.int8)
     grid, rows = _grid(n_cells, ply), slice(first, end)
@@ -358,8 +363,9 @@ def _compute(files: _Files, ply: int, first: int, end: int) -> None:
     values, tally = np.empty((end - first) * grid.n_patterns, np.int8), np.zeros(N_TALLIES, np.int64)
     occupied = grid.occupied[rows]
     fill(values, tally, _read_only(after), occupied, grid.patterns, next_row, below, grid.next_pattern, sets)
-    seconds = time.perf_counter() - begun
-    share = WorkerShare(f"{platform.node()}:{os.getpid()}", 1, len(values), seconds, _peak_bytes())
+    seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu_begun
+    worker = f"{platform.node()}:{os.getpid()}"
+    share = WorkerShare(worker, 1, len(values), seconds, cpu_seconds, _peak_bytes())
     files.write_chunk((ply, first, end), values, tally, share)
 
 
