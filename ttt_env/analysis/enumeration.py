@@ -206,22 +206,32 @@ def enumerate_positions(
     pool = Workers(workers, backend, address)
     files = _Files(as_path("folder", folder, "an enumeration").absolute(), game)
     plies = files.read_counts()
-    files.write_counts(plies)  # so that chunks are never taken for those of another game
     tasks = [[(ply, *rows) for rows in _chunks_of(game, ply, chunk)] for ply in range(game.n_cells + 1)]
-    n_tasks, n_done = sum(map(len, tasks)), 0
-    with pool:
-        for ply in range(game.n_cells, -1, -1):
-            if ply not in plies:
-                missing = [task for task in tasks[ply] if not files.chunk(*task).exists()]
-                n_done += len(tasks[ply]) - len(missing)
-                told = progress and partial(_tell, progress, n_done, n_tasks)
-                pool.run(partial(_compute, files), missing, named=_name_of, progress=told)
-                plies[ply] = files.join(ply, tasks[ply])
-                files.write_counts(plies)
-                n_done -= len(tasks[ply]) - len(missing)
-            files.remove_chunks(ply)
-            n_done += len(tasks[ply])
+    if len(plies) < len(tasks):
+        files.write_counts(plies)  # so that chunks are never taken for those of another game
+        with pool:
+            _complete(plies, files, tasks, pool, progress)
     return Enumeration(game, tuple(plies[ply] for ply in range(game.n_cells + 1)))
+
+
+def _complete(
+    plies: dict[int, CountedPly],
+    files: "_Files",
+    tasks: list[list[Rows]],
+    pool: Workers,
+    progress: Progress | None,
+) -> None:
+    """Compute the plies that are missing, from the last one on; `tasks` are the chunks of each ply."""
+    n_tasks = sum(map(len, tasks))
+    for ply in reversed(range(len(tasks))):
+        if ply not in plies:
+            missing = [task for task in tasks[ply] if not files.chunk(*task).exists()]
+            before = sum(len(tasks[done]) for done in plies) + len(tasks[ply]) - len(missing)
+            told = progress and partial(_tell, progress, before, n_tasks)
+            pool.run(partial(_compute, files), missing, named=_name_of, progress=told)
+            plies[ply] = files.join(ply, tasks[ply])
+            files.write_counts(plies)
+        files.remove_chunks(ply)
 
 
 def load_layers(folder: str | Path, game: Game) -> list[Bytes]:
