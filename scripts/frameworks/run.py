@@ -177,8 +177,7 @@ def _row(script: Script, result: Mapping[str, Any]) -> tuple[str, ...]:
         script.docstring.partition("\n")[0].removesuffix("."),
         result["autoreset"] or "",
         str(len(script.marked_lines)),
-        f"{result['as_x']:+.4f}",
-        f"{result['as_o']:+.4f}",
+        *(f"{result[seat]:+.4f}" if result[seat] else "0" for seat in ("as_x", "as_o")),
         worth,
         f"{result['seconds']:.0f}",
     )
