@@ -141,3 +141,29 @@ def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         runner.main(["no_such_script"])
     assert "no script no_such_script" in capsys.readouterr().err
+
+
+OUTCOME = (
+    '{"versions": {"good": "1.0"}, "autoreset": null, "unbeatable": false, '
+    '"as_x": 0.25, "as_o": 0.0, "exploitability": 0.125}'
+)
+
+
+def test_what_succeeds_is_recorded_beside_what_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = "<!-- table: begin -->\n<!-- table: end -->\n"
+    (tmp_path / "README.md").write_text(f"Before.\n{table}After.\n", "utf-8")
+    (tmp_path / "results.json").write_text("{}", "utf-8")
+    header = '"""Does {}."""\n# /// script\n# dependencies = []\n# ///\n'
+    good = f"x = 1  # ttt_env\nprint('{OUTCOME}')\nprint('bye')\n"
+    (tmp_path / "good.py").write_text(header.format("well") + good, "utf-8")
+    (tmp_path / "bad.py").write_text(header.format("badly") + "raise SystemExit(3)\n", "utf-8")
+    (tmp_path / "shared.py").write_text('"""Is no script, but a module of both."""\n', "utf-8")
+    paths = {"HERE": tmp_path, "RESULTS": tmp_path / "results.json", "README": tmp_path / "README.md"}
+    for name, value in {**paths, "environment": lambda script: Path(sys.executable)}.items():
+        monkeypatch.setitem(runner.main.__globals__, name, value)
+    assert runner.main(["--record"]) == 1
+    assert list(runner.read_results()) == ["good"]
+    first, *lines = (tmp_path / "README.md").read_text("utf-8").splitlines()
+    assert (first, lines[0], lines[-1]) == ("Before.", "<!-- table: begin -->", "After.")
+    row = "| good 1.0 | [good](good.py) | Does well |  | 1 | +0.2500 | 0 | exploitability 0.1250 | 0 |"
+    assert lines[3:-2] == [row]
