@@ -180,7 +180,8 @@ assert "RAY_USAGE_STATS_ENABLED" not in os.environ and "RAY_ENABLE_UV_RUN_RUNTIM
         mark = uuid4().hex
         run = subprocess.run(
             [sys.executable, "-W", "error", "-c", code],
-            env=os.environ | {"TTT_ENV_MARK": mark},
+            env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+            | {"TTT_ENV_MARK": mark},
             capture_output=True,
             text=True,
             check=False,
