@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from ttt_env.agents.training.evaluation import Evaluation
     from ttt_env.agents.training.pool import OpponentPool
     from ttt_env.agents.training.run import train
-    from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
+    from ttt_env.agents.training.selfplay import SelfPlay
+    from ttt_env.agents.training.starts import RandomStarts
 
 __all__ = ["Evaluation", "OpponentPool", "RandomStarts", "SelfPlay", "train"]
 _ROOM_OF = {
     "Evaluation": "evaluation",
     "OpponentPool": "pool",
-    "RandomStarts": "selfplay",
+    "RandomStarts": "starts",
     "SelfPlay": "selfplay",
     "train": "run",
 }
