@@ -7,8 +7,8 @@ takes the place of `SyncVectorEnv`; taken cells, which the observation shows, ar
 in a target; now and then the best response to the learner joins its opponents. That file steps one
 environment and warns that it can do no more; here they are 64, and the replay buffer is our own.
 
-`dqn.py` expects of an environment what Gymnasium did before 1.0: where an episode ends, the next observation
-is the first one of a new episode. Since Gymnasium 1.0 that is the autoreset mode "same_step".
+CleanRL asks for Gymnasium 0.29, whose vector environments give the first observation of a new episode in the
+step that ends the last one. Since Gymnasium 1.0 that is the autoreset mode "same_step".
 """
 
 # /// script

@@ -6,8 +6,8 @@ logging. The lines that a user of that file would change or add end with `# ttt_
 in them: one vector environment takes the place of `SyncVectorEnv`, the logits of taken cells are masked,
 which the observation shows, and now and then the best response to the learner joins its opponents.
 
-`ppo.py` expects of an environment what Gymnasium did before 1.0: where an episode ends, the next observation
-is the first one of a new episode. Since Gymnasium 1.0 that is the autoreset mode "same_step".
+CleanRL asks for Gymnasium 0.29, whose vector environments give the first observation of a new episode in the
+step that ends the last one. Since Gymnasium 1.0 that is the autoreset mode "same_step".
 """
 
 # /// script
