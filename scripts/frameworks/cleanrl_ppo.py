@@ -7,7 +7,9 @@ in them: one vector environment takes the place of `SyncVectorEnv`, the logits o
 which the observation shows, and now and then the best response to the learner joins its opponents.
 
 CleanRL asks for Gymnasium 0.29, whose vector environments give the first observation of a new episode in the
-step that ends the last one. Since Gymnasium 1.0 that is the autoreset mode "same_step".
+step that ends the last one. Since Gymnasium 1.0 that is the autoreset mode "same_step". Under a newer
+Gymnasium CleanRL's own file runs once one line of it is changed, to `gym.make("ttt_env:ttt_env/tictactoe-v0",
+opponent="random", observation="flat")`; the other marked lines are what makes its learner unbeatable.
 """
 
 # /// script
