@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-all check wheel browser clean
+.PHONY: demo test test-all frameworks check wheel browser clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
@@ -32,7 +32,18 @@ slow-ray: PYTEST := $(BIN)/python -m pytest
 ranges-%: $(STAMP)
 	$(BIN)/python scripts/dependency_ranges.py $*
 
-test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest)
+# Each script of a framework in an environment of its own, which is kept in build/frameworks.
+FRAMEWORKS := $(basename $(notdir $(shell grep -l "^\# /// script" scripts/frameworks/*.py)))
+
+frameworks-%:
+	$(PYTHON) scripts/frameworks/run.py $*
+
+# All of them, and their results into the table of scripts/frameworks/README.md.
+frameworks:
+	$(PYTHON) scripts/frameworks/run.py --record
+
+test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
+  $(addprefix frameworks-,$(FRAMEWORKS))
 
 check: $(STAMP)
 	$(BIN)/ruff check .
