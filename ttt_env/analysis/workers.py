@@ -105,17 +105,8 @@ class Workers:
         `ParameterError` for a function that cannot be sent, and for a `timeout` if all tasks run in this
         process; `WorkerError` if the process that runs a task ends again and again.
         """
-        limit = None if timeout is None else as_seconds("timeout", timeout, "a task")
-        if self._pool is not None:
-            outcomes = _shared_out(self._pool, pickled(shown(function), function), tasks, named, limit)
-        elif limit is None:
-            outcomes = _in_turn(function, tasks, named)
-        else:
-            raise ParameterError(
-                f"timeout={shown(timeout)}: a task can only be ended in a process of its own: workers=2 or "
-                "more, or backend='ray'"
-            )
         results: list[Any] = [None] * len(tasks)
+        outcomes = self.completed(function, tasks, named=named, timeout=timeout)
         if progress is not None:
             progress(0, len(tasks))
         for done, (number, result) in enumerate(outcomes, start=1):
@@ -123,6 +114,25 @@ class Workers:
             if progress is not None:
                 progress(done, len(tasks))
         return results
+
+    def completed(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[Task],
+        *,
+        named: Callable[..., str] = lambda *task: f"the task {shown(task)}",
+        timeout: float | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """What `run` returns, one by one as they are done: the number of a task, and its result."""
+        limit = None if timeout is None else as_seconds("timeout", timeout, "a task")
+        if self._pool is not None:
+            return _shared_out(self._pool, pickled(shown(function), function), tasks, named, limit)
+        if limit is None:
+            return _in_turn(function, tasks, named)
+        raise ParameterError(
+            f"timeout={shown(timeout)}: a task can only be ended in a process of its own: workers=2 or "
+            "more, or backend='ray'"
+        )
 
 
 def pickled(name: str, value: object) -> bytes:
