@@ -131,14 +131,14 @@ def interrupt_a_tournament(folder: Path, backend: str, address: str = "") -> tup
     return mark, int(process.name)
 
 
-def marked(mark: str) -> list[str]:
-    """The command lines of the processes in whose environment this mark stands."""
-    found = []
+def marked(mark: str) -> dict[int, str]:
+    """The processes in whose environment this mark stands, by their numbers, with their command lines."""
+    found = {}
     for folder in Path("/proc").iterdir():
         try:
             if folder.name.isdecimal() and mark.encode() in (folder / "environ").read_bytes():
                 if b") Z " not in (folder / "stat").read_bytes():
-                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
         except OSError:  # it has just ended
             pass
     return found

@@ -30,7 +30,7 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Recorded
 from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.analysis.tournament.pairings import margin_of, match_of, width_of
-from ttt_env.analysis.tournament.ratings import bradley_terry
+from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 
 TICTACTOE = get_game("tictactoe-v0")
 TRIO = ["random", "minimax", "win-block"]
@@ -142,6 +142,88 @@ class TestRatings:
 
     def test_order_of_the_agents_does_not_matter(self) -> None:
         assert tournament(TRIO[::-1]).ratings == pytest.approx(tournament(TRIO).ratings, abs=1e-4)
+
+
+PAPER = np.array(
+    [[0, -1, 1], [1, 0, -1], [-1, 1, 0]], np.float64
+)  # rock, paper, scissors: row against column
+
+
+class TestNashAverage:
+    def test_of_rock_paper_scissors_is_even(self) -> None:
+        np.testing.assert_allclose(nash_mixture(PAPER), 1 / 3, atol=1e-9)
+
+    def test_of_uneven_stakes_is_what_algebra_says(self) -> None:
+        scores = np.array([[0, -0.2, 1], [0.2, 0, -0.6], [-1, 0.6, 0]])
+        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 5 / 9, 1 / 9], atol=1e-9)
+
+    def test_copies_share_the_weight_and_change_nothing_else(self) -> None:
+        copied = PAPER[np.ix_([0, 0, 0, 1, 2], [0, 0, 0, 1, 2])]
+        np.testing.assert_allclose(nash_mixture(copied), [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3], atol=1e-9)
+
+    def test_who_is_beaten_by_the_mixture_has_no_weight(self) -> None:
+        scores = np.zeros((5, 5))
+        scores[:3, :3], scores[:4, 4], scores[4, :4] = PAPER, 0.3, -0.3
+        scores[3, :3], scores[:3, 3] = (0.5, -0.25, -0.3), (-0.5, 0.25, 0.3)  # loses 0.05 to a third of each
+        mixture = nash_mixture(scores)
+        np.testing.assert_allclose(mixture, [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-9)
+        assert (mixture[3:] == 0).all()
+
+    def test_is_an_equilibrium_and_no_other_has_more_entropy(self) -> None:
+        # Two draw with each other and with the third; only the fourth, whom all beat, tells them apart.
+        scores = np.zeros((4, 4))
+        scores[:3, 3], scores[3, :3] = (0.1, 0.2, 0.3), (-0.1, -0.2, -0.3)
+        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 1 / 3, 1 / 3, 0], atol=1e-9)
+        # The fourth gains 1 against the first and loses 0.2 to the others: they have to be played enough.
+        scores[:3, 3], scores[3, :3] = (-1, 0.2, 0.2), (1, -0.2, -0.2)
+        mixture = nash_mixture(scores)
+        assert (scores @ mixture).max() < 1e-9 and abs(mixture.sum() - 1) < 1e-12
+        np.testing.assert_allclose(mixture, [1 / 6, 5 / 12, 5 / 12, 0], atol=1e-6)
+
+    def test_of_random_scores_is_an_equilibrium(self) -> None:
+        rng = np.random.default_rng(3)
+        for n in (2, 5, 20):
+            scores = rng.uniform(-1, 1, (n, n))
+            scores -= scores.T
+            mixture = nash_mixture(scores)
+            assert (mixture >= 0).all() and abs(mixture.sum() - 1) < 1e-12
+            assert (scores @ mixture).max() < 1e-6
+
+    def test_of_a_tournament_is_who_cannot_be_beaten(self) -> None:
+        agents = ["random", "minimax", "win-block", "minimax:prefer=fast", "weights", "ppo"]
+        played = tournament(agents)
+        best = {name for name, each in played.exploitability.items() if max(each.as_x, each.as_o) <= 0}
+        assert best == {"minimax", "minimax:prefer=fast", "ppo"}
+        assert played.nash_mixture == pytest.approx({name: (name in best) / 3 for name in agents}, abs=1e-9)
+        assert played.nash_scores["random"] == pytest.approx(
+            np.mean([played.matches["random", name].score for name in best])
+        )
+
+
+class TestAlphaRank:
+    def test_of_rock_paper_scissors_is_even(self) -> None:
+        np.testing.assert_allclose(alpha_rank(PAPER), 1 / 3, atol=1e-12)
+
+    def test_who_beats_all_others_is_always_played(self) -> None:
+        scores = np.array([[0, 0.5, 1], [-0.5, 0, 1], [-1, -1, 0]])
+        np.testing.assert_allclose(alpha_rank(scores), [1, 0, 0], atol=1e-12)
+
+    def test_is_the_share_of_time_of_the_chain_of_the_paper(self) -> None:
+        """Fixation by its definition (Omidshafiei et al. 2019, equation 5), the chain by iteration."""
+        scores = np.array([[0, 1e-4, -3e-4], [-1e-4, 0, 2e-4], [3e-4, -2e-4, 0]])
+        chain = np.zeros((3, 3))
+        for played, tried in permutations(range(3), 2):
+            factor = np.exp(-100 * (scores[tried, played] - scores[played, tried]))
+            chain[played, tried] = 1 / sum(factor**k for k in range(50)) / 2
+        chain += np.diag(1 - chain.sum(axis=1))
+        np.testing.assert_allclose(alpha_rank(scores), np.linalg.matrix_power(chain, 1 << 20)[0], rtol=1e-9)
+
+    def test_of_equals_is_even(self) -> None:
+        np.testing.assert_allclose(alpha_rank(np.zeros((4, 4))), 1 / 4, atol=1e-12)
+        played = tournament(["minimax", "minimax:prefer=fast", "random"])
+        assert played.alpha_rank == pytest.approx(
+            {"minimax": 0.5, "minimax:prefer=fast": 0.5, "random": 0}, abs=1e-9
+        )
 
 
 class TestSampling:

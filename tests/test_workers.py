@@ -85,11 +85,35 @@ class TestProcesses:
             pair.run(faults.kills_its_process(tmp_path, 100), NUMBERS, named=faults.named)
         assert len(list(tmp_path.iterdir())) == 3
 
+    def test_task_beside_one_that_kills_every_process_is_not_blamed(self, pair, tmp_path) -> None:
+        kills = faults.kills_its_process(tmp_path, 100)
+
+        def slow_or_deadly(number: int) -> int:
+            import time
+
+            time.sleep(0 if number == 5 else 0.3)
+            return kills(number)
+
+        with pytest.raises(WorkerError, match=r"^the task of 5: "):
+            pair.run(slow_or_deadly, NUMBERS[4:7], named=faults.named)
+
     def test_task_that_takes_too_long_is_named_and_its_process_ended(self, pair, tmp_path) -> None:
-        with pytest.raises(TaskTimeoutError, match=r"the task of 5 took longer than 1\.5 s"):
-            pair.run(faults.hangs(tmp_path), NUMBERS, named=faults.named, timeout=1.5)
+        with pytest.raises(TaskTimeoutError, match=r"the task of 5 took longer than 3 s"):
+            pair.run(faults.hangs(tmp_path), NUMBERS, named=faults.named, timeout=3)
         (process,) = tmp_path.iterdir()
         assert faults.is_over(int(process.name))
+
+    @pytest.mark.slow  # its process has to hang three times
+    def test_task_that_hangs_and_lets_no_other_thread_run_is_named(self, pair) -> None:
+        def sleeps(number: int) -> int:
+            import ctypes
+
+            if number == 5:
+                ctypes.PyDLL(None).sleep(1000)  # holds the interpreter's lock
+            return number
+
+        with pytest.raises(WorkerError, match=r"the task of 5: .* ended 3 times.* or hung"):
+            pair.run(sleeps, NUMBERS, named=faults.named, timeout=3)
 
     def test_end_with_the_block(self) -> None:
         with Workers(2) as workers:

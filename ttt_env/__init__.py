@@ -16,6 +16,7 @@ Games
 
 Agents
     make_agent          an agent from a spec such as "minimax", a function or a trained model
+    network_agent       the agent that plays by a network of your own
     agent_names         the names that a spec may begin with
     Agent, BatchAgent   the classes to derive your own agents from
     play_game           one game between two agents
@@ -68,6 +69,7 @@ from ttt_env.errors import (
     UnknownGameError,
     WorkerError,
 )
+from ttt_env.network import network_agent
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game, runs, squares
@@ -131,6 +133,7 @@ __all__ = [
     "make_vec",
     "match",
     "mnk_v0",
+    "network_agent",
     "planes_of",
     "play_game",
     "prove",

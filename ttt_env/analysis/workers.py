@@ -1,5 +1,6 @@
 """Tasks shared out to processes of this machine or of a Ray cluster, whose results do not depend on these."""
 
+import faulthandler
 import os
 import socket
 import traceback
@@ -11,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread, Timer
+from threading import Thread
 from time import perf_counter
 from types import ModuleType, TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, get_args
@@ -104,17 +105,8 @@ class Workers:
         `ParameterError` for a function that cannot be sent, and for a `timeout` if all tasks run in this
         process; `WorkerError` if the process that runs a task ends again and again.
         """
-        limit = None if timeout is None else as_seconds("timeout", timeout, "a task")
-        if self._pool is not None:
-            outcomes = _shared_out(self._pool, pickled(shown(function), function), tasks, named, limit)
-        elif limit is None:
-            outcomes = _in_turn(function, tasks, named)
-        else:
-            raise ParameterError(
-                f"timeout={shown(timeout)}: a task can only be ended in a process of its own: workers=2 or "
-                "more, or backend='ray'"
-            )
         results: list[Any] = [None] * len(tasks)
+        outcomes = self.completed(function, tasks, named=named, timeout=timeout)
         if progress is not None:
             progress(0, len(tasks))
         for done, (number, result) in enumerate(outcomes, start=1):
@@ -122,6 +114,25 @@ class Workers:
             if progress is not None:
                 progress(done, len(tasks))
         return results
+
+    def completed(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[Task],
+        *,
+        named: Callable[..., str] = lambda *task: f"the task {shown(task)}",
+        timeout: float | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """What `run` returns, one by one as they are done: the number of a task, and its result."""
+        limit = None if timeout is None else as_seconds("timeout", timeout, "a task")
+        if self._pool is not None:
+            return _shared_out(self._pool, pickled(shown(function), function), tasks, named, limit)
+        if limit is None:
+            return _in_turn(function, tasks, named)
+        raise ParameterError(
+            f"timeout={shown(timeout)}: a task can only be ended in a process of its own: workers=2 or "
+            "more, or backend='ray'"
+        )
 
 
 def pickled(name: str, value: object) -> bytes:
@@ -308,8 +319,8 @@ def _shared_out(
     """The number and the result of each task, in the order in which the pool is done with them.
 
     Tasks are sent in batches of about half a second, by what the last batch took, and smaller ones at the
-    end, so that no process waits for long. Tasks that were lost come last and alone, so that one that ends
-    its process takes no others with it.
+    end, so that no process waits for long. Tasks that were lost come last, each by itself, so that one that
+    ends its process takes no others with it.
     """
     key = pool.send(function)
     waiting, size = deque(range(len(tasks))), 1
@@ -317,9 +328,11 @@ def _shared_out(
     running: dict[Any, list[int]] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < pool.size:
-                most = 1 if lost[waiting[0]] else min(size, -(-len(waiting) // (2 * pool.size)))
-                numbers = [waiting.popleft() for _ in range(most)]
+            while waiting and len(running) < (1 if pool.is_lost_at_once and lost[waiting[0]] else pool.size):
+                most = min(size, -(-len(waiting) // (2 * pool.size)))
+                numbers = [waiting.popleft()]
+                while len(numbers) < most and not lost[numbers[0]] and not lost[waiting[0]]:
+                    numbers.append(waiting.popleft())
                 running[pool.start(key, [tasks[number] for number in numbers], limit)] = numbers
             for handle in pool.ended(list(running)):
                 numbers = running.pop(handle)
@@ -348,7 +361,7 @@ def _check_patience(
         if lost[number] == _PATIENCE:
             raise WorkerError(
                 f"{named(*tasks[number])}: the process that worked on it ended {_PATIENCE} times. It was "
-                "killed, ran out of memory, or crashed"
+                "killed, ran out of memory, crashed, or hung in compiled code"
             )
 
 
@@ -375,11 +388,13 @@ def _limited(function: Callable[..., Any], task: Task, limit: float) -> _Outcome
     """The outcome of a task, or that it takes too long; this process then ends as soon as it has said so."""
     outcomes: list[_Outcome] = []
     thread = Thread(target=lambda: outcomes.append(_outcome(function, task)), daemon=True)
+    # Compiled code of others may hang without letting any other thread run, but not this.
+    faulthandler.dump_traceback_later(limit + _LAST_WORDS_SECONDS, exit=True)
     thread.start()
     thread.join(limit)
     if outcomes:
+        faulthandler.cancel_dump_traceback_later()
         return outcomes[0]
-    Timer(_LAST_WORDS_SECONDS, os._exit, [1]).start()
     return _Late(limit)
 
 
@@ -387,6 +402,7 @@ class _Pool(Protocol):
     """Processes that batches of tasks are sent to."""
 
     size: int  # batches at a time
+    is_lost_at_once: bool  # whether all batches are lost when one process ends
 
     def send(self, function: bytes) -> Any:
         """A key of the pickled function, by which each process gets it once."""
@@ -406,6 +422,8 @@ class _Pool(Protocol):
 
 class _Loky:
     """Processes of this machine, which loky starts."""
+
+    is_lost_at_once = True
 
     def __init__(self, size: int) -> None:
         self.size, self._loky = size, _loky()
@@ -454,9 +472,11 @@ class _Loky:
 class _Ray:
     """The processes of a Ray cluster; Ray itself runs a batch again that is lost with one of them."""
 
+    is_lost_at_once = False
+
     def __init__(self, ray: Any, size: int | None) -> None:
         self.size = size or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._ray, self._work = ray, ray.remote(num_cpus=1, max_retries=_PATIENCE)(_work_from_store)
+        self._ray, self._work = ray, ray.remote(num_cpus=1, max_retries=1)(_work_from_store)
 
     def send(self, function: bytes) -> Any:
         return self._ray.put(function)

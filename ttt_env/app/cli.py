@@ -1,6 +1,8 @@
 """The command `ttt`."""
 
+import re
 import sys
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -37,20 +39,22 @@ _AGENTS = "an agent as name, name:value or name:key=value,key=value (see `ttt ag
 _PLAYERS = "your opponent; or who plays X and who plays O: an agent of `ttt agents`, or person"
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
+_SWEEP: dict[str, Any] = {
+    "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"
+}
+_RAY = "let Ray share out the work: on this machine, or on the cluster at host:port, or auto"
+_WORKERS = "number of processes that share the work"
+LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
+_ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
+RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
 WorkersOption = Annotated[
     int | None,
     typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
-]
-RayOption = Annotated[
-    bool, typer.Option("--ray", help="share the work out with Ray, by default on this machine alone")
-]
-AddressOption = Annotated[
-    str | None, typer.Option(help="with --ray: host:port of the cluster, or auto", show_default=False)
 ]
 
 
@@ -105,13 +109,28 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="continue the training that writes to --out")
     ] = False,
+    seeds: Annotated[
+        str | None, typer.Option(help="train from each of these: 0-99, or 0,3,7", **_SWEEP)
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="try values: learning_rate=3e-4,1e-3; several times for more", **_SWEEP),
+    ] = None,
+    asha: Annotated[
+        bool, typer.Option("--asha", help="with --ray: stop trainings that fall behind", **_SWEEP)
+    ] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help=_WORKERS, **_SWEEP)] = None,
+    ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY, **_SWEEP)] = None,
     hidden: Annotated[str | None, typer.Option(help="units of the hidden layers: 18,9,3", **_NETWORK)] = None,
     start: Annotated[str | None, typer.Option(help="weights: uniform01 or symmetric", **_NETWORK)] = None,
     view: Annotated[str | None, typer.Option(help="mover, xo, or xo+turn", **_NETWORK)] = None,
     empty: Annotated[float | None, typer.Option(help="input of an empty cell: 0.01", **_NETWORK)] = None,
     learning_rate: Annotated[float | None, typer.Option(help="of each step: 0.025", **_NETWORK)] = None,
 ) -> None:
-    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume."""
+    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume.
+
+    With --seeds or --set it is a sweep of many trainings; the same command goes on with what is missing.
+    """
     from ttt_env.agents.training.evaluation import Until
     from ttt_env.app.learning import Order, train_and_judge
 
@@ -122,6 +141,31 @@ def train(
         "empty": empty,
         "learning_rate": learning_rate,
     }
+    chosen_network = {name: value for name, value in network.items() if value is not None}
+    if seeds is not None or settings or asha or workers is not None or ray is not None:
+        from ttt_env.app.sweeping import SweepOrder, search_of, seeds_of, sweep_and_judge
+
+        if resume or tensorboard is not None:
+            raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
+        search = search_of(settings or [])
+        search |= {name: [value] for name, value in chosen_network.items() if name not in search}
+        if opponent:
+            search["pool.scripted"] = [opponent]
+        sweep_order = SweepOrder(
+            algo,
+            get_game(game),
+            [seed] if seeds is None else seeds_of(seeds),
+            search,
+            steps=steps,
+            seconds=seconds,
+            until=one_of("until", until, get_args(Until)),
+            out=out,
+            asha=asha,
+            workers=workers,
+            ray=ray is not None,
+            address=None if ray == LOCAL_RAY else ray,
+        )
+        raise typer.Exit(sweep_and_judge(sweep_order, Console()))
     order = Order(
         algo,
         get_game(game),
@@ -133,7 +177,7 @@ def train(
         until=one_of("until", until, get_args(Until)),
         tensorboard=tensorboard,
         resume=resume,
-        network={name: value for name, value in network.items() if value is not None},
+        network=chosen_network,
     )
     raise typer.Exit(train_and_judge(order, Console()))
 
@@ -146,8 +190,7 @@ def bench(
         float, typer.Option(help="sampled scores: play until the 95 % interval is this narrow")
     ] = 0.05,
     workers: WorkersOption = None,
-    ray: RayOption = False,
-    address: AddressOption = None,
+    ray: RayOption = None,
     seed: Seed = 0,
     csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
     plot: Annotated[
@@ -158,7 +201,8 @@ def bench(
     """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
-    with progress_line(f"bench on {game}, matches") as line:
+    # Ray writes to standard output when a process of its ends.
+    with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
         result = tournament(
             agents,
             game,
@@ -166,7 +210,7 @@ def bench(
             rng=seed,
             workers=workers,
             backend="ray" if ray else "loky",
-            address=address,
+            address=None if ray == LOCAL_RAY else ray,
             progress=line.count,
         )
     if as_json:
@@ -188,8 +232,7 @@ def certify(
         typer.Option(help=f"file of the certificate; by default beside the model's file; {_DASH}"),
     ] = None,
     workers: WorkersOption = None,
-    ray: RayOption = False,
-    address: AddressOption = None,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON.
@@ -201,6 +244,7 @@ def certify(
     if len(agents) > 1:
         if out is not None:
             raise ParameterError("--out is for one agent; those of several are saved beside their models")
+        address = None if ray == LOCAL_RAY else ray
         _certify_all(agents, game, workers, "ray" if ray else "loky", address, as_json)
     else:
         _certify_one(agents[0], game, out, as_json)
@@ -447,10 +491,25 @@ def export_games(
             typer.echo(f"{len(log):,} games written to {file}")
 
 
+def with_address(arguments: list[str]) -> list[str]:
+    """The arguments with "local" behind every `--ray` that has no address behind it, as Typer needs.
+
+    >>> with_address(["--ray", "--seeds", "0-9"]), with_address(["--ray", "auto"]), with_address(["--ray"])
+    (['--ray', 'local', '--seeds', '0-9'], ['--ray', 'auto'], ['--ray', 'local'])
+    """
+    completed: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        completed.append(argument)
+        if argument == "--ray" and not _ADDRESS.fullmatch(following):
+            completed.append(LOCAL_RAY)
+    return completed
+
+
 def main() -> None:
     """Run the command; a mistake in its arguments is told in one line."""
     try:
-        app()
+        app(with_address(sys.argv[1:]))
     except (TttEnvError, ImportError, OSError) as error:
-        typer.echo(f"ttt: {error}", err=True)
+        notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
+        typer.echo(", ".join([f"ttt: {error}", *notes]), err=True)
         sys.exit(2)

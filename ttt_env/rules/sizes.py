@@ -1,4 +1,4 @@
-"""Every limit on the size of a game, in cells and by the use made of it, and on the length of a text.
+"""Every limit on the size of a game, in cells and by the use made of it, of a text and of a sweep.
 
 A game of `n` cells has at most `n_placements(n)` positions, so what enumerating it costs depends on the cells
 alone, whatever its winning sets are.
@@ -16,6 +16,7 @@ BOARD_CELLS = 400  # 20×20; no game may have more
 BOARD_SETS = 20_000  # more than the 13,300 squares on 20×20
 NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
+TRIALS = 100_000  # of a sweep
 SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 
 MASK_CELLS = 64  # a player's stones are the bits of one uint64: batches and all compiled code
