@@ -18,7 +18,6 @@ opponent="random", observation="flat")`; the other marked lines are what makes i
 # dependencies = ["ttt-env", "gymnasium==1.4.0", "torch==2.13.0"]
 # ///
 
-import random
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -100,8 +99,6 @@ class ReplayBuffer:
 def main() -> None:
     """Train until nobody can beat the agent, and print what it is worth."""
     args = Args()
-    random.seed(args.seed)
-    np.random.seed(args.seed)
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)  # for networks this small more threads only wait for each other
 

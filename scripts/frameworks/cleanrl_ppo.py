@@ -17,7 +17,6 @@ opponent="random", observation="flat")`; the other marked lines are what makes i
 # dependencies = ["ttt-env", "gymnasium==1.4.0", "torch==2.13.0"]
 # ///
 
-import random
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -108,8 +107,6 @@ def loss_of(args: Args, agent: Agent, obs, actions, logprobs, advantages, return
 def main() -> None:
     """Train until nobody can beat the agent, and print what it is worth."""
     args = Args()
-    random.seed(args.seed)
-    np.random.seed(args.seed)
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)  # for networks this small more threads only wait for each other
 
