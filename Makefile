@@ -25,6 +25,13 @@ SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_
 slow-%: $(STAMP)
 	$(PYTEST) -m slow $(SLOW_$*)
 
+# A test file has a cluster of its own, which all of its tests need one after the other.
+slow-ray: PYTEST := $(BIN)/python -m pytest
+
+# The fast tests with the oldest or the newest versions of the dependencies that pyproject.toml allows.
+ranges-%: $(STAMP)
+	$(BIN)/python scripts/dependency_ranges.py $*
+
 # Each script of a framework in an environment of its own, which is kept in build/frameworks.
 FRAMEWORKS := $(basename $(notdir $(shell grep -l "^\# /// script" scripts/frameworks/*.py)))
 
@@ -34,13 +41,6 @@ frameworks-%:
 # All of them, and their results into the table of scripts/frameworks/README.md.
 frameworks:
 	$(PYTHON) scripts/frameworks/run.py --record
-
-# A test file has a cluster of its own, which all of its tests need one after the other.
-slow-ray: PYTEST := $(BIN)/python -m pytest
-
-# The fast tests with the oldest or the newest versions of the dependencies that pyproject.toml allows.
-ranges-%: $(STAMP)
-	$(BIN)/python scripts/dependency_ranges.py $*
 
 test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
   $(addprefix frameworks-,$(FRAMEWORKS))

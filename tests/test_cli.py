@@ -410,6 +410,8 @@ class TestNothingIsComputedInVain:
             (["bench", _SLOW, "random", "--csv", "."], "it is a folder"),
             (["bench", _SLOW, "random", "--workers", "0"], "workers=0 of shared work: integers from 1 on"),
             (["certify", _SLOW, "--out", "nowhere/x.json"], "there is no folder 'nowhere'"),
+            (["certify", _SLOW, "--workers", "2"], "several agents, and here is one"),
+            (["certify", _SLOW, "--ray"], "several agents, and here is one"),
             (["solve", "qubic-v0", "--save", "x.npz"], "qubic-v0 has 64 cells"),
         ],
     )

@@ -148,6 +148,15 @@ def test_a_whole_enumeration_is_not_computed_again(tmp_path, monkeypatch):
     assert enumerate_positions("tictactoe-v0", tmp_path) == enumeration
 
 
+def test_a_folder_that_is_another_one_for_the_workers(tmp_path):
+    def lose(n_done, _):
+        if n_done:
+            next(tmp_path.glob("*.npz")).unlink()
+
+    with pytest.raises(ResultFileError, match="all machines need the same folder"):
+        enumerate_positions("tictactoe-v0", tmp_path, progress=lose)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 def test_a_process_that_is_killed_loses_no_whole_chunk(tmp_path):

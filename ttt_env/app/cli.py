@@ -246,6 +246,8 @@ def certify(
             raise ParameterError("--out is for one agent; those of several are saved beside their models")
         address = None if ray == LOCAL_RAY else ray
         _certify_all(agents, game, workers, "ray" if ray else "loky", address, as_json)
+    elif workers is not None or ray is not None:
+        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
     else:
         _certify_one(agents[0], game, out, as_json)
 
