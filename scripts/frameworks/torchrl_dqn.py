@@ -6,9 +6,12 @@ https://github.com/pytorch/rl/blob/main/sota-implementations/dqn/dqn_cartpole.py
 What differs: a batch of games stands in the place of one CartPole, wrapped by `GymWrapper`. TorchRL finds the
 mask in `info["action_mask"]` and wants it as `bool`; its actor and its exploration are told that name. Of the
 autoreset modes `GymWrapper` takes "same_step" and "disabled" (with observations that are dicts only the
-latter, whatever environment of Gymnasium it is given). TorchRL's own check of environments is run on this one
-and on `GymEnv` of the registered id. The opponent plays a random cell half of the time and best play the
-other half, so it comes to every position, and the best reply to it never loses.
+latter, whatever environment of Gymnasium it is given). The opponent plays a random cell half of the time and
+best play the other half, so it comes to every position, and the best reply to it never loses.
+
+TorchRL's own check of environments is run on this one, on `GymEnv` of the registered id, and on the
+environment of two players in `PettingZooWrapper`. There the trained network plays against itself in the end,
+which between two players who do not lose is a draw.
 """
 
 # /// script
@@ -18,10 +21,20 @@ other half, so it comes to every position, and the best reply to it never loses.
 
 import torch
 from outcome import outcome
+from tensordict import TensorDict
 from tensordict.nn import TensorDictSequential
 from torchrl.collectors import Collector
 from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
-from torchrl.envs import DTypeCastTransform, EnvBase, GymEnv, GymWrapper, RewardSum, check_env_specs
+from torchrl.envs import (
+    DTypeCastTransform,
+    EnvBase,
+    GymEnv,
+    GymWrapper,
+    MarlGroupMapType,
+    PettingZooWrapper,
+    RewardSum,
+    check_env_specs,
+)
 from torchrl.modules import MLP, EGreedyModule, QValueActor
 from torchrl.objectives import DQNLoss, SoftUpdate
 
@@ -40,6 +53,24 @@ def make_env() -> EnvBase:
     env.append_transform(DTypeCastTransform(torch.int8, torch.bool, in_keys=["action_mask"]))  # ttt_env
     env.append_transform(RewardSum())
     return env
+
+
+def self_play(network: torch.nn.Module) -> TensorDict:
+    """A game of the network against itself, both players in one group as TorchRL steps them."""
+    env = PettingZooWrapper(
+        ttt_env.make(GAME, observation="flat"), use_mask=True, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP
+    )
+    check_env_specs(env)
+    players = QValueActor(
+        network,
+        in_keys=[("agents", "observation")],
+        spec=env.full_action_spec_unbatched,
+        action_key=("agents", "action"),
+        action_value_key=("agents", "action_value"),
+        chosen_action_value_key=("agents", "chosen_action_value"),
+        action_mask_key=("agents", "action_mask"),
+    )
+    return env.rollout(9, players)
 
 
 def main() -> None:
@@ -93,6 +124,8 @@ def main() -> None:
             print(f"{batch * FRAMES_PER_BATCH:7,} moves: reward {reward:+.2f}, exploitability {worth:.3f}")
     collector.shutdown()
 
+    game = self_play(network)
+    assert len(game) == 9 and game["next", "done"][-1] and not game["next", "agents", "reward"].any()
     certificate = outcome(agent, ["torchrl", "tensordict"], autoreset="same_step")
     assert certificate.unbeatable
 
