@@ -33,7 +33,8 @@ ranges-%: $(STAMP)
 	$(BIN)/python scripts/dependency_ranges.py $*
 
 # Each script of a framework in an environment of its own, which is kept in build/frameworks.
-FRAMEWORKS := $(basename $(notdir $(shell grep -l "^\# /// script" scripts/frameworks/*.py)))
+# Those that need more than PyPI, `downloads` in their metadata, are run by hand.
+FRAMEWORKS := $(basename $(notdir $(shell grep -L "^\# downloads = " $$(grep -l "^\# /// script" scripts/frameworks/*.py))))
 
 frameworks-%:
 	$(PYTHON) scripts/frameworks/run.py $*

@@ -28,7 +28,7 @@ class TestEachScript:
         assert script.metadata["requires-python"] == ">=3.11"
         pinned = [each for each in script.metadata["dependencies"] if not each.startswith("ttt-env")]
         assert len(pinned) < len(script.metadata["dependencies"])
-        assert all("==" in each for each in [*pinned, *script.without_dependencies])
+        assert all("==" in each for each in [*pinned, *script.options.get("no-deps", [])])
 
     def test_its_name_hides_no_package(self, script: Any) -> None:
         assert script.name not in {
@@ -56,7 +56,7 @@ def modules(node: ast.AST) -> list[str]:
 
 
 def installed(script: Any) -> list[str]:
-    return [*script.metadata["dependencies"], *script.without_dependencies]
+    return [*script.metadata["dependencies"], *script.options.get("no-deps", [])]
 
 
 def name_of(requirement: str) -> str:
@@ -96,7 +96,7 @@ def test_the_checkout_stands_in_for_the_package(tmp_path: Path) -> None:
         "ttt-env-2==1",
         "numpy==2.4.6",
     ]
-    assert script.without_dependencies == ["pins-torch==1.0"]
+    assert script.options["no-deps"] == ["pins-torch==1.0"]
 
 
 def test_two_blocks_of_metadata_are_an_error(tmp_path: Path) -> None:

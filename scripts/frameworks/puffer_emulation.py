@@ -26,6 +26,7 @@ it. Its build downloads what its own games need, raylib and Box2D, from GitHub.
 # [tool.frameworks]
 # no-deps = ["pufferlib==3.0.0"]
 # no-build-isolation = true
+# downloads = "raylib and Box2D, for its own games"
 # ///
 
 import tempfile

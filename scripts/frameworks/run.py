@@ -1,9 +1,10 @@
 """Run the scripts of this folder, each in an environment of its own, and write down what they show.
 
-`python scripts/frameworks/run.py NAME …` runs these scripts, without names all of them, and ends with an
-error if one fails. With `--record` their results go to results.json and from there to the table of README.md;
-`--table` only writes the table anew. An environment is kept in build/frameworks/NAME and used again as long
-as what it was made from is the same. Needs nothing but Python.
+`python scripts/frameworks/run.py NAME …` runs these scripts, without names all whose environment comes from
+PyPI alone, and ends with an error if one fails. With `--record` their results go to results.json and from there
+to the table of README.md; `--table` only writes the table anew. An environment is kept in
+build/frameworks/NAME and used again as long as what it was made from is the same; `--python` names that of
+another one. Needs nothing but Python.
 """
 
 import argparse
@@ -79,16 +80,25 @@ class Script:
         ]
 
     @property
-    def without_dependencies(self) -> list[str]:
-        """What is installed without what it asks for: packages that pin more than they need."""
-        options = self.metadata.get("tool", {}).get("frameworks", {})
-        return list(options.get("no-deps", ()))
+    def options(self) -> dict[str, Any]:
+        """How its environment is made, of the table `tool.frameworks`.
+
+        `no-deps` are packages that pin more than they need: they are installed without what they ask for, and
+        with `no-build-isolation` built by what is in the environment. `downloads` says what their build gets
+        from elsewhere than PyPI.
+        """
+        return dict(self.metadata.get("tool", {}).get("frameworks", {}))
 
 
 def scripts() -> dict[str, Script]:
     """All scripts of this folder by name: the files that have inline metadata."""
     found = (Script(path) for path in sorted(HERE.glob("*.py")) if path != Path(__file__))
     return {script.name: script for script in found if METADATA.search(script.source)}
+
+
+def from_pypi() -> list[str]:
+    """The names of the scripts whose environment comes from PyPI alone."""
+    return [name for name, script in scripts().items() if "downloads" not in script.options]
 
 
 def environment(script: Script, folder: Path = ENVIRONMENTS) -> Path:
@@ -101,8 +111,9 @@ def environment(script: Script, folder: Path = ENVIRONMENTS) -> Path:
     if script.requirements:
         editable = [part for each in script.requirements for part in _pip_arguments(each)]
         commands.append([*install, "-c", constraints, *editable])
-    if script.without_dependencies:
-        commands.append([*install, "--no-deps", *script.without_dependencies])
+    if packages := script.options.get("no-deps"):
+        isolation = ["--no-build-isolation"] if script.options.get("no-build-isolation") else []
+        commands.append([*install, "--no-deps", *isolation, *packages])
     made_from = "\n".join(
         [str(commands), *(path.read_text("utf-8") for path in (constraints, ROOT / "pyproject.toml"))]
     )
@@ -189,9 +200,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="scripts of this folder; all without")
     parser.add_argument("--record", action="store_true", help="write results.json and the table of README.md")
     parser.add_argument("--table", action="store_true", help="run nothing, write the table of README.md")
+    parser.add_argument("--python", type=Path, help="of an environment that is there already")
     options = parser.parse_args(arguments)
     known = scripts()
-    names = [Path(name).stem for name in options.names] or list(known)
+    names = [Path(name).stem for name in options.names] or from_pypi()
     if unknown := sorted(set(names) - set(known)):
         parser.error(f"no script {', '.join(unknown)}; there are {', '.join(known)}")
     if options.table:
@@ -201,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         print(f"== {name}", flush=True)
         try:
-            result = run(known[name], environment(known[name]))
+            result = run(known[name], options.python or environment(known[name]))
         except (subprocess.SubprocessError, ValueError) as error:
             failed = True
             print(f"{name} failed: {error}", file=sys.stderr)
