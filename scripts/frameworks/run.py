@@ -1,8 +1,8 @@
 """Run the scripts of this folder, each in an environment of its own, and write down what they show.
 
 `python scripts/frameworks/run.py NAME …` runs these scripts, without names all whose environment comes from
-PyPI alone, and ends with an error if one fails. With `--record` their results go to results.json and from there
-to the table of README.md; `--table` only writes the table anew. An environment is kept in
+PyPI alone, and ends with an error if one fails. With `--record` their results go to results.json and from
+there to the table of README.md; `--table` only writes the table anew. An environment is kept in
 build/frameworks/NAME and used again as long as what it was made from is the same; `--python` names that of
 another one. Needs nothing but Python.
 """
