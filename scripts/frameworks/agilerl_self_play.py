@@ -8,6 +8,8 @@ player with the rewards that come after the other's reply. Games begin in all ki
 responses need no training. AgileRL's DQN bootstraps from the largest value of all actions, the taken cells
 too; so it gets no mask and learns that a taken cell loses. The tutorial's curriculum and evolution of a
 population are not needed here. The training ends when the greedy policy is unbeatable.
+
+AgileRL 2.58.0 imports peft without asking for it, so peft stands among the dependencies.
 """
 
 # /// script
