@@ -9,8 +9,9 @@ What differs: each learner is a trial of Ray Tune on a core of its own, and all 
 enters it when it no longer loses to its members on average. That score is computed; RLlib's callback counts
 the games won. The best response to the learner enters with it: the strongest exploiter there is, which
 needs no training. The members are agents in the environment and not modules beside the learner, so every
-step is a move of the learner. A training ends when the learner's greedy policy is unbeatable. Environment
-and configuration are those of rllib_masking.py; its marked lines come on top of the ones marked here.
+step is a move of the learner. A training ends when the learner's greedy policy is unbeatable; the learners
+enter as they come, so two runs differ. Environment and configuration are those of rllib_masking.py; its
+marked lines come on top of the ones marked here.
 """
 
 # /// script
