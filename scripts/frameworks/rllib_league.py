@@ -9,13 +9,14 @@ What differs: each learner is a trial of Ray Tune on a core of its own, and all 
 enters it when it no longer loses to its members on average. That score is computed; RLlib's callback counts
 the games won. The best response to the learner enters with it: the strongest exploiter there is, which
 needs no training. The members are agents in the environment and not modules beside the learner, so every
-step is a move of the learner. A training ends when the learner's greedy policy is unbeatable. Environment
-and configuration are those of rllib_masking.py; its marked lines come on top of the ones marked here.
+step is a move of the learner. A training ends when the learner's greedy policy is unbeatable; the learners
+enter as they come, so two runs differ. Environment and configuration are those of rllib_masking.py; its
+marked lines come on top of the ones marked here.
 """
 
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["ttt-env[torch]", "ray[rllib]==2.60.0"]
+# dependencies = ["ttt-env[torch]", "ray[rllib]==2.60.0", "gymnasium==1.2.2"]
 # ///
 
 from pathlib import Path
@@ -30,13 +31,13 @@ from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.rl_module.rl_module import RLModule
 from ray.tune.registry import register_env
 from rllib_local import local_ray
-from rllib_masking import GAME, against_bots, greedy_agent, ppo  # ttt_env
+from rllib_masking import GAME, against_minimax, greedy_agent, ppo  # ttt_env
 
 import ttt_env  # ttt_env
 from ttt_env.agents.learned.lookup import Lookup  # ttt_env
 from ttt_env.agents.training import OpponentPool  # ttt_env
 
-LEARNERS = 2  # one for each core
+LEARNERS = 2  # one for each core; Tune starts more of them as cores are free
 MODULE = Path("learner_group", "learner", "rl_module", "default_policy")
 
 
@@ -83,7 +84,7 @@ class LeagueCallback(RLlibCallback):
 
 def main():
     """Train the learners side by side and certify the best one."""
-    register_env("against_bots", against_bots)  # ttt_env
+    register_env("against_minimax", against_minimax)  # ttt_env
     with local_ray() as folder:
         league = League.options(name="league").remote()
         results = tune.Tuner(
@@ -102,7 +103,7 @@ def main():
         print(ray.get(league.members.remote()))
         best = results.get_best_result("exploitability", "min")
         agent = greedy_agent(RLModule.from_checkpoint(Path(best.checkpoint.path, MODULE)))  # ttt_env
-        certificate = outcome(agent, ["ray", "gymnasium", "torch"], autoreset="next_step")
+        certificate = outcome(agent, ["ray", "gymnasium"], autoreset="next_step")
     assert certificate.unbeatable
 
 
