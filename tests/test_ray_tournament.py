@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from tests import faults
-from tests.running import ttt
+from tests.running import script, ttt
 from ttt_env import ParameterError, TaskTimeoutError, Tournament, WorkerError, tournament
 from ttt_env.analysis.workers import Workers, ray_cluster
 
@@ -218,3 +219,10 @@ def test_bench_writes_nothing_but_its_result_if_a_process_ends(cluster) -> None:
         stdout, stderr = there.communicate(timeout=faults.PATIENCE)
     assert there.returncode == 0 and "died or was killed" in stderr
     assert json.loads(stdout) == json.loads(here.stdout)
+
+
+def test_league_is_the_same_on_ray(tmp_path) -> None:
+    path = Path(__file__).parents[1] / "scripts" / "league.py"
+    run = script(path, "--agents", "6", "--backends", "ray", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("the same in") == 2

@@ -9,6 +9,8 @@ Floats = NDArray[np.float64]
 ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 more are ten to one
 _ALPHA, _POPULATION = 100, 50  # the strength of selection, and who it selects among
 _EVEN = 1e-14  # a gain below it is rounding
+# As near as the solvers come: agents may differ by a billionth.
+_NARROW = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _TIGHT = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 20_000}
 _PRECISION = 0.01  # of the prior: a standard deviation of ten units, 1737 points
 
@@ -52,6 +54,7 @@ def nash_mixture(scores: Floats) -> Floats:
             np.zeros(2 * n),
             bounds=[(0, None)] * n + [(0, 1)] * n,
             method="highs",
+            options=_NARROW,
         )
         .x[n:]
         > 0.5
