@@ -19,6 +19,7 @@ import torch
 
 import ttt_env
 from tests.running import ttt
+from ttt_env.agents.training import population
 from ttt_env.agents.training.masking import MaskedDQN
 from ttt_env.agents.training.sweeps import sweep
 
@@ -118,6 +119,17 @@ def test_a_node_that_is_killed_changes_no_result(tmp_path):
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def test_a_population_on_ray_is_the_same(tmp_path):
+    options = {"algo": "maskable-ppo", "seeds": (0, 1), "rounds": 2, "round_steps": 100, "until": "budget"}
+    population(**options, out=tmp_path / "ray", backend="ray", workers=2)
+    population(**options, out=tmp_path / "alone")
+    alone, shared = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.npz")}
+        for name in ("alone", "ray")
+    )
+    assert alone == shared and len(alone) == 8
 
 
 def processes_of(mark):
