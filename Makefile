@@ -13,16 +13,20 @@ test: $(STAMP)
 	$(PYTEST) -m "not slow"
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := contract games learning proofs tables
+PARTS := contract games learning proofs ray tables
 SLOW_contract := tests/test_agents_contract.py
 SLOW_games := tests/test_env_agreement.py tests/test_vector_agreement.py
 SLOW_learning := tests/test_q_learning.py tests/test_training.py
 SLOW_proofs := tests/test_proof.py
+SLOW_ray := $(wildcard tests/test_ray*.py)
 SLOW_tables := tests/test_readme.py
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 
 slow-%: $(STAMP)
 	$(PYTEST) -m slow $(SLOW_$*)
+
+# A test file has a cluster of its own, which all of its tests need one after the other.
+slow-ray: PYTEST := $(BIN)/python -m pytest
 
 test-all: test $(addprefix slow-,$(PARTS) rest)
 

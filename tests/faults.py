@@ -5,10 +5,14 @@ tests.
 """
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from ttt_env import Position
 
@@ -98,14 +102,43 @@ def agent_that(act: Callable[[Any], Any]) -> Callable[[Position], int]:
     return agent
 
 
-def marked(mark: str) -> list[str]:
-    """The command lines of the processes in whose environment this mark stands."""
-    found = []
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from tests import faults
+from ttt_env import tournament
+folder, backend, address = sys.argv[1:]
+agents = {"random": "random", "slow": faults.agent_that(faults.hangs(Path(folder)))}
+tournament(agents, workers=2, backend=backend, address=address or None)
+"""
+
+
+def interrupt_a_tournament(folder: Path, backend: str, address: str = "") -> tuple[str, int]:
+    """Start a tournament that hangs, and press Ctrl-C: the mark of its processes, and the one that hung."""
+    mark = uuid4().hex
+    program = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", INTERRUPTED, str(folder), backend, address],
+        env=os.environ | {"TTT_ENV_MARK": mark, "PYTHONPATH": str(Path(__file__).parents[1])},
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert eventually(lambda: any(folder.iterdir()) or program.poll() is not None)
+    os.killpg(program.pid, signal.SIGINT)  # as a terminal does, to all that stand in the foreground
+    _, told = program.communicate(timeout=PATIENCE)
+    assert program.returncode == -signal.SIGINT and "KeyboardInterrupt" in told, told
+    (process,) = folder.iterdir()
+    return mark, int(process.name)
+
+
+def marked(mark: str) -> dict[int, str]:
+    """The processes in whose environment this mark stands, by their numbers, with their command lines."""
+    found = {}
     for folder in Path("/proc").iterdir():
         try:
             if folder.name.isdecimal() and mark.encode() in (folder / "environ").read_bytes():
                 if b") Z " not in (folder / "stat").read_bytes():
-                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
         except OSError:  # it has just ended
             pass
     return found

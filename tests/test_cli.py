@@ -343,6 +343,15 @@ class TestStandardOutput:
         table = ttt_env.exploitability(f"lookup:{tmp_path}/table.npz")
         assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)
 
+    def test_bench_says_who_made_an_error(self, monkeypatch):
+        def policies(self, boards):
+            raise ttt_env.PolicyError("no idea")
+
+        monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
+        run = ttt("bench", "random", "block")
+        assert run.returncode == 2
+        assert run.stderr == "ttt: no idea, in the agent 'block', asked in all positions\n"
+
     def test_bench_writes_csv_and_pictures(self):
         run = ttt("bench", "random", "minimax", "--csv", "-")
         assert [line.split(",")[0] for line in run.stdout.splitlines()] == ["agent", "minimax", "random"]
@@ -378,6 +387,8 @@ class TestNothingIsComputedInVain:
             (["bench", _SLOW, "random", "--csv", "nowhere/x.csv"], "there is no folder 'nowhere'"),
             (["bench", _SLOW, "random", "--plot", "nowhere/x.svg"], "there is no folder 'nowhere'"),
             (["bench", _SLOW, "random", "--csv", "."], "it is a folder"),
+            (["bench", _SLOW, "random", "--workers", "0"], "workers=0 of shared work: integers from 1 on"),
+            (["bench", _SLOW, "random", "--address", "auto"], "only backend='ray' has one"),
             (["certify", _SLOW, "--out", "nowhere/x.json"], "there is no folder 'nowhere'"),
             (["solve", "qubic-v0", "--save", "x.npz"], "qubic-v0 has 64 cells"),
         ],

@@ -18,6 +18,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
+    "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
     "pictures.py": (["--out", "."], "game.gif"),
     "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30"], "first player wins"),

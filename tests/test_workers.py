@@ -86,15 +86,31 @@ class TestProcesses:
         assert len(list(tmp_path.iterdir())) == 3
 
     def test_task_that_takes_too_long_is_named_and_its_process_ended(self, pair, tmp_path) -> None:
-        with pytest.raises(TaskTimeoutError, match=r"the task of 5 took longer than 1\.5 s"):
-            pair.run(faults.hangs(tmp_path), NUMBERS, named=faults.named, timeout=1.5)
+        with pytest.raises(TaskTimeoutError, match=r"the task of 5 took longer than 3 s"):
+            pair.run(faults.hangs(tmp_path), NUMBERS, named=faults.named, timeout=3)
         (process,) = tmp_path.iterdir()
         assert faults.is_over(int(process.name))
+
+    @pytest.mark.slow  # its process has to hang three times
+    def test_task_that_hangs_and_lets_no_other_thread_run_is_named(self, pair) -> None:
+        def sleeps(number: int) -> int:
+            import ctypes
+
+            if number == 5:
+                ctypes.PyDLL(None).sleep(1000)  # holds the interpreter's lock
+            return number
+
+        with pytest.raises(WorkerError, match=r"the task of 5: .* ended 3 times.* or hung"):
+            pair.run(sleeps, NUMBERS, named=faults.named, timeout=3)
 
     def test_end_with_the_block(self) -> None:
         with Workers(2) as workers:
             results = workers.run(lambda number: (number, __import__("os").getpid()), NUMBERS)
         assert all(faults.is_over(process) for process in {process for _, process in results})
+
+    def test_none_is_left_by_ctrl_c(self, tmp_path) -> None:
+        mark, _ = faults.interrupt_a_tournament(tmp_path, "loky")
+        assert faults.eventually(lambda: not faults.marked(mark)), faults.marked(mark)
 
 
 class TestArguments:

@@ -1,5 +1,6 @@
 """Tasks shared out to processes of this machine or of a Ray cluster, whose results do not depend on these."""
 
+import faulthandler
 import os
 import socket
 import traceback
@@ -11,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread, Timer
+from threading import Thread
 from time import perf_counter
 from types import ModuleType, TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, get_args
@@ -358,7 +359,7 @@ def _check_patience(
         if lost[number] == _PATIENCE:
             raise WorkerError(
                 f"{named(*tasks[number])}: the process that worked on it ended {_PATIENCE} times. It was "
-                "killed, ran out of memory, or crashed"
+                "killed, ran out of memory, crashed, or hung in compiled code"
             )
 
 
@@ -385,11 +386,13 @@ def _limited(function: Callable[..., Any], task: Task, limit: float) -> _Outcome
     """The outcome of a task, or that it takes too long; this process then ends as soon as it has said so."""
     outcomes: list[_Outcome] = []
     thread = Thread(target=lambda: outcomes.append(_outcome(function, task)), daemon=True)
+    # Compiled code of others may hang without letting any other thread run, but not this.
+    faulthandler.dump_traceback_later(limit + _LAST_WORDS_SECONDS, exit=True)
     thread.start()
     thread.join(limit)
     if outcomes:
+        faulthandler.cancel_dump_traceback_later()
         return outcomes[0]
-    Timer(_LAST_WORDS_SECONDS, os._exit, [1]).start()
     return _Late(limit)
 
 

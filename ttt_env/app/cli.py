@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -198,7 +199,8 @@ def bench(
     """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
-    with progress_line(f"bench on {game}, matches") as line:
+    # Ray writes to standard output when a process of its ends.
+    with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
         result = tournament(
             agents,
             game,
@@ -463,5 +465,6 @@ def main() -> None:
     try:
         app(with_address(sys.argv[1:]))
     except (TttEnvError, ImportError, OSError) as error:
-        typer.echo(f"ttt: {error}", err=True)
+        notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
+        typer.echo(", ".join([f"ttt: {error}", *notes]), err=True)
         sys.exit(2)

@@ -17,7 +17,7 @@ from ttt_env.agent import AgentLike, Floats, game_of
 from ttt_env.analysis.evaluation import Exploitability, Match
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
-from ttt_env.analysis.tournament.ratings import bradley_terry
+from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 from ttt_env.analysis.workers import Backend, Progress, Workers, pickled
 from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
@@ -68,6 +68,25 @@ class Tournament(Saved):
     def ratings(self) -> dict[str, float]:
         """The rating of each agent in Elo points, of mean 0: see `bradley_terry`."""
         return dict(zip(self.names, bradley_terry(self.table).tolist(), strict=True))
+
+    @cached_property
+    def nash_mixture(self) -> dict[str, float]:
+        """The weight of each agent in the Nash average of all: see `ratings.nash_mixture`.
+
+        It does not depend on how many weak or equal agents took part, as ratings and mean scores do.
+        """
+        return dict(zip(self.names, nash_mixture(self.table).tolist(), strict=True))
+
+    @cached_property
+    def nash_scores(self) -> dict[str, float]:
+        """The score of each agent against the Nash average: 0 for those in it, and never more."""
+        scores = np.nan_to_num(self.table) @ list(self.nash_mixture.values())
+        return dict(zip(self.names, scores.tolist(), strict=True))
+
+    @cached_property
+    def alpha_rank(self) -> dict[str, float]:
+        """How often each agent is played in the long run of an evolution: see `ratings.alpha_rank`."""
+        return dict(zip(self.names, alpha_rank(self.table).tolist(), strict=True))
 
     @property
     def ranking(self) -> list[str]:
