@@ -388,7 +388,6 @@ class TestNothingIsComputedInVain:
             (["bench", _SLOW, "random", "--plot", "nowhere/x.svg"], "there is no folder 'nowhere'"),
             (["bench", _SLOW, "random", "--csv", "."], "it is a folder"),
             (["bench", _SLOW, "random", "--workers", "0"], "workers=0 of shared work: integers from 1 on"),
-            (["bench", _SLOW, "random", "--address", "auto"], "only backend='ray' has one"),
             (["certify", _SLOW, "--out", "nowhere/x.json"], "there is no folder 'nowhere'"),
             (["solve", "qubic-v0", "--save", "x.npz"], "qubic-v0 has 64 cells"),
         ],
