@@ -148,7 +148,7 @@ def processes_of(mark):
 def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(backend, tmp_path):
     mark = f"TTT_SWEEP={uuid.uuid4()}"
     name, value = mark.split("=")
-    line = f"train dqn {backend} --seeds 0-3 --workers 2 --steps 12000 --until budget --out out"
+    line = f"train dqn {backend} --seeds 0-3 --workers 2 --steps 8000 --until budget --out out"
     run = subprocess.Popen(
         [sys.executable, "-m", "ttt_env.app", *line.split()],
         cwd=tmp_path,
