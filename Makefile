@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-all check wheel browser clean
+.PHONY: demo test test-all frameworks check wheel browser clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
@@ -28,7 +28,22 @@ slow-%: $(STAMP)
 # A test file has a cluster of its own, which all of its tests need one after the other.
 slow-ray: PYTEST := $(BIN)/python -m pytest
 
-test-all: test $(addprefix slow-,$(PARTS) rest)
+# The fast tests with the oldest or the newest versions of the dependencies that pyproject.toml allows.
+ranges-%: $(STAMP)
+	$(BIN)/python scripts/dependency_ranges.py $*
+
+# Each script of a framework in an environment of its own, which is kept in build/frameworks.
+FRAMEWORKS := $(basename $(notdir $(shell grep -l "^\# /// script" scripts/frameworks/*.py)))
+
+frameworks-%:
+	$(PYTHON) scripts/frameworks/run.py $*
+
+# All of them, and their results into the table of scripts/frameworks/README.md.
+frameworks:
+	$(PYTHON) scripts/frameworks/run.py --record
+
+test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
+  $(addprefix frameworks-,$(FRAMEWORKS))
 
 check: $(STAMP)
 	$(BIN)/ruff check .

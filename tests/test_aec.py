@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pettingzoo.classic.tictactoe import tictactoe
 
 import ttt_env
 from ttt_env import Position
@@ -61,8 +62,8 @@ class TestOneGame:
             ("X", 0.0, False, False, 7),
             ("O", 0.0, False, False, 6),
             ("X", 0.0, False, False, 5),
-            ("O", -1.0, True, False, 0),
-            ("X", 1.0, True, False, 0),
+            ("O", -1.0, True, False, 4),
+            ("X", 1.0, True, False, 4),
         ]
 
     def test_dead_steps_take_the_agents_out(self) -> None:
@@ -150,7 +151,6 @@ class TestIllegalMoves:
         env = started(4, 4)
         assert env.rewards == {"O": -1.0, "X": 0.0} and env.terminations == {"X": True, "O": True}
         assert str(env.position) == ".../.X./..."
-        assert not env.action_masks().any()
         assert ends(env) == {"O": -1.0, "X": 0.0}
 
     def test_the_observation_after_one_is_of_the_same_board(self) -> None:
@@ -194,11 +194,23 @@ class TestObservations:
         assert env.infos["X"]["action_mask"].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 1]
         assert env.infos["O"]["action_mask"].tolist() == [0] * 9
 
-    def test_nobody_has_legal_moves_at_the_end(self) -> None:
-        env = started(*X_WINS)
-        masks = [env.observe(agent)["action_mask"] for agent in "XO"]
-        masks += [info["action_mask"] for info in env.infos.values()] + [env.action_masks()]
-        assert not np.any(masks)
+    @pytest.mark.parametrize(
+        "cells", [X_WINS, DRAW, [4, 4], [4, 0, 8, 0]], ids=["won", "full", "illegal", "illegal by O"]
+    )
+    def test_masks_at_the_end_are_those_of_pettingzoo(self, cells: list[int]) -> None:
+        env, theirs = started(*cells), tictactoe.env()
+        theirs.reset()
+        for cell in cells:
+            theirs.step(cell)
+        names = dict(zip("XO", theirs.possible_agents, strict=True))
+        assert names[env.agent_selection] == theirs.agent_selection
+        for agent, name in names.items():
+            mask = env.observe(agent)["action_mask"]
+            assert mask.tolist() == theirs.observe(name)["action_mask"].tolist()
+            assert mask.tolist() == env.infos[agent]["action_mask"].tolist()
+        assert (
+            env.action_masks().tolist() == env.infos[env.agent_selection]["action_mask"].astype(bool).tolist()
+        )
 
     def test_action_masks_are_booleans_of_the_mover(self) -> None:
         mask = started(4, 0).action_masks()
@@ -227,12 +239,49 @@ class TestObservations:
         env.step(4)
         assert not before.any()
 
+    def test_flat(self) -> None:
+        env, planes = started(4, 0, observation="flat"), started(4, 0, observation="planes")
+        for agent in "XO":
+            flat = env.observe(agent)
+            assert env.observation_space(agent).contains(flat) and flat.dtype == np.float32
+            assert flat.tolist() == planes.observe(agent).ravel().tolist()
+
     @pytest.mark.parametrize("of", [lambda env: env, *COPIES.values()], ids=["itself", *COPIES])
-    def test_masks_in_infos_are_read_only(self, of: Callable[[TwoPlayerEnv], TwoPlayerEnv]) -> None:
+    def test_masks_in_infos_are_the_callers_own(self, of: Callable[[TwoPlayerEnv], TwoPlayerEnv]) -> None:
         env = of(started(4))
         for info in env.infos.values():
-            with pytest.raises(ValueError, match="read-only"):
-                info["action_mask"][0] = 0
+            info["action_mask"][:] = 0
+        assert started(4).infos["O"]["action_mask"].sum() == 8 == env.observe("O")["action_mask"].sum()
+
+
+class TestNames:
+    NAMES = ("player_0", "player_1")
+
+    def test_play_as_x_and_o_do(self) -> None:
+        env, other = started(agent_names=self.NAMES), started()
+        assert env.possible_agents == list(self.NAMES)
+        for name, seat, action in zip(
+            env.agent_iter(), other.agent_iter(), [*X_WINS, None, None], strict=True
+        ):
+            assert self.NAMES["XO".index(seat)] == name
+            assert str(env.last()) == str(other.last())
+            env.step(action)
+            other.step(action)
+        assert env.agents == []
+
+    def test_of_an_episode(self) -> None:
+        env = ttt_env.make("tictactoe-v0", agent_names=self.NAMES)
+        transitions = ttt_env.collect_episode(env, dict.fromkeys(self.NAMES, "minimax"), seed=0)
+        assert [len(transitions[name]) for name in self.NAMES] == [5, 4]
+        with pytest.raises(ttt_env.ParameterError, match="one for player_0 and one for player_1"):
+            ttt_env.collect_episode(env, dict.fromkeys("XO", "minimax"))
+
+    @pytest.mark.parametrize("names", [("a",), ("a", "a"), "XO", ("a", 1), ("", "b"), None, ("a", "b", "c")])
+    def test_bad_ones(self, names: Any) -> None:
+        with pytest.raises(ttt_env.ParameterError, match="agent_names="):
+            ttt_env.make("tictactoe-v0", agent_names=names)
+        with pytest.raises(ttt_env.ParameterError, match="unknown agent 'X'"):
+            started(agent_names=self.NAMES).observe("X")
 
 
 def some_start(rng: np.random.Generator) -> Position:

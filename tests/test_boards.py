@@ -101,6 +101,10 @@ class TestIndexing:
         assert isinstance(part, Boards)
         assert list(part) == [self.boards[int(i)] for i in np.arange(len(self.boards))[key]]
 
+    def test_every_second_position_is_a_batch_like_any_other(self):
+        part = self.boards[::2]
+        assert part.legal.tolist() == self.boards.legal[::2].tolist()
+
     def test_by_a_mask(self):
         part = self.boards[self.boards.is_over]
         assert len(part) == 2

@@ -38,7 +38,7 @@ GAMES: dict[str, dict[str, Any]] = {
     "a user's own": {"id": ttt_env.Game("corners", (2, 3), [(0, 2, 3, 5), (1, 4)])},
     "one axis": {"id": ttt_env.Game("row", (5,), [(0, 1), (2, 3, 4)], misere=True)},
 }
-KINDS = ["planes", "dict"]
+KINDS = ["planes", "dict", "flat"]
 
 # What PettingZoo's api_test says of every environment like this one, and why it stays so.
 API_TEST_SAYS = {
@@ -106,6 +106,11 @@ class TestPettingZoo:
     def test_api(self, settings: dict[str, Any], kind: str) -> None:
         with ignoring(API_TEST_SAYS):
             api_test(ttt_env.make(**settings, observation=kind), num_cycles=1000)
+
+    def test_api_with_its_own_names(self, settings: dict[str, Any], kind: str) -> None:
+        said = API_TEST_SAYS - {next(text for text in API_TEST_SAYS if "player_0" in text)}
+        with ignoring(said):
+            api_test(ttt_env.make(**settings, observation=kind, agent_names=("player_0", "player_1")))
 
     def test_seed(self, settings: dict[str, Any], kind: str) -> None:
         seed_test(lambda: ttt_env.make(**settings, observation=kind, illegal="resample"))

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -11,6 +12,7 @@ import pettingzoo
 import pytest
 
 import ttt_env
+from ttt_env import ParameterError
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.rules.catalogue import CATALOGUE
@@ -74,6 +76,55 @@ def test_gymnasium_finds_the_ids_without_an_import() -> None:
     )
     output = subprocess.check_output([sys.executable, "-W", "error", "-c", code], text=True)
     assert output.split("\n") == ["7", "(3, 4, 4, 2)", ""]
+
+
+@pytest.mark.parametrize("id", CATALOGUE)
+@pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo before 1.27 has no registry")
+def test_pettingzoos_registry(id: str) -> None:
+    env = pettingzoo.make("aec", f"ttt_env/{id}", misere=True, observation="planes")
+    assert isinstance(env, TwoPlayerEnv) and env.game == ttt_env.get_game(id, misere=True)
+    assert pettingzoo.make("aec", f"ttt_env/{id.replace('-', '_')}").game == ttt_env.get_game(id)
+
+
+class TestTheLongestEpisode:
+    @pytest.mark.parametrize("id", CATALOGUE)
+    def test_is_in_the_specs(self, id: str) -> None:
+        n_cells = ttt_env.get_game(id).n_cells
+        for env in (ttt_env.make(id, opponent="random"), ttt_env.make_vec(id, 2)):
+            assert env.spec is not None and env.spec.max_episode_steps == n_cells
+        registered = gymnasium.spec(f"ttt_env/{id}").max_episode_steps
+        assert registered is not None and registered >= n_cells
+
+    def test_cuts_no_episode_off(self) -> None:
+        """The largest board, of parameters that the registry does not know."""
+        env = gymnasium.make("ttt_env/mnk-v0", m=20, n=20, k=20, opponent="random", illegal="raise")
+        _, info = env.reset(seed=0)
+        n_steps, terminated = 0, False
+        while not terminated:
+            _, _, terminated, truncated, info = env.step(int(info["action_mask"].argmax()))
+            assert not truncated
+            n_steps += 1
+        assert n_steps > ttt_env.get_game("mnk-v0").n_cells
+
+    def test_of_a_vector_env_may_not_be_shorter(self) -> None:
+        make = partial(gymnasium.make_vec, "ttt_env/tictactoe-v0", 2, vectorization_mode="vector_entry_point")
+        assert make(max_episode_steps=9).num_envs == 2
+        with pytest.raises(ParameterError, match="max_episode_steps=8: no episode"):
+            make(max_episode_steps=8)
+
+
+@pytest.mark.parametrize("opponent", [None, "random"])
+@pytest.mark.parametrize("id", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", ttt_env.Game("two", (2,), [(0, 1)])])
+def test_an_unknown_keyword_is_told_in_the_words_of_python_too(id: Any, opponent: str | None) -> None:
+    """TorchRL tries `frameskip` and leaves it out again if the `TypeError` says so."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'") as caught:
+        ttt_env.make(id, opponent=opponent, frameskip=1)
+    assert "Allowed: " in str(caught.value) and "render_mode" in str(caught.value)
+
+
+def test_gymnasium_says_which_version_an_id_without_one_is() -> None:
+    with pytest.warns(UserWarning, match="latest versioned environment `ttt_env/tictactoe-v0`"):
+        gymnasium.make("ttt_env/tictactoe")
 
 
 def test_parameters_of_the_game_by_gymnasium() -> None:

@@ -17,6 +17,11 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
+    "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
+    "enumerate_board.py": (
+        ["--folder", "board", "--game", "mnk-v0:m=4,n=3,k=3", "--positions", "20"],
+        "21 values, that of the empty board among them, are those of proofs by search",
+    ),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
     "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),

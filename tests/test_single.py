@@ -86,13 +86,13 @@ class TestStep:
         env = started(6, 7)
         _, reward, terminated, truncated, info = env.step(8)
         assert (reward, terminated, truncated) == (1.0, True, False)
-        assert str(env.position) == "OO./.../XXX" and not info["action_mask"].any()
+        assert str(env.position) == "OO./.../XXX" and info["action_mask"].all()
 
     def test_a_loss_by_the_reply_comes_with_it(self) -> None:
         env = started(8, 4)
         observation, reward, terminated, truncated, info = env.step(3)
         assert (reward, terminated, truncated) == (-1.0, True, False)
-        assert str(env.position) == "OOO/XX./..X" and not info["action_mask"].any()
+        assert str(env.position) == "OOO/XX./..X" and info["action_mask"].all()
         assert observation[0, :, 1].tolist() == [1, 1, 1]  # what the player sees holds the reply that beat it
 
     def test_a_draw_by_the_own_last_stone(self) -> None:
@@ -321,8 +321,15 @@ class TestIllegalMoves:
         env = started(4)
         observation, reward, terminated, truncated, info = env.step(4)
         assert (reward, terminated, truncated) == (-1.0, True, False)
-        assert str(env.position) == "O../.X./..." and not info["action_mask"].any()
+        assert str(env.position) == "O../.X./..." and info["action_mask"].all()
         assert observation[1, 1].tolist() == [1, 0] and observation[0, 0].tolist() == [0, 1]
+
+    def test_the_mask_of_an_ended_game_allows_all(self) -> None:
+        """A softmax over the allowed cells is defined on the last observation of an episode, too."""
+        env = started(4, observation="dict")
+        observation, _, terminated, _, info = env.step(4)
+        assert terminated and env.action_masks().all()
+        assert observation["action_mask"].all() and info["action_mask"].all()
 
     def test_lose_by_its_own_reward(self) -> None:
         assert started(4, rewards={"illegal": -9}).step(0)[1] == -9.0
@@ -352,7 +359,7 @@ class TestObservations:
         assert (observation["action_mask"] == info["action_mask"]).all()
         assert np.argwhere(observation["observation"]).tolist() == [[0, 0, 1], [1, 1, 0]]
 
-    @pytest.mark.parametrize("kind", ["planes", "dict"])
+    @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
     @pytest.mark.parametrize("play_as", ["X", "O"])
     def test_own_stones_are_on_plane_0_in_every_step(self, kind: str, play_as: str) -> None:
         env = ttt_env.make("tictactoe-v0", opponent="random", play_as=play_as, observation=kind)
@@ -360,7 +367,7 @@ class TestObservations:
             (observation, info), over = env.reset(seed=seed), False
             while not over:
                 observation, _, over, _, info = env.step(np.flatnonzero(info["action_mask"])[-1])
-                planes = observation["observation"] if kind == "dict" else observation
+                planes = observation["observation"] if kind == "dict" else np.reshape(observation, (3, 3, 2))
                 text = np.array(list(str(env.position).replace("/", ""))).reshape(3, 3)
                 assert (planes[..., 0] == (text == play_as)).all()
                 assert (planes[..., 1] == (text == "XO".replace(play_as, ""))).all()
@@ -466,10 +473,12 @@ class TestCopies:
         env = started(opponent=opponent, play_as="alternate", seed=5)
         env.step(4)
         twin = duplicate(env)
-        while env.action_masks().any():
+        terminated = False
+        while not terminated:
             assert env.action_masks().tolist() == twin.action_masks().tolist()
             cell = env.position.legal_cells[0]
             told, its = env.step(cell), twin.step(cell)
+            terminated = told[2]
             assert told[0].tolist() == its[0].tolist() and told[1:4] == its[1:4]
             assert env.position == twin.position and env.seat == twin.seat
         assert [trajectory(env) for _ in range(10)] == [trajectory(twin) for _ in range(10)]

@@ -300,9 +300,10 @@ class TestOtherProcesses:
         assert caught.value.__notes__[1].startswith("in 'bad' v ")
 
     def test_an_agent_that_takes_too_long_is_named(self, tmp_path: Path) -> None:
-        agents = {"random": "random", "slow": faults.agent_that(faults.hangs(tmp_path))}
-        with pytest.raises(TaskTimeoutError, match=r"'random' v 'slow' took longer than 2 s"):
-            tournament(agents, workers=2, timeout=2)
+        quick, slow = faults.agent_that(lambda _: None), faults.agent_that(faults.hangs(tmp_path))
+        agents = {"quick": quick, "slow": slow}
+        with pytest.raises(TaskTimeoutError, match=r"'quick' v 'slow' took longer than 3 s"):
+            tournament(agents, workers=2, timeout=3)
 
     def test_an_agent_that_cannot_be_sent_is_named_before_anybody_plays(self) -> None:
         agents = {"untouched": Untouched(TICTACTOE), "stuck": agent_with_a_lock()}

@@ -72,7 +72,7 @@ def test_an_end_of_dicts() -> None:
     infos = envs.step(np.array([2, 8, 2]))[3]
     for info in infos[0], infos[2]:
         told = info["terminal_observation"]
-        assert set(told) == {"observation", "action_mask"} and not told["action_mask"].any()
+        assert set(told) == {"observation", "action_mask"} and told["action_mask"].all()
         assert told["observation"][0, :, 0].tolist() == [1, 1, 1]
 
 

@@ -85,6 +85,18 @@ class TestProcesses:
             pair.run(faults.kills_its_process(tmp_path, 100), NUMBERS, named=faults.named)
         assert len(list(tmp_path.iterdir())) == 3
 
+    def test_task_beside_one_that_kills_every_process_is_not_blamed(self, pair, tmp_path) -> None:
+        kills = faults.kills_its_process(tmp_path, 100)
+
+        def slow_or_deadly(number: int) -> int:
+            import time
+
+            time.sleep(0 if number == 5 else 0.3)
+            return kills(number)
+
+        with pytest.raises(WorkerError, match=r"^the task of 5: "):
+            pair.run(slow_or_deadly, NUMBERS[4:7], named=faults.named)
+
     def test_task_that_takes_too_long_is_named_and_its_process_ended(self, pair, tmp_path) -> None:
         with pytest.raises(TaskTimeoutError, match=r"the task of 5 took longer than 3 s"):
             pair.run(faults.hangs(tmp_path), NUMBERS, named=faults.named, timeout=3)

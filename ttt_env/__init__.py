@@ -16,6 +16,7 @@ Games
 
 Agents
     make_agent          an agent from a spec such as "minimax", a function or a trained model
+    network_agent       the agent that plays by a network of your own
     agent_names         the names that a spec may begin with
     Agent, BatchAgent   the classes to derive your own agents from
     play_game           one game between two agents
@@ -25,17 +26,22 @@ Exact strength
     exploitability      what the best response gains against an agent
     best_response       that best response, as an agent
     certify             the proof that an agent is unbeatable, or the game that beats it
+    certify_all         the same for many agents at once, as `exploitability_all` is
     tournament          many agents against each other: table, ratings
     solve               the value of every position of a game
+    enumerate_positions the same for games of up to 21 cells, in files, and how many positions they have
     prove               the value of one position of a larger game, by search
 
 Results are objects to print, save and load: `Match`, `Exploitability`, `Certificate`, `Tournament`,
-`Solution`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is allowed.
+`Solution`, `Enumeration`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is
+allowed.
 """
 
 from ttt_env.agent import Agent, BatchAgent, agent_names, make_agent
 from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.enumeration import Enumeration, enumerate_positions
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
+from ttt_env.analysis.many import certify_all, exploitability_all
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.recorded import Recorded
@@ -63,6 +69,7 @@ from ttt_env.errors import (
     UnknownGameError,
     WorkerError,
 )
+from ttt_env.network import network_agent
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game, runs, squares
@@ -84,6 +91,7 @@ __all__ = [
     "Boards",
     "CellError",
     "Certificate",
+    "Enumeration",
     "EpisodeOrderError",
     "Exploitability",
     "Game",
@@ -114,14 +122,18 @@ __all__ = [
     "agent_names",
     "best_response",
     "certify",
+    "certify_all",
     "collect_episode",
+    "enumerate_positions",
     "exploitability",
+    "exploitability_all",
     "get_game",
     "make",
     "make_agent",
     "make_vec",
     "match",
     "mnk_v0",
+    "network_agent",
     "planes_of",
     "play_game",
     "prove",

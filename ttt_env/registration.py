@@ -1,24 +1,26 @@
-"""Environments by id: `make`, `make_vec`, Gymnasium's registry and PettingZoo's `module.env()`."""
+"""Environments by id: `make`, `make_vec`, the registries of Gymnasium and PettingZoo, and `module.env()`."""
 
 import inspect
 from typing import Any, Literal, overload
 
 import gymnasium
+import pettingzoo
 from gymnasium.envs.registration import EnvSpec
 
-from ttt_env.envs.observation import DictObservation, Planes
+from ttt_env.envs.observation import DictObservation, Flat, Planes
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.errors import ParameterError
-from ttt_env.rules.catalogue import CATALOGUE
+from ttt_env.rules.catalogue import CATALOGUE, get_game, parameters_of_game
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import BOARD_CELLS
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
 _SINGLE_AGENT_PARAMETERS = "play_as", "opponent_weights"
-_VECTOR_ENTRY_POINT = "ttt_env.envs.vector.env:VectorGameEnv"
+_VECTOR_ENTRY_POINT = "ttt_env.registration:registered_vector_env"
 
 
 @overload
@@ -31,12 +33,20 @@ def make(
 ) -> TwoPlayerEnv[Planes]: ...
 @overload
 def make(
+    id: Game | str, opponent: None = None, *, observation: Literal["flat"], **kwargs: Any
+) -> TwoPlayerEnv[Flat]: ...
+@overload
+def make(
     id: Game | str, opponent: Opponents, *, observation: Literal["planes"] = "planes", **kwargs: Any
 ) -> SingleAgentEnv[Planes]: ...
 @overload
 def make(
     id: Game | str, opponent: Opponents, *, observation: Literal["dict"], **kwargs: Any
 ) -> SingleAgentEnv[DictObservation]: ...
+@overload
+def make(
+    id: Game | str, opponent: Opponents, *, observation: Literal["flat"], **kwargs: Any
+) -> SingleAgentEnv[Flat]: ...
 def make(
     id: Game | str, opponent: Opponents | None = None, **kwargs: Any
 ) -> TwoPlayerEnv[Any] | SingleAgentEnv[Any]:
@@ -45,7 +55,8 @@ def make(
     `id` is the id of a game or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …)
     and those of `TwoPlayerEnv` or `SingleAgentEnv`.
 
-    Returns a `pettingzoo.AECEnv` with the agents "X" and "O", or a `gymnasium.Env`.
+    Returns a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless `agent_names` says otherwise, or a
+    `gymnasium.Env`.
 
     Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
     exist, one that only an env with an opponent has, or a value that is not allowed.
@@ -55,7 +66,7 @@ def make(
         _check_needs_no_opponent(id, kwargs)
         return TwoPlayerEnv(id, **kwargs)
     env: SingleAgentEnv[Any] = SingleAgentEnv(id, opponent, **kwargs)
-    env.spec = _spec(id, {**kwargs, "opponent": opponent})
+    env.spec = _spec(id, env.game, {**kwargs, "opponent": opponent})
     return env
 
 
@@ -85,6 +96,16 @@ def make_vec(
     num_envs: int = 1,
     opponent: Opponents | None = "random",
     *,
+    observation: Literal["flat"],
+    backend: Literal["numpy"] = "numpy",
+    **kwargs: Any,
+) -> VectorGameEnv[Flat]: ...
+@overload
+def make_vec(
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: Opponents | None = "random",
+    *,
     backend: Literal["torch"],
     **kwargs: Any,
 ) -> Any: ...  # a `VectorGameEnv` of tensors: PyTorch, and so its types, may not be installed
@@ -100,7 +121,7 @@ def make_vec(
     _check_game_once(id, kwargs)
     envs: VectorGameEnv[Any] = VectorGameEnv(id, num_envs, opponent, **kwargs)
     of_vector = {"opponent": opponent, "num_envs": num_envs, "vectorization_mode": "vector_entry_point"}
-    envs.spec = _spec(id, {**kwargs, **of_vector})
+    envs.spec = _spec(id, envs.game, {**kwargs, **of_vector})
     return envs
 
 
@@ -119,12 +140,13 @@ def _check_needs_no_opponent(id: Game | str, kwargs: dict[str, Any]) -> None:
         )
 
 
-def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:
+def _spec(id: Game | str, game: Game, kwargs: dict[str, Any]) -> EnvSpec:
     """The spec from which Gymnasium can make this env again."""
     name = id.partition(":")[0] if isinstance(id, str) else "game-v0"
     return EnvSpec(
         f"{NAMESPACE}/{name}",
         _ENTRY_POINT,
+        max_episode_steps=game.n_cells,
         order_enforce=False,
         disable_env_checker=True,
         kwargs={"game": id, **kwargs},
@@ -132,16 +154,42 @@ def _spec(id: Game | str, kwargs: dict[str, Any]) -> EnvSpec:
     )
 
 
+def registered_vector_env(*, max_episode_steps: int | None = None, **kwargs: Any) -> VectorGameEnv[Any]:
+    """The vector env that Gymnasium's `make_vec` makes, to which it passes `max_episode_steps` of the spec.
+
+    No episode is cut off. Raises `ParameterError` where `max_episode_steps` would do so.
+    """
+    envs: VectorGameEnv[Any] = VectorGameEnv(**kwargs)
+    if max_episode_steps is not None and max_episode_steps < envs.game.n_cells:
+        raise ParameterError(
+            f"max_episode_steps={max_episode_steps}: no episode of a vector env is cut off, and one of "
+            f"{envs.game.name} may have {envs.game.n_cells} moves"
+        )
+    return envs
+
+
 def register_envs() -> None:
-    """Register all games with Gymnasium, as `ttt_env/tictactoe-v0` and so on; `import ttt_env` does it."""
+    """Register all games, as `ttt_env/tictactoe-v0` and so on; `import ttt_env` does it.
+
+    Gymnasium gets the envs with an opponent, PettingZoo (1.27 or newer) those for two players.
+    """
     for name in CATALOGUE:
         if f"{NAMESPACE}/{name}" not in gymnasium.registry:
             gymnasium.register(
                 f"{NAMESPACE}/{name}",
                 _ENTRY_POINT,
+                max_episode_steps=_longest_episode(name),
                 kwargs={"game": name},
                 vector_entry_point=_VECTOR_ENTRY_POINT,
             )
+        if f"{NAMESPACE}/{name}" not in getattr(pettingzoo, "aec_registry", [f"{NAMESPACE}/{name}"]):
+            pettingzoo.register("aec", f"{NAMESPACE}/{name}", PettingZooModule(name).env)
+
+
+def _longest_episode(name: str) -> int:
+    """The largest number of steps, of all boards whose size the user may choose by parameters."""
+    has_one_size = parameters_of_game(name).keys() <= {"misere"}
+    return get_game(name).n_cells if has_one_size else BOARD_CELLS
 
 
 class PettingZooModule:
@@ -160,6 +208,8 @@ class PettingZooModule:
     ) -> TwoPlayerEnv[DictObservation]: ...
     @overload
     def env(self, *, observation: Literal["planes"], **kwargs: Any) -> TwoPlayerEnv[Planes]: ...
+    @overload
+    def env(self, *, observation: Literal["flat"], **kwargs: Any) -> TwoPlayerEnv[Flat]: ...
     def env(self, **kwargs: Any) -> TwoPlayerEnv[Any]:
         """The environment of two players, as `make` gives it."""
         env: TwoPlayerEnv[Any] = make(self._id, **kwargs)

@@ -12,8 +12,8 @@ def outcome(
 ) -> ttt_env.Certificate:
     """The certificate of an agent, printed with its exploitability; the last line is JSON, for the table.
 
-    `packages` are the distributions whose versions belong to the result, the framework's own first; `autoreset`
-    is the mode that the framework wants of a vector environment, None if it steps single ones.
+    `packages` are the distributions whose versions belong to the result, the framework's own first;
+    `autoreset` is the mode that the framework wants of a vector environment, None if it steps single ones.
     """
     certificate = ttt_env.certify(agent, game)
     exploitability = ttt_env.exploitability(agent, game)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ttt_env.agent import BatchAgent
+from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Floats, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
@@ -73,16 +74,25 @@ class Solution:
         return ValueAgent(self.game, (self.values, best), (self.values, best))
 
     def save(self, path: str | Path) -> None:
-        """Write the values as a tablebase, a compact `.npz` file from which the agent `lookup:PATH` plays."""
+        """Write the values as a tablebase, a compact `.npz` file from which the agent `lookup:PATH` plays.
+
+        Raises `GameTooLargeError` for a game of more than 18 cells, `PolicyFileError` if the file cannot be
+        written.
+        """
         save_values(self.values, path)
 
     @classmethod
     def load(cls, path: str | Path, game: Game | str) -> "Solution":
-        """The solution that `save` has written.
+        """The solution that `save` has written, or the one in a folder that `enumerate_positions` has filled.
 
-        Raises `PolicyFileError` for a file that is no tablebase of this game; nothing in it is ever run.
+        The values in a folder are read when they are asked for. Nothing in a file is ever run.
+
+        Raises `PolicyFileError` for a file that is no tablebase of this game, `ResultFileError` for a folder
+        without a whole enumeration of it.
         """
         game = get_game(game)
+        if Path(path).is_dir():
+            return cls(game, Values(game, load_layers(path, game)))
         return cls(game, load_values(path, game))
 
     def _batch(self, position: Position) -> Boards:

@@ -319,8 +319,8 @@ def _shared_out(
     """The number and the result of each task, in the order in which the pool is done with them.
 
     Tasks are sent in batches of about half a second, by what the last batch took, and smaller ones at the
-    end, so that no process waits for long. Tasks that were lost come last and alone, so that one that ends
-    its process takes no others with it.
+    end, so that no process waits for long. Tasks that were lost come last, each by itself, so that one that
+    ends its process takes no others with it.
     """
     key = pool.send(function)
     waiting, size = deque(range(len(tasks))), 1
@@ -328,9 +328,11 @@ def _shared_out(
     running: dict[Any, list[int]] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < pool.size:
-                most = 1 if lost[waiting[0]] else min(size, -(-len(waiting) // (2 * pool.size)))
-                numbers = [waiting.popleft() for _ in range(most)]
+            while waiting and len(running) < (1 if pool.is_lost_at_once and lost[waiting[0]] else pool.size):
+                most = min(size, -(-len(waiting) // (2 * pool.size)))
+                numbers = [waiting.popleft()]
+                while len(numbers) < most and not lost[numbers[0]] and not lost[waiting[0]]:
+                    numbers.append(waiting.popleft())
                 running[pool.start(key, [tasks[number] for number in numbers], limit)] = numbers
             for handle in pool.ended(list(running)):
                 numbers = running.pop(handle)
@@ -400,6 +402,7 @@ class _Pool(Protocol):
     """Processes that batches of tasks are sent to."""
 
     size: int  # batches at a time
+    is_lost_at_once: bool  # whether all batches are lost when one process ends
 
     def send(self, function: bytes) -> Any:
         """A key of the pickled function, by which each process gets it once."""
@@ -419,6 +422,8 @@ class _Pool(Protocol):
 
 class _Loky:
     """Processes of this machine, which loky starts."""
+
+    is_lost_at_once = True
 
     def __init__(self, size: int) -> None:
         self.size, self._loky = size, _loky()
@@ -467,9 +472,11 @@ class _Loky:
 class _Ray:
     """The processes of a Ray cluster; Ray itself runs a batch again that is lost with one of them."""
 
+    is_lost_at_once = False
+
     def __init__(self, ray: Any, size: int | None) -> None:
         self.size = size or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._ray, self._work = ray, ray.remote(num_cpus=1, max_retries=_PATIENCE)(_work_from_store)
+        self._ray, self._work = ray, ray.remote(num_cpus=1, max_retries=1)(_work_from_store)
 
     def send(self, function: bytes) -> Any:
         return self._ray.put(function)

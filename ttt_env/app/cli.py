@@ -16,6 +16,7 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
 
 from ttt_env.agent import agent_names, make_agent
 from ttt_env.analysis.tournament import tournament
+from ttt_env.analysis.workers import Backend
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
@@ -51,6 +52,10 @@ GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as
 Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
 RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
+]
 
 
 def _print_version(is_asked: bool) -> None:
@@ -184,10 +189,7 @@ def bench(
     width: Annotated[
         float, typer.Option(help="sampled scores: play until the 95 % interval is this narrow")
     ] = 0.05,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
-    ] = None,
+    workers: WorkersOption = None,
     ray: RayOption = None,
     seed: Seed = 0,
     csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
@@ -223,25 +225,43 @@ def bench(
 
 @app.command()
 def certify(
-    agent: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
+    agents: Annotated[list[str], typer.Argument(help=f"one or more, each the file of a model, or {_AGENTS}")],
     game: GameOption = "tictactoe-v0",
     out: Annotated[
         Path | None,
         typer.Option(help=f"file of the certificate; by default beside the model's file; {_DASH}"),
     ] = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON."""
+    """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON.
+
+    Several agents are told in one line each, and the work is shared out.
+    """
+    json_to = STANDARD_OUTPUT if as_json else None
+    check_outputs(out, json_to)
+    if len(agents) > 1:
+        if out is not None:
+            raise ParameterError("--out is for one agent; those of several are saved beside their models")
+        address = None if ray == LOCAL_RAY else ray
+        _certify_all(agents, game, workers, "ray" if ray else "loky", address, as_json)
+    elif workers is not None or ray is not None:
+        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
+    else:
+        _certify_one(agents[0], game, out, as_json)
+
+
+def _certify_one(agent: str, game: str, out: Path | None, as_json: bool) -> None:
     from ttt_env.analysis.dossier import dossier
     from ttt_env.analysis.recorded import answering
     from ttt_env.analysis.saved import write_json
     from ttt_env.app.models import file_of, spec_of
     from ttt_env.app.scorecard import scorecard
 
-    spec, json_to = spec_of(agent), STANDARD_OUTPUT if as_json else None
+    spec = spec_of(agent)
     file = file_of(spec)
-    certificate = out or (file and file.with_suffix(".certificate.json"))
-    check_outputs(out, json_to)
+    certificate = out or (file and _certificate_of(file))
     with progress_line(f"certify {agent}") as line:
         player = answering(spec, game, lambda asked: line.count(asked.positions, asked.at_most))
         text = "" if as_json else scorecard(player, player.game, spec)
@@ -254,6 +274,33 @@ def certify(
         write_file(certificate, partial(write_json, facts))
         if certificate != STANDARD_OUTPUT and not as_json:
             typer.echo(f"\nSaved as {certificate}")
+
+
+def _certify_all(
+    agents: list[str], game: str, workers: int | None, backend: Backend, address: str | None, as_json: bool
+) -> None:
+    from ttt_env.analysis.many import certify_all
+    from ttt_env.app.models import file_of, spec_of
+    from ttt_env.app.scorecard import verdicts
+
+    specs = [spec_of(agent) for agent in agents]
+    with progress_line(f"certify {len(agents)} agents") as line:
+        certificates = certify_all(
+            specs, game, workers=workers, backend=backend, address=address, progress=line.count
+        )
+    if as_json:
+        print_json({name: certificate.to_dict() for name, certificate in certificates.items()})
+    else:
+        typer.echo(verdicts(certificates))
+    for spec, certificate in certificates.items():
+        if file := file_of(spec):
+            write_file(_certificate_of(file), certificate.save)
+            if not as_json:
+                typer.echo(f"Saved as {_certificate_of(file)}")
+
+
+def _certificate_of(model: Path) -> Path:
+    return model.with_suffix(".certificate.json")
 
 
 @app.command()

@@ -14,6 +14,7 @@ from ttt_env.errors import (
     IllegalMoveError,
     ImpossiblePositionError,
     ParameterError,
+    unknown,
 )
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
@@ -21,7 +22,7 @@ from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game, parameters_of_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.rules.specs import check_names, parameters_of
+from ttt_env.rules.specs import parameters_of
 
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]
@@ -33,9 +34,10 @@ StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 class Info(TypedDict):
     """The `info` that `reset` and `step` of the single-agent environment return.
 
-    `action_mask` `int8[cells]` are the cells that may be played now, `seat` is the user's. `winner` is there
-    after the step that ends an episode: the seat that has won, None in a draw and after an illegal move, by
-    which its player loses and nobody wins.
+    `action_mask` `int8[cells]` are the cells that may be played now; once the episode is over it is all 1, so
+    that a softmax over the allowed cells is defined there, too. `seat` is the user's. `winner` is there after
+    the step that ends an episode: the seat that has won, None in a draw and after an illegal move, by which
+    its player loses and nobody wins.
     """
 
     action_mask: NDArray[np.int8]
@@ -96,14 +98,16 @@ class GameEnv:
         """Check and keep the settings, before anything else of the environment is made."""
         env_settings = {**parameters_of(type(self).__init__, skip=2), "opponent": None}
         if isinstance(game, Game) or parameters_of_game(game):
-            check_names(
-                str(getattr(game, "name", game)), parameters, {**parameters_of_game(game), **env_settings}
-            )
+            allowed = {**parameters_of_game(game), **env_settings}
+            for name in parameters.keys() - allowed.keys():
+                text = unknown(f"parameter of {getattr(game, 'name', game)}", name, allowed)
+                # Python's words, by which libraries that try a keyword know that it is not there.
+                raise ParameterError(f"{text} (unexpected keyword argument {name!r})")
         self.game = game = get_game(game, **parameters)
         self.illegal = one_of("illegal", illegal, get_args(Illegal))
         self.rewards_of = Rewards.of(rewards)
         self.render_mode = one_of("render_mode", render_mode, (None, *get_args(RenderMode)))
-        self._gives_dict = observation == "dict"
+        self._observation_kind = observation
         start = game.start if start is None else start
         self._start = start if callable(start) else self._checked_start(start)
 
@@ -142,12 +146,17 @@ class BoardEnv(GameEnv):
         return self._scene.position
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The cells that may be played now, `bool[cells]`; sb3-contrib asks for them by this name."""
+        """The cells that may be played now, `bool[cells]`; sb3-contrib asks for them by this name.
+
+        All are False before the first `reset`. Once an episode is over they are as in its last `info`.
+        """
         return self._mask().view(np.bool_)
 
     def _mask(self) -> NDArray[np.int8]:
         scene = self._scene
-        return (scene.mask if scene and self._legal else self._scenes.no_mask).copy()
+        if scene is None:
+            return self._scenes.none.copy()
+        return (scene.free if self._legal else self._scenes.all).copy()
 
     def _show(self, scene: Scene, cell: int | None) -> None:
         """Make this the board, after a move to `cell`."""

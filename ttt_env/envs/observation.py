@@ -12,9 +12,10 @@ from ttt_env.errors import ImpossiblePositionError, ParameterError, unknown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game, Position, Seat
 
-ObservationKind = Literal["planes", "dict"]
+ObservationKind = Literal["planes", "dict", "flat"]
 Planes: TypeAlias = NDArray[np.int8]
-Observed = TypeVar("Observed")  # the observations of an environment: `Planes` or `DictObservation`
+Flat: TypeAlias = NDArray[np.float32]
+Observed = TypeVar("Observed")  # the observations of an environment: `Planes`, `DictObservation` or `Flat`
 _MEMO_SIZE = 10_000
 
 
@@ -30,8 +31,8 @@ class Scene:
     """What an environment shows of a position. The arrays are shared: hand out copies of them.
 
     `value` is the value of a finished game for the player who made the last move, None while it goes on.
-    `legal` is the bit mask of the legal cells, `mask` the same as `int8[cells]`, read-only. `mover` and
-    `waiting` are the planes `int8[*shape, 2]` that the two players see.
+    `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[cells]`, are the empty
+    cells. `mover` and `waiting` are the planes `int8[*shape, 2]` that the two players see.
     """
 
     position: Position
@@ -39,7 +40,7 @@ class Scene:
     legal: int
     mover: NDArray[np.int8]
     waiting: NDArray[np.int8]
-    mask: NDArray[np.int8]
+    free: NDArray[np.int8]
 
     @property
     def winner(self) -> Seat | None:
@@ -59,7 +60,7 @@ class Scenes:
 
     def __init__(self, game: Game) -> None:
         self.game = game
-        self.no_mask = _read_only(_spread(game.n_cells, 0)[0])
+        self.none, self.all = np.zeros(game.n_cells, np.int8), np.ones(game.n_cells, np.int8)
         self._memo: dict[tuple[int, int], Scene] = {}
 
     def __reduce__(self) -> tuple[type["Scenes"], tuple[Game]]:
@@ -78,11 +79,12 @@ class Scenes:
 
     def _new(self, position: Position, is_won: bool) -> Scene:
         game, mine, theirs = self.game, position.mine, position.theirs
-        legal = 0 if is_won else game.full_mask ^ (mine | theirs)
+        free = game.full_mask ^ (mine | theirs)
+        legal = 0 if is_won else free
         value = _value_of_end(game, is_won) if not legal else None
-        bits = _spread(game.n_cells, mine, theirs, legal)
+        bits = _spread(game.n_cells, mine, theirs, free)
         mover, waiting = (bits[order].T.reshape(*game.shape, 2) for order in (_MOVER, _WAITING))
-        scene = Scene(position, value, legal, mover, waiting, _read_only(bits[2]))
+        scene = Scene(position, value, legal, mover, waiting, bits[2])
         if len(self._memo) >= _MEMO_SIZE:
             self._memo.clear()
         self._memo[mine, theirs] = scene
@@ -107,16 +109,11 @@ def _spread(n_cells: int, *masks: int) -> NDArray[np.int8]:
     return bits.view(np.int8).reshape(len(masks), 8 * n_octets)[:, :n_cells]
 
 
-def _read_only(array: NDArray[np.int8]) -> NDArray[np.int8]:
-    array.flags.writeable = False
-    return array
-
-
 def planes_of(positions: Boards | Position | Iterable[Position]) -> Planes:
     """What the players to move see, as the environments show it: `int8[B, *shape, 2]`, 0 and 1.
 
     Plane 0 has the stones of the player to move, plane 1 those of the other. `positions` are a batch, one
-    position or several of one game. A network of your own that is to be certified takes its input from here:
+    position or several of one game. `network_agent` gives them to a network of your own.
 
     >>> planes_of(Position.parse("XO./.../..."))[0, 0].tolist()
     [[1, 0], [0, 1], [0, 0]]
@@ -136,16 +133,24 @@ def _boards_of(positions: Position | Iterable[Position]) -> Boards:
     return Boards.of(rows)
 
 
+def flat_of(planes: Planes) -> Flat:
+    """Planes `int8[B, *shape, 2]` as `observation="flat"` shows them: `float32[B, 2 * cells]`, in C order."""
+    return planes.reshape(len(planes), -1).astype(np.float32)
+
+
 def observation_space(game: Game, kind: ObservationKind) -> spaces.Space[Any]:
     """A new space of observations.
 
     "planes": `int8[*shape, 2]`, plane 0 the stones of the player who looks, plane 1 the other's.
     "dict": `{"observation": planes, "action_mask": int8[cells]}`, as in PettingZoo.
+    "flat": `float32[2 * cells]`, the planes in C order, as most networks of other libraries take them.
 
     Raises `ParameterError` for another kind.
     """
     if kind not in get_args(ObservationKind):
         raise ParameterError(unknown("observation", kind, get_args(ObservationKind)))
+    if kind == "flat":
+        return spaces.Box(0, 1, (2 * game.n_cells,), np.float32)
     planes = spaces.Box(0, 1, (*game.shape, 2), np.int8)
     if kind == "planes":
         return planes

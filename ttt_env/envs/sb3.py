@@ -12,7 +12,7 @@ from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError
 from ttt_env.kernels.codes import Games, Outcome
-from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -151,18 +151,18 @@ class _Adapter:
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
         """`position` or `seat` of each sub-env; for other names the vector env's attribute, once for each."""
         numbers = self._numbers(indices)
-        if attr_name == "position":
-            boards = self.envs.boards
-            return [boards[at] for at in numbers]
-        if attr_name == "seat":
-            seats = self.envs.seats
-            return [SEATS[seats[at]] for at in numbers]
+        if attr_name in _PER_SUB_ENV:
+            of_each = self.envs.get_attr(attr_name)
+            return [of_each[at] for at in numbers]
         return [getattr(self.envs, attr_name)] * len(numbers)
 
     def set_attr(self, attr_name: str, value: object, indices: Indices = None) -> None:
-        """Set an attribute of the vector env. Raises `ParameterError` unless `indices` are all sub-envs."""
+        """Set an attribute of the vector env, which raises `ParameterError` where it cannot be set.
+
+        Raises `ParameterError` unless `indices` are all sub-envs.
+        """
         self._need_all(attr_name, indices)
-        setattr(self.envs, attr_name, value)
+        self.envs.set_attr(attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
         """The masks of the sub-envs for `action_masks`; other methods are called once, for all of them.

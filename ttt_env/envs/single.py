@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, chosen_cell
 from ttt_env.envs.board import MAX_STARTS, BoardEnv, Illegal, Info, PlayAs, RenderMode, StartLike
-from ttt_env.envs.observation import ObservationKind, Observed, Scene, observation_space
+from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
 from ttt_env.rules.checks import one_of
@@ -160,6 +160,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         # If a cell may be played it is the user's turn: `to_move` would take a tenth of the step's time.
         is_mover = self._legal or scene.position.to_move == self.seat
         planes = scene.mover if is_mover else scene.waiting
-        if self._gives_dict:
-            return {"observation": planes.copy(), "action_mask": self._mask()}
-        return planes.copy()
+        if self._observation_kind == "planes":
+            return planes.copy()
+        if self._observation_kind == "flat":
+            return flat_of(planes[None])[0]
+        return {"observation": planes.copy(), "action_mask": self._mask()}

@@ -1,4 +1,4 @@
-"""The two-player environment: a PettingZoo AEC env with the agents X and O, and a whole episode of it."""
+"""The two-player environment: a PettingZoo AEC env, and a whole episode of it."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +12,12 @@ from pettingzoo import AECEnv
 
 from ttt_env.agent import AgentLike, make_agent
 from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike
-from ttt_env.envs.observation import ObservationKind, Observed, observation_space
+from ttt_env.envs.observation import ObservationKind, Observed, flat_of, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError
-from ttt_env.rules.checks import as_seat
-from ttt_env.rules.game import SEATS, Game, Seat, as_cell
+from ttt_env.rules.checks import one_of
+from ttt_env.rules.game import SEATS, Game, as_cell
 
 _RESET = "call reset()"
-_OTHER: dict[Seat, Seat] = {"X": "O", "O": "X"}
 
 
 class MaskInfo(TypedDict):
@@ -27,12 +26,16 @@ class MaskInfo(TypedDict):
     action_mask: NDArray[np.int8]
 
 
-class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Generic[Observed]):
+class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generic[Observed]):
     """Both players of a game, one move at a time.
 
     The checks of PettingZoo's wrappers (order of calls, illegal moves, actions out of bounds) are
     built in, so no wrapper slows it down. An illegal move under `illegal="lose"` ends the episode with
     the reward `rewards.illegal` for the player who made it and 0 for the other, as in PettingZoo.
+
+    `agent_names` are the names of the agents, that of the first player first: "X" and "O", unless others are
+    given, such as PettingZoo's usual `("player_0", "player_1")`. Masks are as in PettingZoo's tic-tac-toe:
+    the free cells for the agent that is selected, after the end, too, and none for the other.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         observation: ObservationKind = "dict",
         start: StartLike | None = None,
         render_mode: RenderMode | None = None,
+        agent_names: Sequence[str] = SEATS,
         **parameters: Any,
     ) -> None:
         AECEnv.__init__(self)
@@ -51,21 +55,22 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
         self._set_board()
         name = self.game.name.partition(":")[0].replace("-", "_")
         self.metadata = {**BoardEnv.metadata, "name": name, "is_parallelizable": False}  # type: ignore[misc]
-        self.possible_agents: list[Seat] = list(SEATS)
-        self.agents: list[Seat] = []
-        self.agent_selection: Seat = "X"
-        self._to_move: Seat = "X"
-        self._cumulative_rewards: dict[Seat, float] = {}
-        self._infos: dict[Seat, MaskInfo] | None = None
-        self.observation_spaces = {seat: observation_space(self.game, observation) for seat in SEATS}
-        self.action_spaces = {seat: spaces.Discrete(self.game.n_cells) for seat in SEATS}
+        names = _as_names(agent_names)
+        self.possible_agents: list[str] = names
+        self._other = dict(zip(names, reversed(names), strict=True))
+        self.agents: list[str] = []
+        self.agent_selection = self._to_move = names[0]
+        self._cumulative_rewards: dict[str, float] = {}
+        self._infos: dict[str, MaskInfo] | None = None
+        self.observation_spaces = {name: observation_space(self.game, observation) for name in names}
+        self.action_spaces = {name: spaces.Discrete(self.game.n_cells) for name in names}
         self.np_random = np.random.default_rng()
 
-    def observation_space(self, agent: Seat) -> spaces.Space[Observed]:
+    def observation_space(self, agent: str) -> spaces.Space[Observed]:
         """The observation space of this agent."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: Seat) -> spaces.Discrete:
+    def action_space(self, agent: str) -> spaces.Discrete:
         """The action space of this agent: the cells."""
         return self.action_spaces[agent]
 
@@ -82,19 +87,15 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
                 self.np_random.bit_generator.state = state
             raise
         self.np_random = rng
-        self.agents = list(SEATS)
-        self.rewards = {"X": 0.0, "O": 0.0}
-        self._cumulative_rewards = {"X": 0.0, "O": 0.0}
-        self.terminations = {"X": False, "O": False}
-        self.truncations = {"X": False, "O": False}
-        self.agent_selection = self._to_move = position.to_move
+        names = self.possible_agents
+        self.agents = names.copy()
+        self.rewards, self._cumulative_rewards = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+        self.terminations, self.truncations = dict.fromkeys(names, False), dict.fromkeys(names, False)
+        self.agent_selection = self._to_move = names[position.ply % 2]
         self._infos = None
         self._show(self._scenes.of(position), None)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_infos": None}  # copies of its read-only arrays would be writable
-
-    def agent_iter(self, max_iter: int = 2**63) -> Iterator[Seat]:
+    def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
         """The agent to step next, until none is left or `max_iter` steps have been made."""
         if self._scene is None:
             raise EpisodeOrderError(f"there are no agents yet: {_RESET}")
@@ -103,21 +104,23 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
                 return
             yield self.agent_selection
 
-    def observe(self, agent: Seat) -> Observed:
+    def observe(self, agent: str) -> Observed:
         """What this agent sees: its own stones on plane 0. Where it is not its turn, the mask is all 0.
 
-        Raises `EpisodeOrderError` before `reset`, `ParameterError` for an agent that is not X or O.
+        Raises `EpisodeOrderError` before `reset`, `ParameterError` for an agent that is not one of the two.
         """
         scene = self._scene
         if scene is None:
             raise EpisodeOrderError(f"there is nothing to observe yet: {_RESET}")
-        if agent == self._to_move:
-            planes, mask = scene.mover.copy(), scene.mask if self._legal else self._scenes.no_mask
+        if agent != self._to_move:
+            one_of("agent", agent, self.possible_agents)
+        planes = scene.mover if agent == self._to_move else scene.waiting
+        shown: Any  # the parameter `observation` decides which it is
+        if self._observation_kind == "dict":
+            shown = {"observation": planes.copy(), "action_mask": self._mask_of(agent)}
         else:
-            as_seat(agent)
-            planes, mask = scene.waiting.copy(), self._scenes.no_mask
-        shown: Any = {"observation": planes, "action_mask": mask.copy()} if self._gives_dict else planes
-        return shown  # type: ignore[no-any-return]  # the parameter `observation` decides which of the two
+            shown = planes.copy() if self._observation_kind == "planes" else flat_of(planes[None])[0]
+        return shown  # type: ignore[no-any-return]
 
     @overload
     def last(self, observe: Literal[True] = True) -> tuple[Observed, float, bool, bool, MaskInfo]: ...
@@ -143,15 +146,20 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
             ) from None
 
     @property
-    def infos(self) -> dict[Seat, MaskInfo]:
-        """For each agent `action_mask`, the cells that it may play now, `int8[cells]`, read-only."""
+    def infos(self) -> dict[str, MaskInfo]:
+        """For each agent `action_mask`, the cells that it may play now, `int8[cells]`."""
         if self._infos is None:
-            scene = self._scene
-            none: MaskInfo = {"action_mask": self._scenes.no_mask}
-            legal: MaskInfo = {"action_mask": scene.mask} if scene and self._legal else none.copy()
-            infos = {self._to_move: legal, _OTHER[self._to_move]: none}
-            self._infos = infos if len(self.agents) == 2 else {seat: infos[seat] for seat in self.agents}
+            self._infos = {name: {"action_mask": self._mask_of(name)} for name in self.agents}
         return self._infos
+
+    def _mask(self) -> NDArray[np.int8]:
+        return self._mask_of(self.agent_selection)
+
+    def _mask_of(self, agent: str) -> NDArray[np.int8]:
+        scene = self._scene
+        if scene is None or agent != self.agent_selection:
+            return self._scenes.none.copy()
+        return scene.free.copy()
 
     def step(self, action: SupportsIndex | None) -> None:
         """Play a cell for `agent_selection`; after the end, None takes this agent out of `agents`.
@@ -165,38 +173,48 @@ class TwoPlayerEnv(BoardEnv, AECEnv[Seat, Observed, SupportsIndex | None], Gener
             return
         wanted = as_cell(action, self.game)
         cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
-        seat = self._to_move
+        mover = self._to_move
         self._infos = None
-        self.agent_selection = _OTHER[seat]
+        self.agent_selection = self._other[mover]
         if cell is None:
             self._legal = 0
-            self._finish(seat, self.rewards_of.illegal, 0.0)
+            self._finish(mover, self.rewards_of.illegal, 0.0)
         else:
             scene = self._scenes.after(scene.position, cell)
             self._show(scene, cell)
             self._to_move = self.agent_selection
             if scene.value is not None:
-                self._finish(seat, *self.rewards_of.at_end(scene.value))
+                self._finish(mover, *self.rewards_of.at_end(scene.value))
 
     def _step_dead(self, action: object) -> None:
         if not self.agents:
             raise EpisodeOrderError(f"step() before reset(), or after the last agent has left: {_RESET}")
         if action is not None:
             raise IllegalMoveError(f"the game is over: None is the only action, not {action!r}")
-        seat = self.agent_selection
-        for by_seat in (self._cumulative_rewards, self.terminations, self.truncations, self.infos):
-            del by_seat[seat]
-        self.agents.remove(seat)
+        agent = self.agent_selection
+        for by_agent in (self._cumulative_rewards, self.terminations, self.truncations):
+            del by_agent[agent]
+        self.agents.remove(agent)
+        self._infos = None
         self.rewards = dict.fromkeys(self.agents, 0.0)
         if self.agents:
             self.agent_selection = self.agents[0]
 
-    def _finish(self, seat: Seat, reward: float, reward_of_other: float) -> None:
-        other = _OTHER[seat]
-        self.rewards = {seat: reward, other: reward_of_other}
+    def _finish(self, mover: str, reward: float, reward_of_other: float) -> None:
+        other = self._other[mover]
+        self.rewards = {mover: reward, other: reward_of_other}
         # All rewards before the end are 0, so these are the cumulative ones, too.
-        self._cumulative_rewards = {seat: reward, other: reward_of_other}
-        self.terminations = {seat: True, other: True}
+        self._cumulative_rewards = {mover: reward, other: reward_of_other}
+        self.terminations = {mover: True, other: True}
+
+
+def _as_names(names: Sequence[str]) -> list[str]:
+    is_list = isinstance(names, Sequence) and not isinstance(names, str)
+    if not is_list or len(names) != 2 or not all(isinstance(name, str) and name for name in names):
+        raise ParameterError(f"agent_names={names!r}: two names are needed, such as ('player_0', 'player_1')")
+    if names[0] == names[1]:
+        raise ParameterError(f"agent_names={names!r}: the two names must differ")
+    return list(names)
 
 
 class Transition(NamedTuple, Generic[Observed]):
@@ -213,27 +231,29 @@ class Transition(NamedTuple, Generic[Observed]):
 
 
 def collect_episode(
-    env: TwoPlayerEnv[Observed], agents: Mapping[Seat, AgentLike], seed: int | None = None
-) -> dict[Seat, list[Transition[Observed]]]:
-    """Play one episode, reset included, and return each player's own transitions.
+    env: TwoPlayerEnv[Observed], agents: Mapping[str, AgentLike], seed: int | None = None
+) -> dict[str, list[Transition[Observed]]]:
+    """Play one episode, reset included, and return each player's own transitions, by the names of the env.
 
     The agents see `env.position` and draw from `env.np_random`, so `seed` decides the episode.
 
     In PettingZoo's loop the user has to pair these up: `last()` gives the reward of the move *before*
     together with the observation for the move to come.
     """
-    if set(agents) != set(SEATS):
-        raise ParameterError(f"agents for {sorted(map(str, agents))}: one for X and one for O are needed")
-    players = {seat: make_agent(agents[seat], env.game) for seat in SEATS}
-    transitions: dict[Seat, list[Transition[Observed]]] = {seat: [] for seat in SEATS}
-    pending: dict[Seat, tuple[Observed, int]] = {}
+    names = env.possible_agents
+    if set(agents) != set(names):
+        needed = " and one for ".join(names)
+        raise ParameterError(f"agents for {sorted(map(str, agents))}: one for {needed} are needed")
+    players = {name: make_agent(agents[name], env.game) for name in names}
+    transitions: dict[str, list[Transition[Observed]]] = {name: [] for name in names}
+    pending: dict[str, tuple[Observed, int]] = {}
     env.reset(seed=seed)
-    for seat in env.agent_iter():
+    for name in env.agent_iter():
         observation, reward, terminated, _, _ = env.last()
-        if seat in pending:
-            transitions[seat].append(Transition(*pending[seat], reward, observation, terminated))
-        action = None if terminated else players[seat].choose(env.position, env.np_random)
+        if name in pending:
+            transitions[name].append(Transition(*pending[name], reward, observation, terminated))
+        action = None if terminated else players[name].choose(env.position, env.np_random)
         if action is not None:
-            pending[seat] = (observation, action)
+            pending[name] = (observation, action)
         env.step(action)
     return transitions

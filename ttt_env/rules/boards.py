@@ -99,7 +99,7 @@ class Boards:
 
     def cells(self, masks: Masks) -> NDArray[np.bool_]:
         """Bit masks, `uint64[B]`, spread out to one column per cell, `bool[B, cells]`."""
-        octets = masks.astype("<u8", copy=False).view(np.uint8).reshape(len(masks), 8)
+        octets = masks.astype("<u8", order="C", copy=False).view(np.uint8).reshape(len(masks), 8)
         bits = np.unpackbits(octets, axis=1, count=self.game.n_cells, bitorder="little")
         return bits.view(np.bool_)
 

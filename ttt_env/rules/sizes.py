@@ -23,6 +23,7 @@ MASK_CELLS = 64  # a player's stones are the bits of one uint64: batches and all
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
 SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³
 OWNERSHIP_TABLE_CELLS = 20  # who owns a winning set is looked up in a table of all masks
+FILED_CELLS = 21  # 2.2e9 placements: a byte each, in files
 ENUMERABLE_CELLS = 18  # 8.7e7 placements; one number each is what the sweep stores
 INTERACTIVE_CELLS = 16  # 1.0e7 placements: solved in seconds, while a visitor waits
 TABLE_CELLS = 12  # 143,365 placements: whole policies as tables, some tens of megabytes and a second
@@ -71,4 +72,13 @@ def check_enumerable(game: "Game") -> None:
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many to look at each position; "
             f"{ENUMERABLE_CELLS} cells are the limit"
+        )
+
+
+def check_filed(game: "Game") -> None:
+    """Raise `GameTooLargeError` for a game of too many positions to keep the value of each in files."""
+    if game.n_cells > FILED_CELLS:
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many to keep the value of each position in files; "
+            f"{FILED_CELLS} cells are the limit"
         )

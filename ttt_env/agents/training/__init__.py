@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from ttt_env.agents.training.pool import OpponentPool
     from ttt_env.agents.training.populations import Population, population
     from ttt_env.agents.training.run import train
-    from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
+    from ttt_env.agents.training.selfplay import SelfPlay
+    from ttt_env.agents.training.starts import RandomStarts
     from ttt_env.agents.training.sweeps import Sweep, sweep
 
 __all__ = [
@@ -30,7 +31,7 @@ _ROOM_OF = {
     "Evaluation": "evaluation",
     "OpponentPool": "pool",
     "Population": "populations",
-    "RandomStarts": "selfplay",
+    "RandomStarts": "starts",
     "SelfPlay": "selfplay",
     "Sweep": "sweeps",
     "population": "populations",

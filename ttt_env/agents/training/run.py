@@ -11,7 +11,8 @@ from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint
 from ttt_env.agents.training.evaluation import Report, Until
 from ttt_env.agents.training.pool import OpponentPool
 from ttt_env.agents.training.recipe import Recipe, recipe
-from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
+from ttt_env.agents.training.selfplay import SelfPlay
+from ttt_env.agents.training.starts import RandomStarts
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.catalogue import get_game

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ttt_env.agent import AgentLike, Floats, game_of
+from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.evaluation import Exploitability, Match
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
@@ -269,7 +269,9 @@ def tournament(
     `ImportError` if an extra is not installed: `tournament`, `ray`. An error of an agent is raised with a
     note that names it and the pairing. Raises `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
     """
-    entrants = _named(agents)
+    entrants = named_agents(agents)
+    if len(entrants) < 2:
+        raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
     if not (width > 0 and max_games >= 2):
         raise ParameterError(
             f"width={width!r}, max_games={max_games!r}: a width above 0 and at least 2 games"
@@ -305,21 +307,6 @@ def tournament(
     if exploitability:
         exploited |= {name: found.exploitability for name, found in zip(entered, entries, strict=True)}
     return Tournament(field.game, tuple(entrants), matches, exploited, width)
-
-
-def _named(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, AgentLike]:
-    if isinstance(agents, Mapping):
-        named = dict(agents)
-    else:
-        named = {}
-        for agent in [agents] if isinstance(agents, str) else agents:
-            name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
-            if name in named:
-                raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
-            named[name] = agent
-    if len(named) < 2:
-        raise ParameterError(f"a tournament takes at least two agents, not {list(named)}")
-    return named
 
 
 @contextmanager

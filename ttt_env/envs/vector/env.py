@@ -1,6 +1,6 @@
 """The vector environment: a batch of games, each against an opponent or played by both sides."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
@@ -44,7 +44,7 @@ from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import SEATS, Game, Position
 from ttt_env.rules.specs import check_names
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
@@ -54,6 +54,7 @@ NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STE
 _MODES = {mode.name.lower(): mode for mode in AutoresetMode}
 _OPTIONS = {"play_as": None, "position": None, "reset_mask": None}
 _NO_DRAWS = np.empty((0, 0))
+_SETTABLE = {"illegal": get_args(Illegal), "play_as": get_args(PlayAs)}
 
 
 class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
@@ -68,7 +69,8 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     `info["rewards"]`, `float64[B, 2]`, are the rewards of X and O. At the end the observation is that of the
     player who did not move last.
 
-    `info["action_mask"]` is `int8[B, cells]`, `info["seat"]` `int8[B]`: 0 where the user plays X, 1 for O.
+    `info["action_mask"]` is `int8[B, cells]`, all 1 where the episode is over: nothing is played there, but a
+    softmax over the allowed cells is defined. `info["seat"]` is `int8[B]`: 0 where the user plays X, 1 for O.
     After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
     or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
     `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array whose name begins with `_`
@@ -138,6 +140,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
         self._true, self._false = self._of_all(True), self._of_all(False)  # templates: hand out copies
         self._over = self._false
+        self._fixed = frozenset(self.__dict__)
 
     def _starts(self) -> Starts:
         return self._start if isinstance(self._start, Position) else self._drawn_start
@@ -213,7 +216,10 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             self._games = self._games._replace(who=replies.numbers(self._draws(1)[0]))
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The cells that may be played now, `bool[B, cells]`; sb3-contrib asks for them by this name."""
+        """The cells that may be played now, `bool[B, cells]`; sb3-contrib asks for them by this name.
+
+        All are False before the first `reset`, and True where the episode is over, as in `info`.
+        """
         xp, shape = self._backend.xp, (self.num_envs, self.game.n_cells)
         masks: NDArray[np.bool_]
         if self._games is None:
@@ -341,9 +347,12 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     def _observation(self, games: Games) -> Any:
         planes = self._store.planes(games.state)
-        if self._gives_dict:
-            return {"observation": planes, "action_mask": self._store.masks(games.state)}
-        return planes
+        if self._observation_kind == "planes":
+            return planes
+        if self._observation_kind == "flat":
+            xp = self._backend.xp
+            return xp.astype(xp.reshape(planes, (len(planes), -1)), xp.float32)
+        return {"observation": planes, "action_mask": self._store.masks(games.state)}
 
     def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
         """`final_obs` and `final_info` of the episodes that have ended, before the next ones begin.
@@ -382,6 +391,47 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         gymnasium.logger.warn("render() without a render_mode: give make_vec() one of ansi, rgb_array")
         return None
 
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What each sub-env has under this name, `[num_envs]`; a method is called first.
+
+        `position`, `seat`, `action_masks` and `render` are those of each sub-env. All else the sub-envs have
+        in common: the attribute of the vector env, or what its method returns when it is called once.
+        Raises `AttributeError` for an unknown name.
+        """
+        if name in _OF_EACH:
+            return tuple(_OF_EACH[name](self))
+        common = getattr(self, name)
+        return (common(*args, **kwargs) if callable(common) else common,) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """As `call` without arguments: the attribute of each sub-env."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of all sub-envs, to one value or to a list of one and the same for each of them.
+
+        Of the settings, `opponent`, `illegal` and `play_as` (from the next episode on) can be set. Raises
+        `ParameterError` if the values differ or are not as many as sub-envs, for a value that is not allowed,
+        and for a setting that is chosen when the environment is made; nothing has changed then.
+        """
+        of_each = list(values) if isinstance(values, list | tuple) else [values] * self.num_envs
+        if len(of_each) != self.num_envs or any(value is not of_each[0] for value in of_each):
+            raise ParameterError(
+                f"{name}={values!r}: the {self.num_envs} sub-envs have one value in common: give it alone"
+            )
+        if name == "opponent":
+            self.set_opponent(of_each[0])
+        elif name in _SETTABLE:
+            allowed = ("random",) if name == "play_as" and self._replies is None else _SETTABLE[name]
+            setattr(self, name, one_of(name, of_each[0], allowed))
+            self._openings = Openings(self._store, self._starts(), self.play_as)
+            self._set_replies(self._replies)
+        elif hasattr(type(self), name) or name in self._fixed:
+            settable = ", ".join(["opponent", *_SETTABLE])
+            raise ParameterError(f"{name} is chosen when the environment is made; {settable} can be set")
+        else:
+            setattr(self, name, of_each[0])
+
     def _randomness(self) -> tuple[np.random.Generator, RandomSource]:
         """`np_random`, and the back end's source of numbers, which it seeds; in NumPy they are the same."""
         pair = self._source
@@ -415,6 +465,14 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             self.np_random.bit_generator.state = states[0]
             restore(source, states[1])
             raise
+
+
+_OF_EACH: dict[str, Callable[[VectorGameEnv[Any]], Iterable[Any]]] = {
+    "action_masks": VectorGameEnv.action_masks,
+    "position": lambda envs: envs.boards,
+    "render": lambda envs: envs.render() or () if envs.render_mode else [None] * envs.num_envs,
+    "seat": lambda envs: [SEATS[seat] for seat in envs._backend.get(envs.seats)],
+}
 
 
 def rows_of(batch: Any) -> list[Any]:

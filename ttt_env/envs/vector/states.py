@@ -73,7 +73,7 @@ class Store(Protocol):
         """What the lookers see, `int8[B, *shape, 2]`: plane 0 has their stones."""
 
     def masks(self, state: State) -> Array:
-        """The cells that the lookers may play, `int8[B, cells]`; none where the game is over."""
+        """The cells that the lookers may play, `int8[B, cells]`; all of them where the game is over."""
 
     def boards(self, state: State) -> Boards:
         """The positions, seen by whoever is to move, or would be after the end."""
@@ -135,10 +135,12 @@ class TableStore:
             np.where(is_turned, boards.mine, boards.theirs),
         ]
         planes = planes_of(Boards(self.game, *views))
-        masks = (boards.cells(~boards.occupied_masks) & (codes == OPEN)[:, None]).view(np.int8)
+        is_open = (codes == OPEN)[:, None]
+        free = boards.cells(~boards.occupied_masks)
+        is_legal, masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
         after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
         self.code_of, self._planes, self._masks, self.after, self._is_legal = map(
-            self.backend.put, (codes, planes, masks, after, masks.ravel().view(np.bool_))
+            self.backend.put, (codes, planes, masks, after, is_legal)
         )
 
     def _after_open(self) -> NDArray[np.int64]:
@@ -247,7 +249,7 @@ class BitStore:
         return planes_of(Boards(self.game, state[0], state[1]))
 
     def masks(self, state: State) -> Array:  # noqa: D102
-        free = np.where(state[2] == 0, ~(state[0] | state[1]), np.uint64(0))
+        free = np.where(state[2] == OPEN, ~(state[0] | state[1]), ~np.uint64(0))
         return Boards(self.game, free, free).cells(free).view(np.int8)
 
     def boards(self, state: State) -> Boards:  # noqa: D102

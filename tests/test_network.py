@@ -1,0 +1,292 @@
+"""Networks of one's own as agents."""
+
+import pickle
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env import Boards, ParameterError, PolicyError, Position
+from ttt_env.analysis.layers import reachable
+
+GAME = ttt_env.get_game("tictactoe-v0")
+CODES = 3 ** np.arange(9)
+
+
+@cache
+def all_boards() -> Boards:
+    return Boards.joined(GAME, (layer.boards(layer.open) for layer in reachable(GAME)))
+
+
+@cache
+def table_of_values() -> Any:
+    """The action values of every position by its code, `float32[3⁹, 9]`; 99 of taken cells."""
+    boards = all_boards()
+    q = np.nan_to_num(ttt_env.solve(GAME).values.q(boards), nan=99)
+    table = np.zeros((3**9, 9), np.float32)
+    table[ttt_env.planes_of(boards).reshape(-1, 9, 2) @ [1, 2] @ CODES] = q
+    return table
+
+
+def minimax(planes: Any) -> Any:
+    """A function that stands for a network: the action values of minimax."""
+    return table_of_values()[planes.reshape(-1, 9, 2).astype(int) @ [1, 2] @ CODES]
+
+
+def favourite(planes: Any) -> Any:
+    """Scores that fall from cell to cell."""
+    return np.tile(-np.arange(9.0), (len(planes), 1))
+
+
+def module() -> Any:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Flatten(),
+        torch.nn.Linear(18, 32),
+        torch.nn.Tanh(),
+        torch.nn.Dropout(0.5),
+        torch.nn.Linear(32, 9),
+    )
+
+
+def test_a_network_of_the_values_of_minimax_is_proved_unbeatable() -> None:
+    certificate = ttt_env.certify(ttt_env.network_agent("tictactoe-v0", minimax))
+    assert certificate.unbeatable and certificate.source == "policy"
+    assert not ttt_env.certify(ttt_env.network_agent(GAME, lambda planes: -minimax(planes))).unbeatable
+
+
+def test_plays_as_minimax_in_every_position() -> None:
+    boards = all_boards()
+    policies = ttt_env.network_agent(GAME, minimax).policies(boards)
+    assert np.array_equal(policies, ttt_env.make_agent("minimax").policies(boards))
+
+
+def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Values(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding.from_pretrained(torch.tensor(table_of_values()))
+            self.register_buffer("weights", torch.tensor(np.outer(CODES, [1, 2]).reshape(-1)))
+
+        def forward(self, flat: Any) -> Any:
+            assert flat.dtype == torch.float32 and flat.shape[1:] == (18,) and not self.training
+            return self.table(flat.long() @ self.weights)
+
+    network = Values()
+    assert ttt_env.certify(ttt_env.network_agent(GAME, network, observation="flat")).unbeatable
+    assert network.training
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_the_policy_of_a_position_is_that_in_a_batch(temperature: float) -> None:
+    agent, boards = ttt_env.network_agent(GAME, module(), temperature=temperature), all_boards()[::7]
+    alone = [agent.policy(position) for position in boards]
+    assert np.allclose(agent.policies(boards), alone, atol=1e-5)
+
+
+def test_the_certificate_takes_one_batch_for_each_layer_and_not_a_call_for_each_position() -> None:
+    sizes = []
+
+    def counted(planes: Any) -> Any:
+        sizes.append(len(planes))
+        return minimax(planes)
+
+    ttt_env.certify(ttt_env.network_agent(GAME, counted))
+    batches = [size for size in sizes if size > 1]
+    assert len(batches) <= 9 and sum(batches) > 500
+    assert len(sizes) <= 20
+
+
+def test_softmax_of_the_scores() -> None:
+    position = Position.parse("XO./.../...")
+    agent = ttt_env.network_agent(GAME, favourite, temperature=2.0)
+    weights = np.exp(-np.arange(9) / 2) * [0, 0, 1, 1, 1, 1, 1, 1, 1]
+    assert np.allclose(agent.policy(position), weights / weights.sum())
+    assert ttt_env.network_agent(GAME, favourite).policy(position).tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0]
+
+
+def test_equal_scores_are_drawn_from_uniformly() -> None:
+    agent = ttt_env.network_agent(GAME, lambda planes: np.zeros((len(planes), 9), int))
+    assert np.array_equal(agent.policies(all_boards()), ttt_env.make_agent("random").policies(all_boards()))
+
+
+def test_what_a_function_sees() -> None:
+    seen: list[Any] = []
+
+    def looks(observation: Any) -> Any:
+        seen.append(observation)
+        return np.zeros((len(observation), 9))
+
+    position = Position.parse("XO./.X./...")
+    for kind in ("planes", "flat"):
+        ttt_env.network_agent(GAME, looks, observation=kind).policy(position)  # type: ignore[arg-type]
+    planes, flat = seen
+    assert planes.dtype == np.int8 and np.array_equal(planes, ttt_env.planes_of(position))
+    assert flat.dtype == np.float32 and np.array_equal(flat, planes.reshape(1, 18))
+
+
+def test_scores_of_taken_cells_do_not_matter() -> None:
+    def masked(planes: Any) -> Any:
+        taken = planes.reshape(-1, 9, 2).any(axis=2)
+        return np.where(taken, np.nan, favourite(planes))
+
+    boards = all_boards()
+    policies = ttt_env.network_agent(GAME, masked).policies(boards)
+    assert np.array_equal(policies, ttt_env.network_agent(GAME, favourite).policies(boards))
+
+
+class TestTorch:
+    def test_each_part_keeps_its_mode_and_takes_no_gradients(self) -> None:
+        network = module()
+        network[3].eval()
+        modes = [part.training for part in network.modules()]
+        ttt_env.network_agent(GAME, network).policies(all_boards())
+        assert [part.training for part in network.modules()] == modes
+        assert all(parameter.grad is None for parameter in network.parameters())
+
+    def test_the_mode_is_kept_if_the_network_fails(self) -> None:
+        network = module()
+        with pytest.raises(RuntimeError):
+            ttt_env.network_agent("square-v0", network).policy(ttt_env.get_game("square-v0").start)
+        assert all(part.training for part in network.modules())
+
+    @pytest.mark.parametrize("number_type", ["float64", "bfloat16"])
+    def test_gets_its_own_number_type(self, number_type: str) -> None:
+        torch = pytest.importorskip("torch")
+        agent = ttt_env.network_agent(GAME, module().to(getattr(torch, number_type)), temperature=1)
+        other = ttt_env.network_agent(GAME, module(), temperature=1)
+        assert np.allclose(agent.policies(all_boards()), other.policies(all_boards()), atol=0.02)
+
+    def test_a_function_may_return_a_tensor_with_gradients(self) -> None:
+        torch = pytest.importorskip("torch")
+        network = module().eval()
+        agent = ttt_env.network_agent(GAME, lambda planes: network(torch.tensor(planes).float()))
+        expected = ttt_env.network_agent(GAME, network).policies(all_boards())
+        assert np.array_equal(agent.policies(all_boards()), expected)
+
+    def test_pickles(self) -> None:
+        agent = ttt_env.network_agent(GAME, module(), temperature=0.5)
+        copy = pickle.loads(pickle.dumps(agent))
+        assert np.array_equal(copy.policies(all_boards()), agent.policies(all_boards()))
+
+    def test_plays_as_it_is_at_the_time(self) -> None:
+        network = module()
+        agent = ttt_env.network_agent(GAME, network, temperature=1)
+        before = agent.policies(all_boards())
+        network[4].bias.data += pytest.importorskip("torch").arange(9.0)
+        assert not np.allclose(agent.policies(all_boards()), before)
+
+
+def test_a_function_pickles_and_has_a_name() -> None:
+    agent = ttt_env.network_agent(GAME, favourite)
+    copy = pickle.loads(pickle.dumps(agent))
+    assert repr(copy) == repr(agent) == "<NetworkAgent favourite of tictactoe-v0>"
+    assert repr(ttt_env.network_agent(GAME, module())) == "<NetworkAgent Sequential of tictactoe-v0>"
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_as_an_opponent_of_one_game_and_of_many(temperature: float) -> None:
+    agent = ttt_env.network_agent(GAME, favourite, temperature=temperature)
+    env = ttt_env.make(GAME, opponent=agent, play_as="O")
+    assert env.reset(seed=0)[1]["action_mask"].sum() == 8
+    envs = ttt_env.make_vec(GAME, num_envs=8, opponent=agent)
+    _, info = envs.reset(seed=0)
+    for _ in range(12):
+        _, _, _, _, info = envs.step(info["action_mask"].argmax(axis=1))
+
+
+@pytest.mark.parametrize("id", ["square-v0", "qubic-v0", "mnk-v0:m=5,n=2,k=3"])
+def test_on_other_games(id: str) -> None:
+    game = ttt_env.get_game(id)
+    agent = ttt_env.network_agent(
+        game, lambda flat: -flat @ np.ones((2 * game.n_cells, game.n_cells)), observation="flat"
+    )
+    assert np.isclose(agent.policy(game.start.play(0)).sum(), 1)
+
+
+def test_of_no_positions() -> None:
+    assert ttt_env.network_agent(GAME, module()).policies(all_boards()[:0]).shape == (0, 9)
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "too few cells": (
+        lambda planes: np.zeros((len(planes), 8)),
+        r"shape \(1, 3, 3, 2\) .* shape \(1, 8\), not \(1, 9\)",
+    ),
+    "no batch": (lambda planes: np.zeros(9), r"scores of shape \(9,\), not \(1, 9\)"),
+    "a board": (lambda planes: np.zeros((len(planes), 3, 3)), r"\(1, 3, 3\), not \(1, 9\)"),
+    "nothing": (lambda planes: None, r"scores of shape \(\), not"),
+    "text": (lambda planes: "0", r"scores of shape \(\), not|answers '0'"),
+    "policy and value": (lambda planes: (np.zeros((1, 9)), np.zeros(1)), r"answers \(array"),
+    "a dictionary": (lambda planes: {"logits": np.zeros((1, 9))}, "answers {'logits'"),
+    "NaN": (lambda planes: np.full((1, 9), np.nan), r"gives \[nan, .* in XO\./\.\.\./\.\.\."),
+    "infinity": (
+        lambda planes: np.array([[0, 0, 0, 0, np.inf, 0, 0, 0, 0]]),
+        r"gives \[0\.0, .*inf, .* in XO",
+    ),
+}
+
+
+@pytest.mark.parametrize(("network", "message"), WRONG.values(), ids=WRONG)
+def test_answers_that_are_no_scores(network: Any, message: str) -> None:
+    agent = ttt_env.network_agent(GAME, network)
+    with pytest.raises(PolicyError, match=message) as raised:
+        agent.policy(Position.parse("XO./.../..."))
+    assert "<NetworkAgent <lambda> of tictactoe-v0>" in str(raised.value) and "[B, cells]" in str(
+        raised.value
+    )
+
+
+def test_a_module_with_two_heads() -> None:
+    torch = pytest.importorskip("torch")
+
+    class ActorCritic(torch.nn.Module):
+        def forward(self, planes: Any) -> Any:
+            return planes.flatten(1)[:, :9], planes.flatten(1)[:, :1]
+
+    with pytest.raises(PolicyError, match=r"answers \(tensor"):
+        ttt_env.network_agent(GAME, ActorCritic()).policy(GAME.start)
+
+
+def test_scores_that_depend_on_the_batch() -> None:
+    torch = pytest.importorskip("torch")
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.BatchNorm1d(18), torch.nn.Linear(18, 9))
+
+    def in_training(planes: Any) -> Any:
+        planes = np.concatenate([planes, planes, GAME.n_cells * np.ones_like(planes[:1])])
+        return network(torch.tensor(planes).float())[: len(planes) // 2]
+
+    with pytest.raises(PolicyError, match=r"in a batch, and alone .*batch normalisation"):
+        ttt_env.certify(ttt_env.network_agent(GAME, in_training))
+
+
+def test_scores_that_depend_on_chance() -> None:
+    rng = np.random.default_rng(0)
+    agent = ttt_env.network_agent(GAME, lambda planes: rng.random((len(planes), 9)))
+    with pytest.raises(PolicyError, match="is there chance in it"):
+        ttt_env.certify(agent)
+
+
+BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "no function": (42, {}, "network=42"),
+    "a class": (dict, {}, "network=<class 'dict'>"),
+    "another observation": (favourite, {"observation": "dict"}, "'dict'.*Allowed: flat, planes"),
+    "a negative temperature": (favourite, {"temperature": -1.0}, "temperature=-1"),
+    "no number": (favourite, {"temperature": "hot"}, "temperature='hot'"),
+}
+
+
+@pytest.mark.parametrize(("network", "options", "message"), BAD.values(), ids=BAD)
+def test_bad_arguments(network: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        ttt_env.network_agent(GAME, network, **options)
+
+
+def test_a_game_of_too_many_cells() -> None:
+    with pytest.raises(ttt_env.GameTooLargeError):
+        ttt_env.network_agent("mnk-v0:m=9,n=9,k=5", favourite)
