@@ -1,7 +1,6 @@
 """Sweeps on Ray: the same models as without it, whatever happens to the machines."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import torch
 
 import ttt_env
 from tests.running import ttt
+from ttt_env.agents.training import population
 from ttt_env.agents.training.masking import MaskedDQN
 from ttt_env.agents.training.sweeps import sweep
 
@@ -120,6 +120,17 @@ def test_a_node_that_is_killed_changes_no_result(tmp_path):
         cluster.shutdown()
 
 
+def test_a_population_on_ray_is_the_same(tmp_path):
+    options = {"algo": "maskable-ppo", "seeds": (0, 1), "rounds": 2, "round_steps": 100, "until": "budget"}
+    population(**options, out=tmp_path / "ray", backend="ray", workers=2)
+    population(**options, out=tmp_path / "alone")
+    alone, shared = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.npz")}
+        for name in ("alone", "ray")
+    )
+    assert alone == shared and len(alone) == 8
+
+
 def processes_of(mark):
     """The ids of the processes whose environment has this mark."""
     found = []
@@ -133,24 +144,13 @@ def processes_of(mark):
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
-def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(tmp_path):
+@pytest.mark.parametrize("backend", ["--ray", ""], ids=["ray", "loky"])
+def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(backend, tmp_path):
     mark = f"TTT_SWEEP={uuid.uuid4()}"
     name, value = mark.split("=")
-    command = [
-        "train",
-        "dqn",
-        "--seeds",
-        "0-3",
-        "--ray",
-        "--workers",
-        "2",
-        "--until",
-        "budget",
-        "--out",
-        "out",
-    ]
+    line = f"train dqn {backend} --seeds 0-3 --workers 2 --steps 8000 --until budget --out out"
     run = subprocess.Popen(
-        [sys.executable, "-m", "ttt_env.app", *command, "--steps", "12000"],
+        [sys.executable, "-m", "ttt_env.app", *line.split()],
         cwd=tmp_path,
         env={**os.environ, name: value},
         stdout=subprocess.PIPE,
@@ -158,7 +158,11 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(tmp_path):
         text=True,
     )
     results, deadline = tmp_path / "out" / "results.jsonl", time.monotonic() + 200
-    while not results.exists() and run.poll() is None and time.monotonic() < deadline:
+    while (
+        not (results.exists() and results.stat().st_size)
+        and run.poll() is None
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     told, mistakes = run.communicate(timeout=200)
@@ -169,10 +173,9 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(tmp_path):
         time.sleep(0.1)
     assert not processes_of(mark)
     assert 1 <= len(results.read_text().splitlines()) < 4
-    line = re.search("To go on: ttt (.*)", told)[1].split()
-    assert line[:2] == ["train", "dqn"] and "--ray" in line
+    assert f"To go on: ttt {' '.join(line.split())}\n" in told
     done = results.read_text()
-    again = ttt(*[word for word in line if word != "--ray"], cwd=tmp_path)
+    again = ttt(*line.replace("--ray", "").replace("--workers 2", "").split(), cwd=tmp_path)
     assert again.returncode == 0 and "Scorecard of out/dqn" in again.stdout
     assert results.read_text().startswith(done) and len(results.read_text().splitlines()) == 4
 

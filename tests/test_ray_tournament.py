@@ -205,7 +205,6 @@ def test_bench_writes_nothing_but_its_result_if_a_process_ends(cluster) -> None:
             *agents,
             "--json",
             "--ray",
-            "--address",
             cluster.address,
         ],
         stdout=subprocess.PIPE,

@@ -34,6 +34,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
         ["--out", ".", "--games", "600", "--seeds", "1", "--keep", "."],
         "Tenth input",
     ),
+    "population.py": (
+        ["--algo", "maskable-ppo", "--learners", "2", "--rounds", "1", "--round-steps", "100"],
+        "The best learner, seed ",
+    ),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
 

@@ -223,6 +223,7 @@ class TestSweep:
             ({"search": {"alpha": 1}}, ParameterError, "alpha=1"),
             ({"search": {"alpha": [object]}}, ParameterError, "alpha=<class"),
             ({"asha": True}, ParameterError, 'backend="ray"'),
+            ({"asha": True, "backend": "ray", "steps": None}, ParameterError, "steps= or seconds="),
             ({"backend": "rai"}, ParameterError, "did you mean ray"),
             ({"workers": 0}, ParameterError, "workers=0"),
             ({"game": "qubic-v0"}, GameTooLargeError, "64 cells"),
