@@ -10,7 +10,7 @@ from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Floats, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
-from ttt_env.errors import ImpossiblePositionError
+from ttt_env.errors import ImpossiblePositionError, PolicyFileError, ResultFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position
@@ -87,12 +87,15 @@ class Solution:
 
         The values in a folder are read when they are asked for. Nothing in a file is ever run.
 
-        Raises `PolicyFileError` for a file that is no tablebase of this game, `ResultFileError` for a folder
-        without a whole enumeration of it.
+        Raises `PolicyFileError` for a file that is no tablebase of this game, and for a folder without a whole
+        enumeration of it.
         """
         game = get_game(game)
         if Path(path).is_dir():
-            return cls(game, Values(game, load_layers(path, game)))
+            try:
+                return cls(game, Values(game, load_layers(path, game)))
+            except ResultFileError as error:
+                raise PolicyFileError(str(error)) from error
         return cls(game, load_values(path, game))
 
     def _batch(self, position: Position) -> Boards:
