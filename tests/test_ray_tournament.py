@@ -1,6 +1,8 @@
 """Tournaments on a Ray cluster of three nodes: the same table as here, whatever ends in the middle."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,12 +38,19 @@ def cluster() -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100_000_000}
+        patch.setenv("TTT_ENV_MARK", mark := uuid4().hex)
         cluster = Cluster(initialize_head=True, head_node_args=node)
         for _ in range(2):
             cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
         cluster.wait_for_nodes()
+        cluster.mark = mark
         yield cluster
         cluster.shutdown()
+
+
+def at_work(cluster: Cluster) -> dict[int, str]:
+    """The processes of the cluster, by their numbers, with what they call themselves."""
+    return faults.marked(cluster.mark)
 
 
 @pytest.fixture(scope="module")
@@ -184,10 +193,31 @@ assert "RAY_USAGE_STATS_ENABLED" not in os.environ and "RAY_ENABLE_UV_RUN_RUNTIM
         assert faults.eventually(lambda: not faults.marked(mark)), faults.marked(mark)
 
 
-def test_bench(cluster) -> None:
-    here = ttt("bench", "random", "minimax", "--json")
-    there = ttt("bench", "random", "minimax", "--json", "--ray", "--address", cluster.address)
-    assert there.returncode == 0 and there.stdout == here.stdout
+def test_bench_writes_nothing_but_its_result_if_a_process_ends(cluster) -> None:
+    agents = ["random", "minimax", "mcts:simulations=2000,seed=1", "mcts:simulations=2000,seed=2"]
+    here = ttt("bench", *agents, "--json")
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "ttt_env.app",
+            "bench",
+            *agents,
+            "--json",
+            "--ray",
+            cluster.address,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as there:
+        assert faults.eventually(lambda: any("_work_from" in each for each in at_work(cluster).values()))
+        for process, name in at_work(cluster).items():
+            if "_work_from" in name:
+                os.kill(process, signal.SIGKILL)
+        stdout, stderr = there.communicate(timeout=faults.PATIENCE)
+    assert there.returncode == 0 and "died or was killed" in stderr
+    assert json.loads(stdout) == json.loads(here.stdout)
 
 
 def test_league_is_the_same_on_ray(tmp_path) -> None:
