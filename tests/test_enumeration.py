@@ -16,7 +16,7 @@ from ttt_env import Solution, enumerate_positions
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.workers import Workers
-from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError
 
 SMALL = [
     "tictactoe-v0",
@@ -132,7 +132,7 @@ def test_what_was_ended_early_goes_on(n_tasks, tmp_path):
     enumerate_positions(game, tmp_path / "whole")
     with pytest.raises(Stopped):
         enumerate_positions(game, tmp_path / "part", chunk=300, progress=stop_after(n_tasks))
-    with pytest.raises(ResultFileError, match="no whole enumeration"):
+    with pytest.raises(PolicyFileError, match="no whole enumeration"):
         Solution.load(tmp_path / "part", game)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "part").glob("ply-??.npy")}
     told = []
@@ -186,7 +186,7 @@ def test_another_game(tmp_path):
         enumerate_positions("square-v0:n=3", tmp_path, progress=stop_after(0))
     with pytest.raises(ResultFileError, match="enumeration of square-v0:n=3, not of tictactoe-v0"):
         enumerate_positions("tictactoe-v0", tmp_path)
-    with pytest.raises(ResultFileError, match="enumeration of square-v0:n=3, not of tictactoe-v0"):
+    with pytest.raises(PolicyFileError, match="enumeration of square-v0:n=3, not of tictactoe-v0"):
         Solution.load(tmp_path, "tictactoe-v0")
 
 
@@ -214,7 +214,7 @@ def test_damaged_files(content, tmp_path):
         np.save(layer, np.zeros(7))
     else:
         layer.write_bytes(content)
-    with pytest.raises(ResultFileError, match=r"ply-05\.npy"):
+    with pytest.raises(PolicyFileError, match=r"ply-05\.npy"):
         Solution.load(tmp_path, "tictactoe-v0")
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,8 @@ def begin(
     envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
     build = instructions.algorithm_class()
     log = None if tensorboard is None else str(tensorboard)
-    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **instructions.hyperparameters)
+    hyperparameters = deepcopy(dict(instructions.hyperparameters))  # SB3 writes into `policy_kwargs`
+    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **hyperparameters)
     model.game = game  # saved with it, as its spaces are the same for all games of one shape
     # As text in the file it can be read without running the file's code.
     model.trained_as = f"{instructions.name} on {game.name}"
