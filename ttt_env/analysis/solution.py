@@ -87,8 +87,8 @@ class Solution:
 
         The values in a folder are read when they are asked for. Nothing in a file is ever run.
 
-        Raises `PolicyFileError` for a file that is no tablebase of this game, and for a folder without a whole
-        enumeration of it.
+        Raises `PolicyFileError` for a file that is no tablebase of this game, and for a folder without a
+        whole enumeration of it.
         """
         game = get_game(game)
         if Path(path).is_dir():
