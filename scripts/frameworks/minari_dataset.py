@@ -1,4 +1,4 @@
-"""Minari collects a data set of games, and a network clones its players and plays better than they.
+"""Minari collects a data set of games, and a network learns from it to play better than they do.
 
 Follows https://minari.farama.org/main/tutorials/using_datasets/behavioral_cloning/
 
