@@ -1,12 +1,14 @@
 """Sweeps without Ray: what is asked for, what is kept, and how they go on."""
 
 import json
+from copy import deepcopy
 
 import pytest
 
 import ttt_env
 from tests.running import ttt
 from ttt_env.agents.learned import q_learning
+from ttt_env.agents.training import train
 from ttt_env.agents.training.checkpoint import checkpoint_of
 from ttt_env.agents.training.recipe import recipe
 from ttt_env.agents.training.sweeps import Results, sweep
@@ -74,10 +76,13 @@ class TestRecipe:
         assert adjusted.hyperparameters["learning_rate"] == 0.5
         assert adjusted.hyperparameters["policy_kwargs"] == {"net_arch": [8], "n_quantiles": 25}
         assert adjusted.random_starts == 0.1 and adjusted.pool["past"] == 3
-        assert recipe("qr-dqn").hyperparameters["policy_kwargs"] == {
-            "net_arch": [128, 128],
-            "n_quantiles": 25,
-        }
+        assert recipe("qr-dqn").hyperparameters["policy_kwargs"]["net_arch"] == [128, 128]
+
+    def test_is_not_changed_by_a_training(self):
+        """Stable-Baselines3 writes into `policy_kwargs`."""
+        before = deepcopy(recipe("qr-dqn").hyperparameters)
+        train("tictactoe-v0", "qr-dqn", steps=1, until="budget")
+        assert recipe("qr-dqn").hyperparameters == before
 
     @pytest.mark.parametrize(
         ("changes", "told"),

@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 from inspect import signature
@@ -113,9 +112,8 @@ def recipe_names() -> list[str]:
     return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 
 
-@lru_cache
 def recipe(name: str) -> Recipe:
-    """The recipe of this name. Raises `ParameterError` if there is none."""
+    """The recipe of this name, read anew. Raises `ParameterError` if there is none."""
     if name not in recipe_names():
         raise ParameterError(unknown("algorithm", name, recipe_names()))
     return read_recipe(_FOLDER / f"{name}.toml")

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,8 +100,7 @@ def begin(
     envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
     build = instructions.algorithm_class()
     log = None if tensorboard is None else str(tensorboard)
-    hyperparameters = deepcopy(dict(instructions.hyperparameters))  # SB3 writes into `policy_kwargs`
-    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **hyperparameters)
+    model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **instructions.hyperparameters)
     model.game = game  # saved with it, as its spaces are the same for all games of one shape
     # As text in the file it can be read without running the file's code.
     model.trained_as = f"{instructions.name} on {game.name}"
