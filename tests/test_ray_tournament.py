@@ -110,7 +110,7 @@ class TestLosses:
             return number
 
         def kill() -> None:
-            """End a node, its process at work with it, as soon as a task has begun there, after some others."""
+            """End a node, and its process at work, when a task has just begun there."""
             nodes = {node.node_id: node for node in cluster.worker_nodes}
             while not killed:
                 time.sleep(0.01)
