@@ -7,6 +7,8 @@ import ttt_env
 pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 
+GAME = "mnk-v0:m=4,n=4,k=4"
+
 
 @pytest.fixture
 def cluster():
@@ -19,8 +21,28 @@ def cluster():
         cluster.shutdown()
 
 
-def test_a_node_that_is_killed_changes_no_byte(cluster, tmp_path):
-    game, doomed, told = "mnk-v0:m=4,n=4,k=4", cluster.add_node(num_cpus=1), []
+@pytest.fixture
+def awake():
+    """A function that connects to a cluster and starts a process on each of its nodes.
+
+    Without it one node may have done all the work before a process has started on the other.
+    """
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    def wake(cluster):
+        ray.init(cluster.address, log_to_driver=False, logging_level="error")
+        at = [NodeAffinitySchedulingStrategy(node.node_id, soft=False) for node in cluster.list_all_nodes()]
+        ray.get([ray.remote(ttt_env.solve).options(scheduling_strategy=each).remote(GAME) for each in at])
+
+    yield wake
+    ray.shutdown()
+
+
+def test_a_node_that_is_killed_changes_no_byte(cluster, awake, tmp_path):
+    game, doomed, told = GAME, cluster.add_node(num_cpus=1), []
+    cluster.wait_for_nodes()
+    awake(cluster)
 
     def kill_in_mid_layer(n_done, n_tasks):
         told.append(n_done)
