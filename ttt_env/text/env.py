@@ -6,6 +6,7 @@ from typing import Any, Literal, SupportsIndex, TypedDict, get_args
 
 from numpy.typing import ArrayLike
 
+from ttt_env.agent import Agent
 from ttt_env.analysis.known import PROOF_NODES, known_value
 from ttt_env.envs.board import PlayAs, StartLike
 from ttt_env.envs.opponents import Lineup, Opponents
@@ -16,7 +17,7 @@ from ttt_env.rules.game import Game, Position, Seat, as_cell
 from ttt_env.text.answers import AnswerFormat, Outcome
 from ttt_env.text.replies import ByPosition
 from ttt_env.text.rewards import MoveRecord, Reward, reward_function
-from ttt_env.text.wording import BoardStyle, board_text, end_text, rules_text
+from ttt_env.text.wording import BoardStyle, board_text, end_text, rules_text, turn_text
 
 IllegalReply = Literal["lose", "raise", "retry"]
 Replies = Literal["by_position", "by_stream"]
@@ -114,8 +115,8 @@ class TextEnv:
             **parameters,
         )
         self.game = self._env.game
-        self._lineup = opponent, opponent_weights
-        self._seat_opponents(*self._lineup)
+        self._usual = self._lineup_of(opponent, opponent_weights)
+        self._seat(self._usual)
         self._seed = None if seed is None else as_integer("seed", seed, "TextEnv", 0)
         self._is_begun = False
         self._forget()
@@ -127,10 +128,16 @@ class TextEnv:
         self._winner: Seat | None = None
         self._n_wrong = 0
 
-    def _seat_opponents(self, opponent: Opponents, weights: ArrayLike | None) -> None:
+    def _lineup_of(
+        self, opponent: Opponents, weights: ArrayLike | None
+    ) -> tuple[list[Agent], ArrayLike | None]:
         agents = Lineup(opponent, weights, self.game).agents
-        self._by_position = [ByPosition(agent) for agent in agents] if self.replies == "by_position" else []
-        self._env.set_opponent(self._by_position or agents, weights)
+        by_position: list[Agent] = [ByPosition(agent) for agent in agents]
+        return by_position if self.replies == "by_position" else agents, weights
+
+    def _seat(self, lineup: tuple[list[Agent], ArrayLike | None]) -> None:
+        self._seated = lineup
+        self._env.set_opponent(*lineup)
 
     @property
     def position(self) -> Position:
@@ -182,10 +189,12 @@ class TextEnv:
         state = rng.bit_generator.state
         self._env = copy(before)
         try:
-            self._seat_opponents(*(self._lineup if opponent is None else (opponent, None)))
-            of_positions = int(self._env.np_random.integers(2**63)) if seed is None else seed
-            for agent in self._by_position:
-                agent.seed = of_positions
+            if opponent is not None:
+                self._seat(self._lineup_of(opponent, None))
+            elif self._seated is not self._usual:
+                self._seat(self._usual)
+            if self.replies == "by_position":
+                self._seed_agents(int(rng.integers(2**63)) if seed is None else seed)
             self._env.reset(seed=seed, options=options)
         except BaseException:
             self._env, rng.bit_generator.state = before, state
@@ -218,6 +227,11 @@ class TextEnv:
         self._check_is_on()
         reading = self.answer.read(text, self.game)
         return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
+
+    def _seed_agents(self, seed: int) -> None:
+        for agent in self._seated[0]:
+            if isinstance(agent, ByPosition):
+                agent.seed = seed
 
     def _check_is_on(self) -> None:
         if not self._is_begun or self.done:
@@ -267,8 +281,4 @@ class TextEnv:
         return "O" if self.seat == "X" else "X"
 
     def _turn_text(self) -> str:
-        free = " ".join(map(str, self.position.legal_cells))
-        return (
-            f"{board_text(self.position, self.board)}\n\nIt is your turn. Free cells: {free}. "
-            f"Answer with the number of a free cell in the form {self.answer.text_of(self.position.legal_cells[0])}."
-        )
+        return turn_text(self.position, self.board, self.answer.template)

@@ -124,6 +124,17 @@ def _grid(position: Position) -> str:
     return "\n\n".join(f"Layer {layer}:\n{board}" for layer, board in enumerate(boards))
 
 
+@lru_cache(maxsize=1 << 14)
+def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
+    """The board, the free cells, and how to name one: `answer` is a text in which `{cell}` stands for it."""
+    free = position.legal_cells
+    example = answer.replace("{cell}", str(free[0]))
+    return (
+        f"{board_text(position, style)}\n\nIt is your turn. Free cells: {' '.join(map(str, free))}. "
+        f"Answer with the number of a free cell in the form {example}."
+    )
+
+
 def end_text(winner: Seat | None, seat: Seat) -> str:
     """How a game has ended, for the player on `seat`."""
     if winner is None:
