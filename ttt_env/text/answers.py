@@ -42,7 +42,7 @@ class AnswerFormat:
     def __post_init__(self) -> None:
         if not isinstance(self.template, str) or self.template.count("{cell}") != 1:
             raise ParameterError(
-                f"answer={shown(self.template)}: a text with {{cell}} in it once is needed, such as '[{{cell}}]'"
+                f"answer={shown(self.template)}: a text with one {{cell}} in it, such as '[{{cell}}]', is needed"
             )
 
     @cached_property
@@ -58,7 +58,7 @@ class AnswerFormat:
         return self.template.replace("{cell}", str(cell))
 
     def read(self, reply: str, game: Game) -> Reading:
-        """The cell that a reply names. Nothing in the reply is ever run. Raises `ParameterError` for no str."""
+        """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str."""
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {shown(reply)}")
         numbers = {int(number) for number in self._pattern.findall(reply[:_LONGEST])}

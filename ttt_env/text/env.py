@@ -33,10 +33,10 @@ _WRONG: dict[Outcome, str] = {
 class TextInfo(TypedDict):
     """What is known of a conversation, for whoever trains or judges the player.
 
-    `seat` is the player's. `legal_cells` may be played now. `outcome` is what came of the last reply. `regret`
-    has, for each own move, the value that it gave away, `values` the values before and after it, for the player
-    and under best play: None where they are not known. `winner` is None in a draw, while the game goes on, and
-    after an illegal reply, by which its player loses and nobody wins.
+    `seat` is the player's. `legal_cells` may be played now. `outcome` is what came of the last reply.
+    `regret` has the value that each own move gave away, `values` the values before and after it, for the
+    player and under best play: None where they are not known. `winner` is None in a draw, while the game goes
+    on, and after an illegal reply, by which its player loses and nobody wins.
     """
 
     seat: Seat
@@ -118,6 +118,7 @@ class TextEnv:
         self._usual = self._lineup_of(opponent, opponent_weights)
         self._seat(self._usual)
         self._seed = None if seed is None else as_integer("seed", seed, "TextEnv", 0)
+        self._seed_of_replies = 0
         self._is_begun = False
         self._forget()
 
@@ -185,19 +186,20 @@ class TextEnv:
             seed = as_integer("seed", seed, "reset", 0)
         elif not self._is_begun:
             seed = self._seed
-        before, rng = self._env, self._env.np_random
+        before, rng = (self._env, self._seated, self._seed_of_replies), self._env.np_random
         state = rng.bit_generator.state
-        self._env = copy(before)
+        self._env = copy(self._env)
         try:
             if opponent is not None:
                 self._seat(self._lineup_of(opponent, None))
             elif self._seated is not self._usual:
                 self._seat(self._usual)
             if self.replies == "by_position":
-                self._seed_agents(int(rng.integers(2**63)) if seed is None else seed)
+                self._seed_replies(int(rng.integers(2**63)) if seed is None else seed)
             self._env.reset(seed=seed, options=options)
         except BaseException:
-            self._env, rng.bit_generator.state = before, state
+            (self._env, self._seated, seed_of_replies), rng.bit_generator.state = before, state
+            self._seed_replies(seed_of_replies)
             raise
         self._is_begun = True
         self._forget()
@@ -228,7 +230,8 @@ class TextEnv:
         reading = self.answer.read(text, self.game)
         return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
 
-    def _seed_agents(self, seed: int) -> None:
+    def _seed_replies(self, seed: int) -> None:
+        self._seed_of_replies = seed
         for agent in self._seated[0]:
             if isinstance(agent, ByPosition):
                 agent.seed = seed
