@@ -42,7 +42,7 @@ class AnswerFormat:
     def __post_init__(self) -> None:
         if not isinstance(self.template, str) or self.template.count("{cell}") != 1:
             raise ParameterError(
-                f"answer={shown(self.template)}: a text with one {{cell}} in it, such as '[{{cell}}]', is needed"
+                f"answer={shown(self.template)}: a text with one {{cell}} in it is needed: '[{{cell}}]'"
             )
 
     @cached_property

@@ -50,25 +50,25 @@ class TextInfo(TypedDict):
 class TextEnv:
     """A game against an opponent, in which a player reads texts and replies with texts.
 
-    `reset` gives the prompt: the rules, the board, the player's mark, the free cells, and how to answer. After
-    each `reply` (free text) or `move` (a cell) a text says what happened and what to do next. Then `reward` is
-    what this reply has earned, `done` whether the game is over, and `info` a `TextInfo`. Everything but the words
+    `reset` gives the prompt: the rules, the board, the player's mark, the free cells, and how to answer.
+    After each `reply` (free text) or `move` (a cell) a text says what happened and what to do next; `reward`
+    is what this reply has earned, `done` whether the game is over, and `info` a `TextInfo`. All but the words
     is as in `ttt_env.make(game, opponent=…)`: `opponent`, `opponent_weights`, `play_as`, `start`, `rewards`.
 
-    `illegal` says what an unreadable reply and a taken cell do: "lose" the game, "raise" `IllegalMoveError`, or
-    "retry": be told what was wrong, `retries` times in a game, and lose at the next one.
+    `illegal` says what an unreadable reply and a taken cell do: "lose" the game; "raise" `IllegalMoveError`;
+    or "retry": be told what was wrong, up to `retries` times in a game, and lose at the next one.
 
-    `reward`: "result", the reward of the end; "regret", minus the value that the move has given away; "shaped",
-    the sum of both times `reward_weights`; or a function of this env. Values are exact: games of up to 16 cells
-    are solved, and on larger ones a search of at most `nodes` positions proves them or leaves them unknown;
-    `nodes=0` leaves them unknown at once.
+    `reward` is "result", the reward of the end; "regret", minus the value that the move has given away;
+    "shaped", the sum of both times `reward_weights`; or a function of this env. Values are exact: games of up
+    to 16 cells are solved, and on larger ones a search of at most `nodes` positions proves them or leaves
+    them unknown; `nodes=0` leaves them unknown at once.
 
-    `replies`: "by_position" draws the opponent's moves from the seed of `reset` and the position alone, so that
-    all games under one seed meet the same reply on the same board; "by_stream" from one stream of numbers, as in
-    the Gymnasium env.
+    `replies` is "by_position": the opponent's moves are drawn from the seed of `reset` and the position
+    alone, so that all games under one seed meet the same reply on the same board; or "by_stream": from one
+    stream of numbers, as in the Gymnasium env.
 
-    `board` is "grid", "coordinates" or "line" (see `board_text`), `answer` how a reply names its cell: a text with
-    `{cell}` for the number.
+    `board` is "grid", "coordinates" or "line" (see `board_text`), `answer` how a reply names its cell: a text
+    with `{cell}` in place of the number.
 
     >>> env = TextEnv("tictactoe-v0", opponent="minimax", play_as="X", board="line")
     >>> print(env.reset(seed=3).splitlines()[-1])
@@ -173,15 +173,16 @@ class TextEnv:
     ) -> str:
         """Begin a game and return the prompt.
 
-        A row of a data set can be given as it is, `reset(**row)`: `seed`, `position` (a `Position` or its text),
-        `play_as` and `opponent` are for this game alone; columns of other names are not looked at, and what is
-        None is as the env was made. Raises the errors of `ttt_env.make` and its `reset` for bad values;
-        nothing has changed then.
+        A row of a data set can be given as it is, `reset(**row)`: `seed`, `position` (a `Position` or its
+        text), `play_as` and `opponent` are for this game alone. Columns of other names are not looked at, and
+        what is None is as the env was made. Raises the errors of `ttt_env.make` and its `reset` for bad
+        values; nothing has changed then.
         """
         options: dict[str, Any] = {} if play_as is None else {"play_as": play_as}
+        if isinstance(position, str):
+            position = Position.parse(position, self.game)
         if position is not None:
-            is_text = isinstance(position, str)
-            options["position"] = Position.parse(position, self.game) if is_text else position  # type: ignore[arg-type]
+            options["position"] = position
         if seed is not None:
             seed = as_integer("seed", seed, "reset", 0)
         elif not self._is_begun:
@@ -209,8 +210,8 @@ class TextEnv:
     def move(self, cell: SupportsIndex) -> str:
         """Play a cell and return what happened and what to do next.
 
-        Raises `EpisodeOrderError` before `reset` and after the end, and `IllegalMoveError` for what is no free
-        cell if `illegal` is "raise"; nothing has changed then.
+        Raises `EpisodeOrderError` before `reset` and after the end, and `IllegalMoveError` for what is no
+        free cell if `illegal` is "raise"; nothing has changed then.
         """
         self._check_is_on()
         try:

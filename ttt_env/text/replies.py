@@ -15,8 +15,8 @@ _2_TO_MINUS_53 = 2.0**-53
 class ByPosition(Agent):
     """Plays as another agent does, with random numbers that depend on `seed` and the position alone.
 
-    All games under one seed then meet the same reply on the same board, in whatever order and process they are
-    played. An agent that keeps a state of its own, or draws from elsewhere, is not held to this.
+    All games under one seed then meet the same reply on the same board, in whatever order and process they
+    are played. An agent that keeps a state of its own, or draws from elsewhere, is not held to this.
     """
 
     def __init__(self, agent: Agent) -> None:

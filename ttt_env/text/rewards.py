@@ -28,7 +28,7 @@ class MoveRecord(NamedTuple):
 
     @property
     def regret(self) -> int | None:
-        """The value that the move has given away, 0 for a best move and at most 2; None if it is not known."""
+        """The value that the move has given away: 0 for a best move, at most 2; None if it is not known."""
         if self.value_before is None or self.value_after is None:
             return None
         return self.value_before - self.value_after
@@ -36,7 +36,7 @@ class MoveRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightedReward:
-    """What the last reply has earned: the game's result and minus the regret of the move, times these weights.
+    """What the last reply has earned: the result of the game and minus the regret of the move, weighted.
 
     A regret that is not known counts as 0.
     """

@@ -1,6 +1,7 @@
 """The words of a conversation: the rules of a game from its data, the board, and what has happened."""
 
 from functools import lru_cache
+from textwrap import fill
 from typing import Literal
 
 from ttt_env.errors import ParameterError
@@ -10,6 +11,7 @@ from ttt_env.rules.catalogue import runs, squares
 from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]
+_LINE = 106  # letters
 _MOST_SETS = 40  # that are listed one by one; of more, the first are, and their number is told
 
 
@@ -19,10 +21,10 @@ def rules_text(game: Game) -> str:
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> print(rules_text(get_game("tictactoe-v0")))
-    Two players, X and O, take turns; X moves first. A move puts the player's mark on a free cell. The board has 3
-    rows and 3 columns, and its cells are numbered from 0 (top left) to 8 (bottom right), row by row. The first
-    player whose marks fill 3 cells in a row, horizontally, vertically or diagonally, wins. If the board is full
-    and nobody has won, the game is a draw.
+    Two players, X and O, take turns; X moves first. A move puts the player's mark on a free cell. The board
+    has 3 rows and 3 columns, and its cells are numbered from 0 (top left) to 8 (bottom right), row by row.
+    The first player whose marks fill 3 cells in a row, horizontally, vertically or diagonally, wins. If the
+    board is full and nobody has won, the game is a draw.
     """
     end = "loses" if game.misere else "wins"
     neither = "lost" if game.misere else "won"
@@ -54,8 +56,10 @@ def _sets_words(game: Game) -> str:
     sets = set(game.winning_sets)
     sizes = {len(cells) for cells in sets}
     if len(sizes) == 1 and sets == _as_sets(runs(game.shape, k := sizes.pop())):
-        flat = "horizontally, vertically or diagonally"
-        return f"{k} cells in a row, {flat if len(game.shape) < 3 else 'in any direction, also across the layers'}"
+        directions = "horizontally, vertically or diagonally"
+        if len(game.shape) == 3:
+            directions = "in any direction, also across the layers"
+        return f"{k} cells in a row, {directions}"
     if len(game.shape) == 2 and len(set(game.shape)) == 1 and sets == _as_sets(squares(game.shape[0])):
         return "the four corners of a square of any size, also of a tilted one"
     listed = [" ".join(map(str, cells)) for cells in game.winning_sets[:_MOST_SETS]]
@@ -69,9 +73,7 @@ def _as_sets(cells: list[tuple[int, ...]]) -> set[tuple[int, ...]]:
 
 
 def _wrapped(text: str) -> str:
-    from textwrap import fill
-
-    return fill(text, 110)
+    return fill(text, _LINE)
 
 
 def board_text(position: Position, style: BoardStyle = "grid") -> str:
