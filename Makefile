@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-all check wheel browser clean
+.PHONY: demo test test-all frameworks check wheel browser clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
@@ -13,18 +13,38 @@ test: $(STAMP)
 	$(PYTEST) -m "not slow"
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := contract games learning proofs tables
+PARTS := contract games learning proofs ray tables
 SLOW_contract := tests/test_agents_contract.py
 SLOW_games := tests/test_env_agreement.py tests/test_vector_agreement.py
 SLOW_learning := tests/test_q_learning.py tests/test_training.py
 SLOW_proofs := tests/test_proof.py
+SLOW_ray := $(wildcard tests/test_ray*.py)
 SLOW_tables := tests/test_readme.py
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 
 slow-%: $(STAMP)
 	$(PYTEST) -m slow $(SLOW_$*)
 
-test-all: test $(addprefix slow-,$(PARTS) rest)
+# A test file has a cluster of its own, which all of its tests need one after the other.
+slow-ray: PYTEST := $(BIN)/python -m pytest
+
+# The fast tests with the oldest or the newest versions of the dependencies that pyproject.toml allows.
+ranges-%: $(STAMP)
+	$(BIN)/python scripts/dependency_ranges.py $*
+
+# Each script of a framework in an environment of its own, which is kept in build/frameworks.
+# Those that need more than PyPI, `downloads` in their metadata, are run by hand.
+FRAMEWORKS := $(basename $(notdir $(shell grep -L "^\# downloads = " $$(grep -l "^\# /// script" scripts/frameworks/*.py))))
+
+frameworks-%:
+	$(PYTHON) scripts/frameworks/run.py $*
+
+# All of them, and their results into the table of scripts/frameworks/README.md.
+frameworks:
+	$(PYTHON) scripts/frameworks/run.py --record
+
+test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
+  $(addprefix frameworks-,$(FRAMEWORKS))
 
 check: $(STAMP)
 	$(BIN)/ruff check .

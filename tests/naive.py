@@ -7,6 +7,8 @@ dictionary from cells to fractions. Nothing of `ttt_env` is used; slow, and mean
 from fractions import Fraction
 from itertools import combinations, product
 
+import numpy as np
+
 
 def lines(shape, k):
     """All straight runs of k cells: from each start in each direction, where they stay on the board."""
@@ -181,3 +183,31 @@ class NaiveGame:
             if any(not self.moves(board) and self.result(board, seat) < due for board in layer):
                 return ply
         return None
+
+
+def positions_by_ply(n_cells, winning_sets):
+    """How many positions of each ply legal moves lead to, by counting pairs of sets instead of positions.
+
+    Of every set of cells it is known whether a player may hold it while the game goes on (no winning set is
+    in it), or may have ended the game with it (and those in it share a cell). For each set of one player,
+    those of the other within its complement are counted by sums over subsets (the zeta transform).
+    """
+    masks = np.arange(1 << n_cells)
+    shared, owns = masks.copy(), np.zeros(len(masks), bool)
+    for mask in (sum(1 << cell for cell in cells) for cells in winning_sets):
+        is_inside = masks & mask == mask
+        shared[is_inside] &= mask
+        owns |= is_inside
+    sizes = np.bitwise_count(masks)
+    within = []  # by size: how many harmless sets of that size are in each set of cells
+    for size in range(n_cells // 2 + 1):
+        counts = (~owns & (sizes == size)).astype(np.int64)
+        for cell in range(n_cells):
+            pairs = counts.reshape(-1, 2, 1 << cell)
+            pairs[:, 1] += pairs[:, 0]
+        within.append(counts)
+    may_have_moved_last = ~owns | (shared != 0)
+    return [
+        int(within[ply // 2][~masks[may_have_moved_last & (sizes == (ply + 1) // 2)]].sum())
+        for ply in range(n_cells + 1)
+    ]

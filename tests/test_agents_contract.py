@@ -277,6 +277,8 @@ def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
 
 @pytest.mark.parametrize("agent", SPECS)
 def test_parameters_that_do_not_exist_are_refused(agent, make):
+    if agent == "sb3":
+        pytest.importorskip("stable_baselines3")
     inner = {"best-response": "random,", "epsilon": "random,", "mixture": "random,"}.get(agent, "")
     # Where the first parameter is a path, a file may be called so.
     takes_path = next(iter(parameters_of(agent_class(agent), skip=1)), "") == "path"

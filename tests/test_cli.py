@@ -218,6 +218,27 @@ def test_a_slow_agent_is_asked_once_about_each_position():
     assert facts["refutations"] == dossier(Lowest(game), game, name="lowest")["refutations"]
 
 
+def test_certify_several_agents_in_a_line_each():
+    run = ttt("certify", "random", "minimax", "--workers", "2")
+    assert run.returncode == 0
+    _, random, minimax = (line.split() for line in run.stdout.splitlines())
+    certificate = ttt_env.certify("random")
+    assert random == ["random", "beatable", "loses", "loses", f"{certificate.n_blunders:,}", "positions"]
+    assert minimax == ["minimax", "unbeatable", "draws", "draws", "0", "positions"]
+
+
+def test_certify_several_models_saves_beside_each(tmp_path):
+    for name in ("one", "two"):
+        ttt("export", "minimax", f"{name}.npz", cwd=tmp_path)
+    run = ttt("certify", "one.npz", "two.npz", cwd=tmp_path)
+    assert "Saved as two.certificate.json" in run.stdout
+    assert ttt_env.Certificate.load(tmp_path / "one.certificate.json").unbeatable
+    assert set(json_of("certify", "one.npz", "random", cwd=tmp_path)) == {"lookup:one.npz", "random"}
+    run = ttt("certify", "one.npz", "two.npz", "--out", "both.json", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "--out is for one agent" in run.stderr
+
+
 def test_certify_minimax():
     assert "CERTIFIED UNBEATABLE" in ttt("certify", "minimax", "--game", "mnk-v0:m=4,n=3,k=3").stdout
 
@@ -343,6 +364,15 @@ class TestStandardOutput:
         table = ttt_env.exploitability(f"lookup:{tmp_path}/table.npz")
         assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)
 
+    def test_bench_says_who_made_an_error(self, monkeypatch):
+        def policies(self, boards):
+            raise ttt_env.PolicyError("no idea")
+
+        monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
+        run = ttt("bench", "random", "block")
+        assert run.returncode == 2
+        assert run.stderr == "ttt: no idea, in the agent 'block', asked in all positions\n"
+
     def test_bench_writes_csv_and_pictures(self):
         run = ttt("bench", "random", "minimax", "--csv", "-")
         assert [line.split(",")[0] for line in run.stdout.splitlines()] == ["agent", "minimax", "random"]
@@ -378,7 +408,10 @@ class TestNothingIsComputedInVain:
             (["bench", _SLOW, "random", "--csv", "nowhere/x.csv"], "there is no folder 'nowhere'"),
             (["bench", _SLOW, "random", "--plot", "nowhere/x.svg"], "there is no folder 'nowhere'"),
             (["bench", _SLOW, "random", "--csv", "."], "it is a folder"),
+            (["bench", _SLOW, "random", "--workers", "0"], "workers=0 of shared work: integers from 1 on"),
             (["certify", _SLOW, "--out", "nowhere/x.json"], "there is no folder 'nowhere'"),
+            (["certify", _SLOW, "--workers", "2"], "several agents, and here is one"),
+            (["certify", _SLOW, "--ray"], "several agents, and here is one"),
             (["solve", "qubic-v0", "--save", "x.npz"], "qubic-v0 has 64 cells"),
         ],
     )

@@ -298,7 +298,15 @@ def test_parameters_out_of_range_are_refused(spec, message):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"simulations": 1.5}, {"simulations": True}, {"seconds": "1"}, {"solve": 1}, {"seed": 0.5}]
+    "parameters",
+    [
+        {"simulations": 1.5},
+        {"simulations": True},
+        {"simulations": np.True_},
+        {"seconds": "1"},
+        {"solve": 1},
+        {"seed": 0.5},
+    ],
 )
 def test_parameters_of_another_type_are_refused(parameters):
     with pytest.raises(ttt_env.ParameterError, match=next(iter(parameters))):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import BatchAgent, Boards, Position
+from ttt_env import Boards, Position
 from ttt_env.analysis.layers import reachable
 
 POSITIONS = [Position.parse(text) for text in (".../.../...", "XO./.X./...", "XO./.X./..O")]
@@ -59,18 +59,3 @@ BAD: dict[str, Any] = {
 def test_things_that_have_none(positions: Any) -> None:
     with pytest.raises(ttt_env.ImpossiblePositionError):
         ttt_env.planes_of(positions)
-
-
-def test_an_own_network_is_certified_by_them() -> None:
-    class Linear(BatchAgent):
-        """One layer, with weights that prefer the corners."""
-
-        is_fixed = True  # type: ignore[assignment]
-
-        def policies(self, boards: Boards) -> Any:
-            inputs = ttt_env.planes_of(boards).reshape(len(boards), -1)
-            scores = np.array([3.0, 1, 3, 1, 4, 1, 3, 1, 3]) - 9 * (inputs[:, 0::2] + inputs[:, 1::2])
-            return np.eye(9)[np.argmax(scores, axis=1)]
-
-    certificate = ttt_env.certify(Linear(ttt_env.get_game("tictactoe-v0")))
-    assert not certificate.unbeatable

@@ -4,6 +4,7 @@ import copy
 import logging
 import pickle
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -363,6 +364,15 @@ class TestProgress:
         with caplog.at_level(logging.WARNING):
             ttt_env.exploitability(lowest)
         assert "positions of at most 6,046" in caplog.messages[0]
+
+    def test_time_before_the_first_question_does_not_count(self, monkeypatch, caplog):
+        now = [0.0]
+        monkeypatch.setattr(recorded, "time", SimpleNamespace(monotonic=lambda: now[0]))
+        agent = Recorded(ttt_env.make_agent(lowest))
+        now[0] = 1000.0
+        with caplog.at_level(logging.WARNING):
+            ttt_env.exploitability(agent)
+        assert not caplog.messages
 
     def test_short_asking_does_not(self, caplog):
         with caplog.at_level(logging.WARNING):

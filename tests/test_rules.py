@@ -271,7 +271,7 @@ class TestBounds:
         with pytest.raises(GameError, match="one to three axes"):
             runs(shape, 2)
 
-    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True])
+    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True, np.True_])
     def test_runs_and_squares_of_no_length(self, k):
         with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
             runs((3, 3), k)

@@ -92,6 +92,20 @@ def test_the_distribution_of_a_masked_model():
         assert np.allclose(agent.policy(position), probabilities.detach().numpy()[0], atol=1e-6)
 
 
+def test_a_model_that_is_sure_of_taken_cells_plays_the_best_of_the_free_ones():
+    import torch
+
+    model, position = fresh("PPO"), ttt_env.Position.parse("XO./.../...")
+    with torch.no_grad():
+        model.policy.action_net.weight[:] = 0
+        model.policy.action_net.bias[:] = torch.tensor([900.0, 0, 1, 2, 3, 2, 1, 2, 1])
+    game = ttt_env.get_game("tictactoe-v0")
+    assert SB3.from_model(game, model).policy(position)[4] == 1
+    weights = np.exp([-np.inf, -np.inf, 1, 2, 3, 2, 1, 2, 1])
+    drawn = SB3.from_model(game, model, deterministic=False).policy(position)
+    assert np.allclose(drawn, weights / weights.sum(), atol=1e-4)
+
+
 def test_a_flat_observation(tmp_path):
     from gymnasium.wrappers import FlattenObservation
 

@@ -17,7 +17,13 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
+    "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
+    "enumerate_board.py": (
+        ["--folder", "board", "--game", "mnk-v0:m=4,n=3,k=3", "--positions", "20"],
+        "21 values, that of the empty board among them, are those of proofs by search",
+    ),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
+    "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
     "pictures.py": (["--out", "."], "game.gif"),
     "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30"], "first player wins"),
@@ -27,6 +33,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "value_network_figures.py": (
         ["--out", ".", "--games", "600", "--seeds", "1", "--keep", "."],
         "Tenth input",
+    ),
+    "population.py": (
+        ["--algo", "maskable-ppo", "--learners", "2", "--rounds", "1", "--round-steps", "100"],
+        "The best learner, seed ",
     ),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }

@@ -18,7 +18,8 @@ from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.agents.training.frozen import Frozen, response_to  # noqa: E402
 from ttt_env.agents.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
 from ttt_env.agents.training.pool import OpponentPool  # noqa: E402
-from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay  # noqa: E402
+from ttt_env.agents.training.selfplay import SelfPlay  # noqa: E402
+from ttt_env.agents.training.starts import RandomStarts  # noqa: E402
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 FIVE = "mnk-v0:m=5,n=5,k=4"  # too large to be enumerated

@@ -7,19 +7,30 @@ import sys
 import threading
 import time
 from itertools import permutations, product
+from pathlib import Path
+from typing import ClassVar
+from uuid import uuid4
 
-import joblib
 import numpy as np
 import pytest
 
-from ttt_env import ParameterError, UnknownAgentError, exploitability, get_game, make_agent, match
+from tests import faults
+from ttt_env import (
+    ParameterError,
+    TaskTimeoutError,
+    UnknownAgentError,
+    exploitability,
+    get_game,
+    make_agent,
+    match,
+)
 from ttt_env.agent import Agent
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Recorded
 from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.analysis.tournament.pairings import margin_of, match_of, width_of
-from ttt_env.analysis.tournament.ratings import bradley_terry
+from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 
 TICTACTOE = get_game("tictactoe-v0")
 TRIO = ["random", "minimax", "win-block"]
@@ -133,6 +144,88 @@ class TestRatings:
         assert tournament(TRIO[::-1]).ratings == pytest.approx(tournament(TRIO).ratings, abs=1e-4)
 
 
+PAPER = np.array(
+    [[0, -1, 1], [1, 0, -1], [-1, 1, 0]], np.float64
+)  # rock, paper, scissors: row against column
+
+
+class TestNashAverage:
+    def test_of_rock_paper_scissors_is_even(self) -> None:
+        np.testing.assert_allclose(nash_mixture(PAPER), 1 / 3, atol=1e-9)
+
+    def test_of_uneven_stakes_is_what_algebra_says(self) -> None:
+        scores = np.array([[0, -0.2, 1], [0.2, 0, -0.6], [-1, 0.6, 0]])
+        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 5 / 9, 1 / 9], atol=1e-9)
+
+    def test_copies_share_the_weight_and_change_nothing_else(self) -> None:
+        copied = PAPER[np.ix_([0, 0, 0, 1, 2], [0, 0, 0, 1, 2])]
+        np.testing.assert_allclose(nash_mixture(copied), [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3], atol=1e-9)
+
+    def test_who_is_beaten_by_the_mixture_has_no_weight(self) -> None:
+        scores = np.zeros((5, 5))
+        scores[:3, :3], scores[:4, 4], scores[4, :4] = PAPER, 0.3, -0.3
+        scores[3, :3], scores[:3, 3] = (0.5, -0.25, -0.3), (-0.5, 0.25, 0.3)  # loses 0.05 to a third of each
+        mixture = nash_mixture(scores)
+        np.testing.assert_allclose(mixture, [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-9)
+        assert (mixture[3:] == 0).all()
+
+    def test_is_an_equilibrium_and_no_other_has_more_entropy(self) -> None:
+        # Two draw with each other and with the third; only the fourth, whom all beat, tells them apart.
+        scores = np.zeros((4, 4))
+        scores[:3, 3], scores[3, :3] = (0.1, 0.2, 0.3), (-0.1, -0.2, -0.3)
+        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 1 / 3, 1 / 3, 0], atol=1e-9)
+        # The fourth gains 1 against the first and loses 0.2 to the others: they have to be played enough.
+        scores[:3, 3], scores[3, :3] = (-1, 0.2, 0.2), (1, -0.2, -0.2)
+        mixture = nash_mixture(scores)
+        assert (scores @ mixture).max() < 1e-9 and abs(mixture.sum() - 1) < 1e-12
+        np.testing.assert_allclose(mixture, [1 / 6, 5 / 12, 5 / 12, 0], atol=1e-6)
+
+    def test_of_random_scores_is_an_equilibrium(self) -> None:
+        rng = np.random.default_rng(3)
+        for n in (2, 5, 20):
+            scores = rng.uniform(-1, 1, (n, n))
+            scores -= scores.T
+            mixture = nash_mixture(scores)
+            assert (mixture >= 0).all() and abs(mixture.sum() - 1) < 1e-12
+            assert (scores @ mixture).max() < 1e-6
+
+    def test_of_a_tournament_is_who_cannot_be_beaten(self) -> None:
+        agents = ["random", "minimax", "win-block", "minimax:prefer=fast", "weights", "ppo"]
+        played = tournament(agents)
+        best = {name for name, each in played.exploitability.items() if max(each.as_x, each.as_o) <= 0}
+        assert best == {"minimax", "minimax:prefer=fast", "ppo"}
+        assert played.nash_mixture == pytest.approx({name: (name in best) / 3 for name in agents}, abs=1e-9)
+        assert played.nash_scores["random"] == pytest.approx(
+            np.mean([played.matches["random", name].score for name in best])
+        )
+
+
+class TestAlphaRank:
+    def test_of_rock_paper_scissors_is_even(self) -> None:
+        np.testing.assert_allclose(alpha_rank(PAPER), 1 / 3, atol=1e-12)
+
+    def test_who_beats_all_others_is_always_played(self) -> None:
+        scores = np.array([[0, 0.5, 1], [-0.5, 0, 1], [-1, -1, 0]])
+        np.testing.assert_allclose(alpha_rank(scores), [1, 0, 0], atol=1e-12)
+
+    def test_is_the_share_of_time_of_the_chain_of_the_paper(self) -> None:
+        """Fixation by its definition (Omidshafiei et al. 2019, equation 5), the chain by iteration."""
+        scores = np.array([[0, 1e-4, -3e-4], [-1e-4, 0, 2e-4], [3e-4, -2e-4, 0]])
+        chain = np.zeros((3, 3))
+        for played, tried in permutations(range(3), 2):
+            factor = np.exp(-100 * (scores[tried, played] - scores[played, tried]))
+            chain[played, tried] = 1 / sum(factor**k for k in range(50)) / 2
+        chain += np.diag(1 - chain.sum(axis=1))
+        np.testing.assert_allclose(alpha_rank(scores), np.linalg.matrix_power(chain, 1 << 20)[0], rtol=1e-9)
+
+    def test_of_equals_is_even(self) -> None:
+        np.testing.assert_allclose(alpha_rank(np.zeros((4, 4))), 1 / 4, atol=1e-12)
+        played = tournament(["minimax", "minimax:prefer=fast", "random"])
+        assert played.alpha_rank == pytest.approx(
+            {"minimax": 0.5, "minimax:prefer=fast": 0.5, "random": 0}, abs=1e-9
+        )
+
+
 class TestSampling:
     def test_only_where_nothing_else_is_possible(self, sampled: Tournament) -> None:
         assert sampled.matches["win-block", "minimax"].exact
@@ -185,20 +278,61 @@ class TestSampling:
 @pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0"])
 def test_any_number_of_processes_finds_the_same(game: str) -> None:
     agents = {"a": "random", "b": "random", "c": "random"}
-    one, two = (tournament(agents, game, width=0.4, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (tournament(agents, game, width=0.4, workers=workers) for workers in (1, 2))
     assert one.matches == two.matches and one.exploitability == two.exploitability
 
 
-def test_joblib_decides_where_the_work_is_done() -> None:
-    def in_thread(position):
-        threads.add(threading.current_thread())
-        return lowest(position)
+class TestOtherProcesses:
+    AGENTS: ClassVar = {"random": "random", "minimax": "minimax", "mcts": "mcts:simulations=20,seed=1"}
 
-    threads = set()
-    with joblib.parallel_config("threading", n_jobs=2):
-        shared = tournament({"a": in_thread, "b": "random", "c": "minimax"})
-    assert threads - {threading.main_thread()}
-    assert shared.matches == tournament({"a": lowest, "b": "random", "c": "minimax"}).matches
+    def test_find_the_same_whether_games_are_sampled_or_not(self) -> None:
+        mixed = self.AGENTS | {"lowest": faults.agent_that(lambda _: None)}
+        one, two = (tournament(mixed, width=0.4, workers=workers) for workers in (1, 2))
+        assert one.to_dict() == two.to_dict()
+        assert not one.matches["lowest", "random"].exact and one.matches["mcts", "random"].exact
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_an_error_names_the_agent_and_the_pairing(self, workers: int) -> None:
+        agents = self.AGENTS | {"bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
+        with pytest.raises(KeyError, match="no idea") as caught:
+            tournament(agents, workers=workers)
+        assert caught.value.__notes__[0] == "raised by the agent 'bad'"
+        assert caught.value.__notes__[1].startswith("in 'bad' v ")
+
+    def test_an_agent_that_takes_too_long_is_named(self, tmp_path: Path) -> None:
+        quick, slow = faults.agent_that(lambda _: None), faults.agent_that(faults.hangs(tmp_path))
+        agents = {"quick": quick, "slow": slow}
+        with pytest.raises(TaskTimeoutError, match=r"'quick' v 'slow' took longer than 3 s"):
+            tournament(agents, workers=2, timeout=3)
+
+    def test_an_agent_that_cannot_be_sent_is_named_before_anybody_plays(self) -> None:
+        agents = {"untouched": Untouched(TICTACTOE), "stuck": agent_with_a_lock()}
+        with pytest.raises(ParameterError, match="the agent 'stuck' cannot be sent to another process: Type"):
+            tournament(agents, workers=2)
+        assert tournament({"random": "random", "stuck": agent_with_a_lock()}, width=1).names[1] == "stuck"
+
+    def test_an_agent_that_searches_is_asked_in_one_process_alone(self, tmp_path: Path) -> None:
+        class Noted(Agent):
+            is_fixed = True
+
+            def policy(self, position):
+                (tmp_path / f"{position.mine}-{position.theirs}-{uuid4().hex}").touch()
+                return np.eye(9)[position.legal_cells[0]]
+
+        agents = {f"{n}": "random" for n in range(5)} | {"noted": Noted(TICTACTOE)}
+        assert tournament(agents, workers=2).matches["noted", "0"].exact
+        asked = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
+        assert len(asked) == len(set(asked)) > 100
+
+
+def agent_with_a_lock():
+    lock = threading.Lock()
+
+    def agent(position):
+        with lock:
+            return position.legal_cells[0]
+
+    return agent
 
 
 def test_an_agent_is_asked_once_for_a_position() -> None:
@@ -333,12 +467,17 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         ("package", "extra"),
-        [("joblib", "tournament"), ("scipy.optimize", "tournament"), ("matplotlib.figure", "plot")],
+        [
+            ("loky", "tournament"),
+            ("cloudpickle", "tournament"),
+            ("scipy.optimize", "tournament"),
+            ("matplotlib.figure", "plot"),
+        ],
     )
     def test_a_missing_package_names_its_extra(self, package: str, extra: str, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=rf"pip install \"ttt-env\[{extra}\]\""):
-            tournament(TRIO).plot()
+            tournament(TRIO, workers=2 if package in ("loky", "cloudpickle") else None).plot()
 
 
 def test_names_of_agents_that_are_no_specs() -> None:

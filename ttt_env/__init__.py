@@ -26,17 +26,22 @@ Exact strength
     exploitability      what the best response gains against an agent
     best_response       that best response, as an agent
     certify             the proof that an agent is unbeatable, or the game that beats it
+    certify_all         the same for many agents at once, as `exploitability_all` is
     tournament          many agents against each other: table, ratings
     solve               the value of every position of a game
+    enumerate_positions the same for games of up to 21 cells, in files, and how many positions they have
     prove               the value of one position of a larger game, by search
 
 Results are objects to print, save and load: `Match`, `Exploitability`, `Certificate`, `Tournament`,
-`Solution`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is allowed.
+`Solution`, `Enumeration`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is
+allowed.
 """
 
 from ttt_env.agent import Agent, BatchAgent, agent_names, make_agent
 from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.enumeration import Enumeration, enumerate_positions
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
+from ttt_env.analysis.many import certify_all, exploitability_all
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.recorded import Recorded
@@ -58,9 +63,11 @@ from ttt_env.errors import (
     PolicyError,
     PolicyFileError,
     ResultFileError,
+    TaskTimeoutError,
     TttEnvError,
     UnknownAgentError,
     UnknownGameError,
+    WorkerError,
 )
 from ttt_env.network import network_agent
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
@@ -84,6 +91,7 @@ __all__ = [
     "Boards",
     "CellError",
     "Certificate",
+    "Enumeration",
     "EpisodeOrderError",
     "Exploitability",
     "Game",
@@ -104,16 +112,21 @@ __all__ = [
     "Result",
     "ResultFileError",
     "Solution",
+    "TaskTimeoutError",
     "Tournament",
     "Transition",
     "TttEnvError",
     "UnknownAgentError",
     "UnknownGameError",
+    "WorkerError",
     "agent_names",
     "best_response",
     "certify",
+    "certify_all",
     "collect_episode",
+    "enumerate_positions",
     "exploitability",
+    "exploitability_all",
     "get_game",
     "make",
     "make_agent",

@@ -1,7 +1,7 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
@@ -353,6 +353,23 @@ def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
     if game is None:
         return next((agent.game for agent in agents if isinstance(agent, Agent)), get_game("tictactoe-v0"))
     return get_game(game)
+
+
+def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, AgentLike]:
+    """The agents by name: a mapping gives names, a spec string is its own name.
+
+    A function goes by its `__name__`, any other agent by its class. Raises `ParameterError` for two agents of
+    one name.
+    """
+    if isinstance(agents, Mapping):
+        return dict(agents)
+    named: dict[str, AgentLike] = {}
+    for agent in [agents] if isinstance(agents, str) else agents:
+        name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
+        if name in named:
+            raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
+        named[name] = agent
+    return named
 
 
 def _from_spec(spec: Spec, game: Game) -> Agent:

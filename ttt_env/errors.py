@@ -70,6 +70,14 @@ class ResultFileError(TttEnvError):
     """A file or data that holds no result of the kind that was asked for."""
 
 
+class WorkerError(TttEnvError, RuntimeError):
+    """Work in another process that failed, or whose process ended."""
+
+
+class TaskTimeoutError(WorkerError, TimeoutError):
+    """A task that took longer than it may."""
+
+
 def shown(value: object) -> str:
     """The text of a value in a message: its `repr`, cut in the middle if long, or its type if `repr` fails.
 

@@ -53,7 +53,7 @@ def dossier(
         "exploitability": {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
         "results": results,
         "blunders_everywhere": None if all_blunders is None else listed(all_blunders),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": versions(),
     }
 
 
@@ -76,11 +76,12 @@ def _results(agent: Agent, opponent: AgentLike) -> dict[str, dict[str, float]]:
     return {f"as_{seat}": result._asdict() for seat, result in results}
 
 
-def _versions() -> dict[str, str]:
-    versions = {}
+def versions() -> dict[str, str]:
+    """The versions of Python and of the installed packages on which an agent's results depend."""
+    found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            versions[package] = version(package)
+            found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return versions
+    return found

@@ -21,7 +21,9 @@ _N_OCTETS = 256  # the values of eight bits
 class Grid:
     """The numbering of all placements of `ply` stones; of an odd number `theirs` are one more than mine.
 
-    `free` `[F, rows]` are the F = n_cells − ply free cells of each row, ascending.
+    `occupied` `[rows]` and `patterns` `[patterns]` are the masks of the rows and patterns, ascending; `free`
+    `[F, rows]` are the F = n_cells − ply free cells of each row. The slot that a free cell leads to from a
+    row and pattern is `next_row[cell, row] + next_pattern[below[cell, row] + pattern]`.
     """
 
     def __init__(self, n_cells: int, ply: int) -> None:
@@ -34,15 +36,18 @@ class Grid:
         self.free = np.nonzero(is_free)[1].reshape(len(self.occupied), n_cells - ply).T.copy()
         if ply < n_cells:
             self._tabulate_successors()
+        else:
+            self.next_row = self.below = self.free
+            self.next_pattern = np.empty(0, np.int64)
 
     def _tabulate_successors(self) -> None:
         stone = np.uint64(1) << self.free.astype(np.uint64)
         rows = _rank_table(self.n_cells, self.ply + 1)[self.occupied | stone]
         n_next = len(_masks_of_size(self.ply + 1, self.ply // 2 + 1))
         below = np.bitwise_count(self.occupied & (stone - np.uint64(1)))
-        self._next_row = rows.astype(np.int64) * n_next
-        self._below = below.astype(np.int64) * self.n_patterns
-        self._next_pattern = self._insertions().ravel()
+        self.next_row = rows.astype(np.int64) * n_next
+        self.below = below.astype(np.int64) * self.n_patterns
+        self.next_pattern = self._insertions().ravel()
 
     def _insertions(self) -> NDArray[np.int64]:
         """The successors' patterns, `[ply + 1, patterns]`: my stones and the new one become theirs."""
@@ -56,10 +61,10 @@ class Grid:
     def successors(self, slots: Slots) -> Slots:
         """The slots in the next ply's grid after each free cell is played, `[F, S]`."""
         row, pattern = np.divmod(slots, self.n_patterns)
-        successors = np.take(self._below, row, axis=1)
+        successors = np.take(self.below, row, axis=1)
         successors += pattern
-        successors = np.take(self._next_pattern, successors)
-        successors += np.take(self._next_row, row, axis=1)
+        successors = np.take(self.next_pattern, successors)
+        successors += np.take(self.next_row, row, axis=1)
         return successors
 
     def free_cells(self, slots: Slots) -> NDArray[np.int64]:

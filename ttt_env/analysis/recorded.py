@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from math import inf
 from threading import RLock
 from typing import Any, Literal, NamedTuple
 
@@ -109,6 +110,7 @@ class Recorded(BatchAgent):
 
     def _ask(self, boards: Boards, slots: Slots, ply: int) -> None:
         """Ask the agent in those of the positions in which it was not asked before, and keep its answers."""
+        self._watch.begin()
         rows = self._rows[ply]
         distinct, index = np.unique(slots, return_index=True)
         index = index[rows[distinct] < 0]
@@ -149,9 +151,14 @@ class _Watch:
         # An upper bound: placements of stones that no game reaches are counted, too.
         self._at_most = n_placements(agent.game.n_cells)
         self._pause = _LOGGED_EVERY if progress is None else _SHOWN_EVERY
-        self._next = time.monotonic() + self._pause
+        self._next = inf
         if progress is not None:
             progress(Asked(0, self._at_most))
+
+    def begin(self) -> None:
+        """Start the clock, unless it runs: an agent may be asked long after it was made."""
+        if self._next == inf:
+            self._next = time.monotonic() + self._pause
 
     def look(self, asked: int) -> None:
         """Report how many were `asked`, if the last report is long enough ago."""

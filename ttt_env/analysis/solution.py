@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from ttt_env.agent import BatchAgent
+from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Floats, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
-from ttt_env.errors import ImpossiblePositionError
+from ttt_env.errors import ImpossiblePositionError, PolicyFileError, ResultFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position
@@ -73,16 +74,28 @@ class Solution:
         return ValueAgent(self.game, (self.values, best), (self.values, best))
 
     def save(self, path: str | Path) -> None:
-        """Write the values as a tablebase, a compact `.npz` file from which the agent `lookup:PATH` plays."""
+        """Write the values as a tablebase, a compact `.npz` file from which the agent `lookup:PATH` plays.
+
+        Raises `GameTooLargeError` for a game of more than 18 cells, `PolicyFileError` if the file cannot be
+        written.
+        """
         save_values(self.values, path)
 
     @classmethod
     def load(cls, path: str | Path, game: Game | str) -> "Solution":
-        """The solution that `save` has written.
+        """The solution that `save` has written, or the one in a folder that `enumerate_positions` has filled.
 
-        Raises `PolicyFileError` for a file that is no tablebase of this game; nothing in it is ever run.
+        The values in a folder are read when they are asked for. Nothing in a file is ever run.
+
+        Raises `PolicyFileError` for a file that is no tablebase of this game, and for a folder without a
+        whole enumeration of it.
         """
         game = get_game(game)
+        if Path(path).is_dir():
+            try:
+                return cls(game, Values(game, load_layers(path, game)))
+            except ResultFileError as error:
+                raise PolicyFileError(str(error)) from error
         return cls(game, load_values(path, game))
 
     def _batch(self, position: Position) -> Boards:

@@ -95,9 +95,11 @@ def _kept_slots(game: Game, ply: int) -> Slots:
 def save_values(values: Values, path: str | Path) -> None:
     """Write the values of a solved game, all plies, as an `.npz` file.
 
-    Raises `PolicyFileError` if the file cannot be written.
+    Raises `PolicyFileError` if the file cannot be written, `GameTooLargeError` for a game that is too large
+    to have one.
     """
     game = values.game
+    _check_has_tablebase(game)
     if isinstance(values, MergedValues):
         layers = list(values.layers)
     else:
@@ -115,8 +117,7 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     Raises `PolicyFileError` for a file that is no tablebase of this game, `GameTooLargeError` for a game
     that is too large to have one.
     """
-    if not is_enumerable(game):
-        raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a tablebase")
+    _check_has_tablebase(game)
     sizes = _sizes(game)
     form = Form(np.uint8, (-(-sum(sizes) // 5),))
     packed = read_arrays(path, game, "tablebase", {_VALUES: form})[_VALUES]
@@ -125,6 +126,11 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     digits = (packed[:, None] // _DIGITS % 3).ravel()[: sum(sizes)]
     layers = np.split(digits.astype(np.int8) - np.int8(1), np.cumsum(sizes)[:-1])
     return MergedValues(game, layers)
+
+
+def _check_has_tablebase(game: Game) -> None:
+    if not is_enumerable(game):
+        raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a tablebase")
 
 
 def is_tablebase(path: str | Path) -> bool:

@@ -1,6 +1,8 @@
 """The command `ttt`."""
 
+import re
 import sys
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +16,7 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
 
 from ttt_env.agent import agent_names, make_agent
 from ttt_env.analysis.tournament import tournament
+from ttt_env.analysis.workers import Backend
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
@@ -22,7 +25,7 @@ from ttt_env.app.console import (
     progress_line,
     write_file,
 )
-from ttt_env.errors import TttEnvError
+from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
@@ -36,11 +39,23 @@ _AGENTS = "an agent as name, name:value or name:key=value,key=value (see `ttt ag
 _PLAYERS = "your opponent; or who plays X and who plays O: an agent of `ttt agents`, or person"
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
+_SWEEP: dict[str, Any] = {
+    "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"
+}
+_RAY = "let Ray share out the work: on this machine, or on the cluster at host:port, or auto"
+_WORKERS = "number of processes that share the work"
+LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
+_ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
+RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
+]
 
 
 def _print_version(is_asked: bool) -> None:
@@ -94,13 +109,28 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="continue the training that writes to --out")
     ] = False,
+    seeds: Annotated[
+        str | None, typer.Option(help="train from each of these: 0-99, or 0,3,7", **_SWEEP)
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="try values: learning_rate=3e-4,1e-3; several times for more", **_SWEEP),
+    ] = None,
+    asha: Annotated[
+        bool, typer.Option("--asha", help="with --ray: stop trainings that fall behind", **_SWEEP)
+    ] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help=_WORKERS, **_SWEEP)] = None,
+    ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY, **_SWEEP)] = None,
     hidden: Annotated[str | None, typer.Option(help="units of the hidden layers: 18,9,3", **_NETWORK)] = None,
     start: Annotated[str | None, typer.Option(help="weights: uniform01 or symmetric", **_NETWORK)] = None,
     view: Annotated[str | None, typer.Option(help="mover, xo, or xo+turn", **_NETWORK)] = None,
     empty: Annotated[float | None, typer.Option(help="input of an empty cell: 0.01", **_NETWORK)] = None,
     learning_rate: Annotated[float | None, typer.Option(help="of each step: 0.025", **_NETWORK)] = None,
 ) -> None:
-    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume."""
+    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume.
+
+    With --seeds or --set it is a sweep of many trainings; the same command goes on with what is missing.
+    """
     from ttt_env.agents.training.evaluation import Until
     from ttt_env.app.learning import Order, train_and_judge
 
@@ -111,6 +141,31 @@ def train(
         "empty": empty,
         "learning_rate": learning_rate,
     }
+    chosen_network = {name: value for name, value in network.items() if value is not None}
+    if seeds is not None or settings or asha or workers is not None or ray is not None:
+        from ttt_env.app.sweeping import SweepOrder, search_of, seeds_of, sweep_and_judge
+
+        if resume or tensorboard is not None:
+            raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
+        search = search_of(settings or [])
+        search |= {name: [value] for name, value in chosen_network.items() if name not in search}
+        if opponent:
+            search["pool.scripted"] = [opponent]
+        sweep_order = SweepOrder(
+            algo,
+            get_game(game),
+            [seed] if seeds is None else seeds_of(seeds),
+            search,
+            steps=steps,
+            seconds=seconds,
+            until=one_of("until", until, get_args(Until)),
+            out=out,
+            asha=asha,
+            workers=workers,
+            ray=ray is not None,
+            address=None if ray == LOCAL_RAY else ray,
+        )
+        raise typer.Exit(sweep_and_judge(sweep_order, Console()))
     order = Order(
         algo,
         get_game(game),
@@ -122,7 +177,7 @@ def train(
         until=one_of("until", until, get_args(Until)),
         tensorboard=tensorboard,
         resume=resume,
-        network={name: value for name, value in network.items() if value is not None},
+        network=chosen_network,
     )
     raise typer.Exit(train_and_judge(order, Console()))
 
@@ -134,7 +189,8 @@ def bench(
     width: Annotated[
         float, typer.Option(help="sampled scores: play until the 95 % interval is this narrow")
     ] = 0.05,
-    jobs: Annotated[int | None, typer.Option(help="number of processes; -1 is one for each core")] = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
     seed: Seed = 0,
     csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
     plot: Annotated[
@@ -145,8 +201,18 @@ def bench(
     """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
-    with progress_line(f"bench on {game}, matches") as line:
-        result = tournament(agents, game, width=width, rng=seed, n_jobs=jobs, progress=line.count)
+    # Ray writes to standard output when a process of its ends.
+    with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
+        result = tournament(
+            agents,
+            game,
+            width=width,
+            rng=seed,
+            workers=workers,
+            backend="ray" if ray else "loky",
+            address=None if ray == LOCAL_RAY else ray,
+            progress=line.count,
+        )
     if as_json:
         print_json(result.to_dict())
     else:
@@ -159,25 +225,43 @@ def bench(
 
 @app.command()
 def certify(
-    agent: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
+    agents: Annotated[list[str], typer.Argument(help=f"one or more, each the file of a model, or {_AGENTS}")],
     game: GameOption = "tictactoe-v0",
     out: Annotated[
         Path | None,
         typer.Option(help=f"file of the certificate; by default beside the model's file; {_DASH}"),
     ] = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON."""
+    """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON.
+
+    Several agents are told in one line each, and the work is shared out.
+    """
+    json_to = STANDARD_OUTPUT if as_json else None
+    check_outputs(out, json_to)
+    if len(agents) > 1:
+        if out is not None:
+            raise ParameterError("--out is for one agent; those of several are saved beside their models")
+        address = None if ray == LOCAL_RAY else ray
+        _certify_all(agents, game, workers, "ray" if ray else "loky", address, as_json)
+    elif workers is not None or ray is not None:
+        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
+    else:
+        _certify_one(agents[0], game, out, as_json)
+
+
+def _certify_one(agent: str, game: str, out: Path | None, as_json: bool) -> None:
     from ttt_env.analysis.dossier import dossier
     from ttt_env.analysis.recorded import answering
     from ttt_env.analysis.saved import write_json
     from ttt_env.app.models import file_of, spec_of
     from ttt_env.app.scorecard import scorecard
 
-    spec, json_to = spec_of(agent), STANDARD_OUTPUT if as_json else None
+    spec = spec_of(agent)
     file = file_of(spec)
-    certificate = out or (file and file.with_suffix(".certificate.json"))
-    check_outputs(out, json_to)
+    certificate = out or (file and _certificate_of(file))
     with progress_line(f"certify {agent}") as line:
         player = answering(spec, game, lambda asked: line.count(asked.positions, asked.at_most))
         text = "" if as_json else scorecard(player, player.game, spec)
@@ -190,6 +274,33 @@ def certify(
         write_file(certificate, partial(write_json, facts))
         if certificate != STANDARD_OUTPUT and not as_json:
             typer.echo(f"\nSaved as {certificate}")
+
+
+def _certify_all(
+    agents: list[str], game: str, workers: int | None, backend: Backend, address: str | None, as_json: bool
+) -> None:
+    from ttt_env.analysis.many import certify_all
+    from ttt_env.app.models import file_of, spec_of
+    from ttt_env.app.scorecard import verdicts
+
+    specs = [spec_of(agent) for agent in agents]
+    with progress_line(f"certify {len(agents)} agents") as line:
+        certificates = certify_all(
+            specs, game, workers=workers, backend=backend, address=address, progress=line.count
+        )
+    if as_json:
+        print_json({name: certificate.to_dict() for name, certificate in certificates.items()})
+    else:
+        typer.echo(verdicts(certificates))
+    for spec, certificate in certificates.items():
+        if file := file_of(spec):
+            write_file(_certificate_of(file), certificate.save)
+            if not as_json:
+                typer.echo(f"Saved as {_certificate_of(file)}")
+
+
+def _certificate_of(model: Path) -> Path:
+    return model.with_suffix(".certificate.json")
 
 
 @app.command()
@@ -382,10 +493,25 @@ def export_games(
             typer.echo(f"{len(log):,} games written to {file}")
 
 
+def with_address(arguments: list[str]) -> list[str]:
+    """The arguments with "local" behind every `--ray` that has no address behind it, as Typer needs.
+
+    >>> with_address(["--ray", "--seeds", "0-9"]), with_address(["--ray", "auto"]), with_address(["--ray"])
+    (['--ray', 'local', '--seeds', '0-9'], ['--ray', 'auto'], ['--ray', 'local'])
+    """
+    completed: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        completed.append(argument)
+        if argument == "--ray" and not _ADDRESS.fullmatch(following):
+            completed.append(LOCAL_RAY)
+    return completed
+
+
 def main() -> None:
     """Run the command; a mistake in its arguments is told in one line."""
     try:
-        app()
+        app(with_address(sys.argv[1:]))
     except (TttEnvError, ImportError, OSError) as error:
-        typer.echo(f"ttt: {error}", err=True)
+        notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
+        typer.echo(", ".join([f"ttt: {error}", *notes]), err=True)
         sys.exit(2)

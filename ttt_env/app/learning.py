@@ -20,9 +20,9 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent import make_agent
-from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.agents.training.checkpoint import checkpoint_of
-from ttt_env.agents.training.evaluation import Evaluation, Report, Until, evaluate
+from ttt_env.agents.training.evaluation import Evaluation, Report, Until
+from ttt_env.agents.training.own import train_own
 from ttt_env.agents.training.recipe import recipe, recipe_names
 from ttt_env.app.models import spec_of
 from ttt_env.app.scorecard import scorecard
@@ -182,16 +182,17 @@ def _plan(order: Order) -> str:
     return text + (", best responses." if is_enumerable(order.game) else ".")
 
 
-class _Terminated(KeyboardInterrupt):
+class Terminated(KeyboardInterrupt):
     """SIGTERM, which ends a training as Ctrl-C does."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
+    raise Terminated
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
+    """Let SIGTERM raise `Terminated` in this block."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
@@ -218,9 +219,9 @@ def _with_bar(order: Order, console: Console) -> tuple[int, bool]:
             exploitabilities.append(exploitability)
 
         try:
-            with _terminable():
-                (_train_own if order.is_own else _train_sb3)(order, report)
-        except _Terminated:
+            with terminable():
+                _train(order, report)
+        except Terminated:
             stopped = signal.SIGTERM
         except KeyboardInterrupt:
             stopped = signal.SIGINT
@@ -231,46 +232,22 @@ def _seconds(order: Order) -> float | None:
     return order.seconds or (None if order.is_own else recipe(order.algo).seconds)
 
 
-def _train_sb3(order: Order, report: Report) -> None:
+def _train(order: Order, report: Report) -> None:
+    options: dict[str, Any] = {
+        "seconds": order.seconds,
+        "steps": order.steps,
+        "seed": order.seed,
+        "until": order.until,
+        "out": order.path,
+        "report": report,
+    }
+    if order.is_own:
+        train_own(order.game, order.algo, hyperparameters=order.network, **options)
+        return
     from ttt_env.agents.training.run import train
 
-    train(
-        order.game,
-        order.algo,
-        order.opponents,
-        seconds=order.seconds,
-        steps=order.steps,
-        seed=order.seed,
-        until=order.until,
-        out=order.path,
-        resume=order.resume,
-        tensorboard=order.tensorboard,
-        report=report,
-    )
-
-
-def _train_own(order: Order, report: Report) -> None:
-    fewest_mistakes = inf, inf
-
-    def look(snapshot: Any) -> bool:
-        nonlocal fewest_mistakes
-        # Q-learning checks by itself whether it is optimal.
-        everywhere = order.until == "optimal" and order.algo == "value-network"
-        evaluation = evaluate(snapshot.agent, {}, snapshot.games, snapshot.seconds, everywhere)
-        if evaluation.mistakes <= fewest_mistakes:
-            fewest_mistakes = evaluation.mistakes
-            snapshot.agent.save(order.path)
-        report(evaluation)
-        return evaluation.reaches(order.until)
-
-    budget: dict[str, Any] = {"seed": order.seed, "seconds": order.seconds, "report": look}
-    if order.steps is not None or order.seconds is not None:
-        budget["games"] = order.steps
-    if order.algo == "q-learning":
-        goal = None if order.until == "budget" else order.until
-        q_learning.train(order.game, goal=goal, **budget)
-    else:
-        value_network.train(order.game, **budget, **order.network)
+    more: dict[str, Any] = {"resume": order.resume, "tensorboard": order.tensorboard}
+    train(order.game, order.algo, order.opponents, **options, **more)
 
 
 def _described(evaluation: Evaluation) -> str:

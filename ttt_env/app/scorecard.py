@@ -1,6 +1,6 @@
 """How strong agents are, as text and as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ttt_env.agent import AgentLike
 from ttt_env.analysis.certificate import Certificate, certify
@@ -8,7 +8,7 @@ from ttt_env.analysis.evaluation import Match, Result, exploitability, match
 from ttt_env.analysis.recorded import answering
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, signed
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import SEATS, Game
 
 
 def scorecard(
@@ -68,3 +68,15 @@ def _origin(certificate: Certificate) -> str:
     return (
         f"RECORDED: it was asked once in {certificate.asked:,} positions, and is judged by these answers.\n"
     )
+
+
+def verdicts(certificates: Mapping[str, Certificate]) -> str:
+    """The certificates of several agents, a line each: what can happen to them on each seat."""
+    width = max(map(len, certificates))
+    lines = [f"{'agent':{width}}  verdict     at worst as X  as O   may give value away in"]
+    for name, certificate in certificates.items():
+        verdict = "unbeatable" if certificate.unbeatable else "beatable"
+        as_x, as_o = (RESULTS[certificate.worst_case[seat]] for seat in SEATS)
+        mistakes = f"{certificate.n_blunders:,} positions"
+        lines.append(f"{name:{width}}  {verdict:10}  {as_x:13}  {as_o:5}  {mistakes}")
+    return "\n".join(lines)

@@ -113,7 +113,7 @@ def planes_of(positions: Boards | Position | Iterable[Position]) -> Planes:
     """What the players to move see, as the environments show it: `int8[B, *shape, 2]`, 0 and 1.
 
     Plane 0 has the stones of the player to move, plane 1 those of the other. `positions` are a batch, one
-    position or several of one game. A network of your own that is to be certified takes its input from here:
+    position or several of one game. `network_agent` gives them to a network of your own.
 
     >>> planes_of(Position.parse("XO./.../..."))[0, 0].tolist()
     [[1, 0], [0, 1], [0, 0]]

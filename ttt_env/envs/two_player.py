@@ -61,7 +61,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         self.agents: list[str] = []
         self.agent_selection = self._to_move = names[0]
         self._cumulative_rewards: dict[str, float] = {}
-        self._infos: dict[str, MaskInfo] | None = None
+        self._infos: dict[str, MaskInfo] = {}  # of those agents whose info was asked for
         self.observation_spaces = {name: observation_space(self.game, observation) for name in names}
         self.action_spaces = {name: spaces.Discrete(self.game.n_cells) for name in names}
         self.np_random = np.random.default_rng()
@@ -92,7 +92,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         self.rewards, self._cumulative_rewards = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
         self.terminations, self.truncations = dict.fromkeys(names, False), dict.fromkeys(names, False)
         self.agent_selection = self._to_move = names[position.ply % 2]
-        self._infos = None
+        self._infos = {}
         self._show(self._scenes.of(position), None)
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
@@ -117,7 +117,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         planes = scene.mover if agent == self._to_move else scene.waiting
         shown: Any  # the parameter `observation` decides which it is
         if self._observation_kind == "dict":
-            shown = {"observation": planes.copy(), "action_mask": self._mask_of(agent)}
+            mask = scene.free if agent == self.agent_selection else self._scenes.none
+            shown = {"observation": planes.copy(), "action_mask": mask.copy()}
         else:
             shown = planes.copy() if self._observation_kind == "planes" else flat_of(planes[None])[0]
         return shown  # type: ignore[no-any-return]
@@ -138,7 +139,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
                 self._cumulative_rewards[agent],
                 self.terminations[agent],
                 self.truncations[agent],
-                (self._infos or self.infos)[agent],
+                self._infos.get(agent) or self._info_of(agent),
             )
         except KeyError:
             raise EpisodeOrderError(
@@ -148,9 +149,14 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
     @property
     def infos(self) -> dict[str, MaskInfo]:
         """For each agent `action_mask`, the cells that it may play now, `int8[cells]`."""
-        if self._infos is None:
-            self._infos = {name: {"action_mask": self._mask_of(name)} for name in self.agents}
+        self._infos = {name: self._infos.get(name) or self._info_of(name) for name in self.agents}
         return self._infos
+
+    def _info_of(self, agent: str) -> MaskInfo:
+        """A new info of this agent, which is kept until the next step."""
+        info: MaskInfo = {"action_mask": self._mask_of(agent)}
+        self._infos[agent] = info
+        return info
 
     def _mask(self) -> NDArray[np.int8]:
         return self._mask_of(self.agent_selection)
@@ -174,7 +180,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         wanted = as_cell(action, self.game)
         cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
         mover = self._to_move
-        self._infos = None
+        self._infos = {}
         self.agent_selection = self._other[mover]
         if cell is None:
             self._legal = 0
@@ -195,7 +201,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         for by_agent in (self._cumulative_rewards, self.terminations, self.truncations):
             del by_agent[agent]
         self.agents.remove(agent)
-        self._infos = None
+        self._infos = {}
         self.rewards = dict.fromkeys(self.agents, 0.0)
         if self.agents:
             self.agent_selection = self.agents[0]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ttt_env.rules.game import Seat
 
 Choice = TypeVar("Choice")
+BOOLEANS = (bool, np.bool_)
+"""What is no number here, though Python, and an older NumPy, takes it for an integer."""
 
 
 def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:
@@ -69,7 +71,7 @@ def _as_float(value: object) -> float:
 
 def as_integer(name: str, value: object, owner: str, least: int, most: int | None = None) -> int:
     """`value` as an int. Raises `ParameterError` unless it is an integer from `least` to `most`."""
-    number = index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else least - 1
+    number = index(value) if hasattr(value, "__index__") and not isinstance(value, BOOLEANS) else least - 1
     if number < least or (most is not None and number > most):
         upper_bound = "on" if most is None else f"to {most}"
         raise ParameterError(

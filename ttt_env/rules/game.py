@@ -19,7 +19,7 @@ from ttt_env.errors import (
     ImpossiblePositionError,
     shown,
 )
-from ttt_env.rules.checks import as_generator
+from ttt_env.rules.checks import BOOLEANS, as_generator
 from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_board
 
 if TYPE_CHECKING:
@@ -322,10 +322,10 @@ def as_cell(action: object, game: Game) -> int:
     Raises `CellError` for anything else, NaN, fractions and negative numbers among it.
     """
     try:
-        cell = index(action)  # type: ignore[arg-type]
+        cell = -1 if type(action) in BOOLEANS else index(action)  # type: ignore[arg-type]
     except TypeError:
         cell = -1
-    if 0 <= cell < game.n_cells and action is not True and action is not False:
+    if 0 <= cell < game.n_cells:
         return cell
     raise CellError(
         f"{shown(action)} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"

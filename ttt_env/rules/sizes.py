@@ -1,4 +1,4 @@
-"""Every limit on the size of a game, in cells and by the use made of it, and on the length of a text.
+"""Every limit on the size of a game, in cells and by the use made of it, of a text and of a sweep.
 
 A game of `n` cells has at most `n_placements(n)` positions, so what enumerating it costs depends on the cells
 alone, whatever its winning sets are.
@@ -16,12 +16,14 @@ BOARD_CELLS = 400  # 20×20; no game may have more
 BOARD_SETS = 20_000  # more than the 13,300 squares on 20×20
 NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
+TRIALS = 100_000  # of a sweep
 SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 
 MASK_CELLS = 64  # a player's stones are the bits of one uint64: batches and all compiled code
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
 SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³
 OWNERSHIP_TABLE_CELLS = 20  # who owns a winning set is looked up in a table of all masks
+FILED_CELLS = 21  # 2.2e9 placements: a byte each, in files
 ENUMERABLE_CELLS = 18  # 8.7e7 placements; one number each is what the sweep stores
 INTERACTIVE_CELLS = 16  # 1.0e7 placements: solved in seconds, while a visitor waits
 TABLE_CELLS = 12  # 143,365 placements: whole policies as tables, some tens of megabytes and a second
@@ -70,4 +72,13 @@ def check_enumerable(game: "Game") -> None:
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many to look at each position; "
             f"{ENUMERABLE_CELLS} cells are the limit"
+        )
+
+
+def check_filed(game: "Game") -> None:
+    """Raise `GameTooLargeError` for a game of too many positions to keep the value of each in files."""
+    if game.n_cells > FILED_CELLS:
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many to keep the value of each position in files; "
+            f"{FILED_CELLS} cells are the limit"
         )

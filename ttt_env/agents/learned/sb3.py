@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from ttt_env.agent import BatchAgent, Floats
+from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import planes_of
 from ttt_env.errors import PolicyFileError, UnknownAgentError
 from ttt_env.rules.boards import Boards
@@ -82,49 +83,30 @@ class SB3(BatchAgent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         batches = [boards[i : i + _BATCH] for i in range(0, len(boards), _BATCH)]
-        return np.concatenate([self._masked(batch) for batch in batches])
-
-    def _masked(self, boards: Boards) -> Floats:
-        scores = np.where(boards.legal, self._scores(boards), 0.0)
-        # A model may give all its probability to taken cells.
-        scores = np.where(scores.any(axis=1, keepdims=True), scores, boards.legal)
-        if self._deterministic:
-            scores = scores == scores.max(axis=1, keepdims=True)
-        masked: Floats = scores / scores.sum(axis=1, keepdims=True)
-        return masked
+        has_values = hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
+        respond = softmax(0.0 if self._deterministic or has_values else 1.0)
+        return np.concatenate([respond(self._scores(batch), batch.legal) for batch in batches])
 
     def _scores(self, boards: Boards) -> Floats:
-        """The model's probabilities, or 1 on a Q-network's greedy cells, `[B, cells]`; not always masked."""
+        """The logarithms of the model's probabilities, or its action values, `[B, cells]`; not masked."""
         import torch
 
+        policy: Any = self._policy
         planes = planes_of(boards).reshape(len(boards), *self._shape)
         observation: Any = planes
-        if isinstance(self._policy.observation_space, spaces.Dict):
+        if isinstance(policy.observation_space, spaces.Dict):
             observation = {"observation": planes, "action_mask": boards.legal.astype(np.int8)}
-        with torch.no_grad():
-            tensors, _ = self._policy.obs_to_tensor(observation)
-            scores: Floats = self._forward(tensors, boards).double().cpu().numpy()
-        return scores
-
-    def _forward(self, tensors: Any, boards: Boards) -> Any:
-        policy: Any = self._policy
         policy.set_training_mode(False)
-        if hasattr(policy, "quantile_net"):
-            return _greedy(policy.quantile_net(tensors).mean(dim=1), boards)
-        if hasattr(policy, "q_net"):
-            return _greedy(policy.q_net(tensors), boards)
-        if "Maskable" in type(policy).__name__:
-            return policy.get_distribution(tensors, action_masks=boards.legal).distribution.probs
-        return policy.get_distribution(tensors).distribution.probs
-
-
-def _greedy(q: Any, boards: Boards) -> Any:
-    """1 for the legal cells with the largest action value, 0 for all others, `[B, cells]`."""
-    import torch
-
-    legal = torch.as_tensor(boards.legal, device=q.device)
-    best = torch.where(legal, q, -torch.inf)
-    return (best == best.max(dim=1, keepdim=True).values).double()
+        with torch.no_grad():
+            tensors, _ = policy.obs_to_tensor(observation)
+            if hasattr(policy, "quantile_net"):
+                scores = policy.quantile_net(tensors).mean(dim=1)
+            elif hasattr(policy, "q_net"):
+                scores = policy.q_net(tensors)
+            else:
+                scores = policy.get_distribution(tensors).distribution.logits
+        array: Floats = scores.double().cpu().numpy()
+        return array
 
 
 def agent_of(model: object, game: Game) -> SB3:

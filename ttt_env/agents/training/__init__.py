@@ -10,15 +10,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ttt_env.agents.training.evaluation import Evaluation
     from ttt_env.agents.training.pool import OpponentPool
+    from ttt_env.agents.training.populations import Population, population
     from ttt_env.agents.training.run import train
-    from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
+    from ttt_env.agents.training.selfplay import SelfPlay
+    from ttt_env.agents.training.starts import RandomStarts
+    from ttt_env.agents.training.sweeps import Sweep, sweep
 
-__all__ = ["Evaluation", "OpponentPool", "RandomStarts", "SelfPlay", "train"]
+__all__ = [
+    "Evaluation",
+    "OpponentPool",
+    "Population",
+    "RandomStarts",
+    "SelfPlay",
+    "Sweep",
+    "population",
+    "sweep",
+    "train",
+]
 _ROOM_OF = {
     "Evaluation": "evaluation",
     "OpponentPool": "pool",
-    "RandomStarts": "selfplay",
+    "Population": "populations",
+    "RandomStarts": "starts",
     "SelfPlay": "selfplay",
+    "Sweep": "sweeps",
+    "population": "populations",
+    "sweep": "sweeps",
     "train": "run",
 }
 

@@ -1,4 +1,4 @@
-"""The opponents of self-play: scripted agents, past selves, best responses."""
+"""The opponents of self-play: scripted agents, past selves, best responses, those of other learners."""
 
 import math
 from collections import deque
@@ -13,7 +13,7 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.specs import check_names
 
 Draw: TypeAlias = Literal["uniform", "prioritised"] | Mapping[str, float]
-KINDS = ("scripted", "past", "responses")
+KINDS = ("scripted", "past", "responses", "shared")
 _HARDNESS = 2  # the exponent of "prioritised"
 _SAMPLED = 100  # games, where results cannot be computed
 
@@ -21,11 +21,13 @@ _SAMPLED = 100  # games, where results cannot be computed
 class OpponentPool:
     """Agents to train against: `scripted` ones and the latest `past` selves and best `responses` to them.
 
+    `shared` is a list, empty at first, of agents that others put into the pool, as a population does.
+
     `draw` says how an episode gets one of them. "uniform": all alike. "prioritised": those against whom the
     learner does badly more often, in proportion to (1 − p)², p being its result against them, from 0 for
     lost to 1 for won (prioritised fictitious self-play: Vinyals et al., "Grandmaster level in StarCraft II
-    using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses" to
-    weights: a kind by its weight, and then all of that kind alike.
+    using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses",
+    "shared" to weights: a kind by its weight, and then all of that kind alike.
 
     Raises `ParameterError` for another `draw`, numbers below 0, or a pool that never has an opponent.
     """
@@ -54,6 +56,7 @@ class OpponentPool:
         self.scripted: dict[str, Agent] = {}
         self.past: deque[Agent] = deque(maxlen=past)
         self.responses: deque[Agent] = deque(maxlen=responses)
+        self.shared: list[Agent] = []
 
     def bind(self, game: Game) -> None:
         """Make the scripted agents of a game. Raises the errors of `make_agent`."""
@@ -61,8 +64,8 @@ class OpponentPool:
 
     @property
     def agents(self) -> list[Agent]:
-        """All opponents: scripted agents, past selves, responses."""
-        return [*self.scripted.values(), *self.past, *self.responses]
+        """All opponents: scripted agents, past selves, responses, shared ones."""
+        return [*self.scripted.values(), *self.past, *self.responses, *self.shared]
 
     def add(self, learner: Agent, exact: bool) -> None:
         """Add the learner, which must not change any more, and, if `exact`, the best response to it."""
@@ -79,7 +82,7 @@ class OpponentPool:
             chances = [(1 + one.score) / 2 for one in played]
             weights = [(1 - chance) ** _HARDNESS for chance in chances]
         else:
-            kinds = (self.scripted, self.past, self.responses)
+            kinds = (self.scripted, self.past, self.responses, self.shared)
             weights = [
                 self.draw.get(name, 0.0) / len(kind)
                 for name, kind in zip(KINDS, kinds, strict=True)

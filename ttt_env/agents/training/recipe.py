@@ -2,15 +2,17 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.resources import files
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import ParameterError, unknown
+from ttt_env.agents.training.pool import OpponentPool
+from ttt_env.errors import ParameterError, shown, unknown
 from ttt_env.rules.checks import as_number, as_seconds
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
@@ -19,6 +21,8 @@ from ttt_env.storage.files import opened, reason
 _FOLDER = Path(str(files("ttt_env.agents.training"))) / "recipes"
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _TABLES = ("pool", "envs", "hyperparameters")
+_OF_ENVS = ("n_envs", "illegal", "play_as", "rewards")
+_SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,57 @@ class Recipe:
                 f"the recipe {self.name} is of {self.algorithm}, which is no class"
             ) from error
 
+    def adjusted(self, changes: Mapping[str, Any]) -> "Recipe":
+        """The recipe with other values, by name.
+
+        A name is that of a hyperparameter of the algorithm, `random_starts`, `pool.NAME` or `envs.NAME`; an
+        entry of a hyperparameter that is a table is named as in `policy_kwargs.net_arch`.
+
+        Raises `ParameterError` for a name that the recipe's algorithm, pool or environments do not have, and
+        `ImportError` without the extra `train`.
+        """
+        if not changes:
+            return self
+        tables: dict[str, Any] = {name: deepcopy(dict(getattr(self, name))) for name in _TABLES}
+        random_starts = self.random_starts
+        for name, value in changes.items():
+            first, _, entry = name.partition(".")
+            if name == "random_starts":
+                random_starts = as_number(name, value, f"the recipe {self.name}", 1.0)
+            elif first in ("pool", "envs"):
+                self._check_name(first, entry)
+                tables[first][entry] = value
+            else:
+                self._check_name("hyperparameters", first)
+                _set(tables["hyperparameters"], name.split("."), value)
+        return replace(self, random_starts=random_starts, **tables)
+
+    def _check_name(self, table: str, name: str) -> None:
+        """Raise `ParameterError` unless a recipe may set this parameter in this table."""
+        if table == "envs":
+            allowed: Iterable[str] = _OF_ENVS
+        elif table == "pool":
+            allowed = signature(OpponentPool).parameters
+        else:
+            allowed = signature(self.algorithm_class()).parameters.keys() - _SET_BY_TRAINING
+        if name not in allowed:
+            kind = f"hyperparameter of {self.name}" if table == "hyperparameters" else f"parameter of {table}"
+            raise ParameterError(unknown(kind, name, allowed))
+
     def scripted(self, game: Game) -> list[str]:
         """The scripted opponents, without `minimax` where the game has too many positions for it."""
         return [name for name in self.pool["scripted"] if name != "minimax" or is_enumerable(game)]
+
+
+def _set(table: dict[str, Any], path: Sequence[str], value: object) -> None:
+    """Set an entry of a table inside of tables; those that are missing are made."""
+    *outer, last = path
+    for name in outer:
+        inner = table.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise ParameterError(f"{'.'.join(path)}: {name} is no table, but {shown(inner)}")
+        table = inner
+    table[last] = value
 
 
 def recipe_names() -> list[str]:
@@ -60,9 +112,8 @@ def recipe_names() -> list[str]:
     return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 
 
-@lru_cache
 def recipe(name: str) -> Recipe:
-    """The recipe of this name. Raises `ParameterError` if there is none."""
+    """The recipe of this name, read anew. Raises `ParameterError` if there is none."""
     if name not in recipe_names():
         raise ParameterError(unknown("algorithm", name, recipe_names()))
     return read_recipe(_FOLDER / f"{name}.toml")

@@ -1,7 +1,7 @@
 """Training by recipe: an algorithm of Stable-Baselines3, an opponent pool, budgets, files."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,8 @@ from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint
 from ttt_env.agents.training.evaluation import Report, Until
 from ttt_env.agents.training.pool import OpponentPool
 from ttt_env.agents.training.recipe import Recipe, recipe
-from ttt_env.agents.training.selfplay import RandomStarts, SelfPlay
+from ttt_env.agents.training.selfplay import SelfPlay
+from ttt_env.agents.training.starts import RandomStarts
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.catalogue import get_game
@@ -28,6 +29,7 @@ def train(
     algo: str = "maskable-ppo",
     opponents: Sequence[AgentLike] | None = None,
     *,
+    hyperparameters: Mapping[str, Any] | None = None,
     seconds: float | None = None,
     steps: int | None = None,
     seed: int = 0,
@@ -39,27 +41,31 @@ def train(
 ) -> "BaseAlgorithm":
     """The least exploitable model that an algorithm found within so many seconds or steps of the agent.
 
-    `algo` is the name of a recipe. `opponents` take the place of the recipe's scripted ones. Without
-    `seconds` and `steps` the recipe says how long. Training ends sooner when `until` is reached: see
-    `SelfPlay`. `report` is called after every evaluation.
+    `algo` is the name of a recipe. `opponents` take the place of the recipe's scripted ones, and
+    `hyperparameters` that of its values, by the names that `Recipe.adjusted` has. Without `seconds` and
+    `steps` the recipe says how long. Training ends sooner when `until` is reached: see `SelfPlay`.
+    `report` is called after every evaluation.
 
     With `out` the model is written there whenever it is better than before, and all that is needed to go on
-    to the file `checkpoint_of(out)`. `resume` goes on from that file, with the seed, opponents and log of the
-    beginning; budgets include what was used before.
+    to the file `checkpoint_of(out)`. `resume` goes on from that file, with the seed, opponents,
+    hyperparameters and log of the beginning; budgets include what was used before.
 
-    Raises `ParameterError` for an unknown algorithm, `PolicyFileError` if there is nothing to resume
-    or it is a training of something else, `ImportError` without the extra `train`.
+    Raises `ParameterError` for an unknown algorithm or hyperparameter, `PolicyFileError` if there is nothing
+    to resume or it is a training of something else, `ImportError` without the extra `train`.
     """
-    played_game, instructions = get_game(game), recipe(algo)
-    if resume and (out is None or opponents is not None):
-        raise ParameterError("resume=True needs out= to know its checkpoint, and goes on with its opponents")
+    played_game, instructions = get_game(game), recipe(algo).adjusted(hyperparameters or {})
+    if resume and (out is None or opponents is not None or hyperparameters):
+        raise ParameterError(
+            "resume=True needs out=, to know its checkpoint, "
+            "and goes on with its opponents and hyperparameters"
+        )
     if steps is not None and steps < 1:
         raise ParameterError(f"steps={steps!r}: a number above 0 is needed")
-    with _one_thread():
+    with one_thread():
         if resume and out is not None:
-            model, callback = _resumed(checkpoint_of(out), played_game, instructions)
+            model, callback = go_on(checkpoint_of(out), played_game, instructions)
         else:
-            model, callback = _begun(played_game, instructions, opponents, seed, tensorboard)
+            model, callback = begin(played_game, instructions, opponents, seed, tensorboard)
         callback.configure(
             until=until,
             seconds=_seconds(instructions, seconds, steps),
@@ -80,13 +86,14 @@ def _seconds(instructions: Recipe, seconds: float | None, steps: int | None) -> 
     return instructions.seconds if steps is None else math.inf
 
 
-def _begun(
+def begin(
     game: Game,
     instructions: Recipe,
     opponents: Sequence[AgentLike] | None,
     seed: int,
-    tensorboard: str | Path | None,
+    tensorboard: str | Path | None = None,
 ) -> tuple["BaseAlgorithm", SelfPlay]:
+    """The model and the callback of a new training, for `learn`."""
     scripted = instructions.scripted(game) if opponents is None else opponents
     pool = OpponentPool(**{**instructions.pool, "scripted": scripted})
     starts = RandomStarts(game, instructions.random_starts)
@@ -100,7 +107,11 @@ def _begun(
     return model, SelfPlay(pool)
 
 
-def _resumed(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
+def go_on(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:
+    """The model and the callback from a checkpoint, for `learn(..., reset_num_timesteps=False)`.
+
+    Raises `PolicyFileError` if it is no checkpoint, or one of another training.
+    """
     model, callback = load_checkpoint(path)
     envs: Any = model.get_env()
     trained_on = envs.get_attr("game")[0]
@@ -113,7 +124,7 @@ def _resumed(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorit
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Let torch use one thread: with networks this small, several only wait for each other."""
     import torch
 

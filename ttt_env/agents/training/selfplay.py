@@ -12,8 +12,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.training.checkpoint import save_checkpoint
@@ -22,9 +20,8 @@ from ttt_env.agents.training.frozen import Frozen
 from ttt_env.agents.training.pool import OpponentPool
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position, random_position
+from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 from ttt_env.storage.files import write_atomically
 
@@ -37,19 +34,6 @@ except ImportError as error:
 _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 128  # larger games are evaluated after as many steps as they have positions / 128
 _EVERY_SAMPLED = 65_536
-
-
-class RandomStarts:
-    """A start for episodes: with this probability a random position, else the empty board."""
-
-    def __init__(self, game: Game | str, probability: float = 0.3) -> None:
-        self.game, self.probability = get_game(game), probability
-
-    def __call__(self, rng: np.random.Generator) -> Position:
-        """The first position of an episode."""
-        if rng.random() < self.probability:
-            return random_position(self.game, rng)
-        return self.game.start
 
 
 class SelfPlay(BaseCallback):

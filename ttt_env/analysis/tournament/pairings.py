@@ -1,16 +1,20 @@
 """The single matches of a tournament, which may be played in any process and in any order."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
-from typing import Any
-from uuid import uuid4
+from traceback import walk_tb
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, make_agent
+from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, make_agent
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, exploitability, match, match_of
 from ttt_env.analysis.recorded import Recorded
+from ttt_env.errors import PolicyError
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 
@@ -20,41 +24,55 @@ _BATCH = 100
 class Field:
     """The agents of a tournament by name, each made once in every process that plays a part of it."""
 
-    def __init__(self, game: Game, entrants: Mapping[str, AgentLike], token: str | None = None) -> None:
+    def __init__(self, game: Game, entrants: Mapping[str, AgentLike]) -> None:
         self.game, self.entrants = game, entrants
-        self._token = token or uuid4().hex
         self._agents: dict[str, Agent] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _field, (self._token, self.game, self.entrants)
+        return Field, (self.game, self.entrants)
 
     def __getitem__(self, name: str) -> Agent:
         if name not in self._agents:
             agent = make_agent(self.entrants[name], self.game)
-            is_small = is_tabulated(self.game)
-            self._agents[name] = Recorded(agent) if agent.is_fixed and is_small else agent
+            is_kept = agent.is_fixed and is_tabulated(self.game) and not isinstance(agent, Recorded)
+            self._agents[name] = Recorded(agent) if is_kept else agent
         return self._agents[name]
 
 
-_arrived: dict[str, Field] = {}  # by token; in a worker process, the field of the current tournament
+class _Absent(BatchAgent):
+    """Stands for an agent that has answered in all positions that it can meet, and stays where it did."""
+
+    is_fixed = True
+
+    def policies(self, boards: Boards) -> Floats:
+        raise PolicyError(f"asked only now in {boards[0]}: this position had not come up before")
 
 
-def _field(token: str, game: Game, entrants: Mapping[str, AgentLike]) -> Field:
-    """The field of this tournament in this process, which its first task makes and later ones share."""
-    if token not in _arrived:
-        _arrived.clear()
-        _arrived[token] = Field(game, entrants, token)
-    return _arrived[token]
+class Entry(NamedTuple):
+    """What has to be known about an agent once, before its matches."""
+
+    exploitability: Exploitability | None
+    player: Agent | None  # with all the answers it will ever give; None for an agent that is asked again
 
 
-def strength(field: Field, name: str) -> Exploitability | None:
-    """The exploitability of an agent, or None where it cannot be computed."""
-    if not (field[name].is_fixed and is_enumerable(field.game)):
-        return None
-    return exploitability(field[name], field.game)
+def entry(field: Field, name: str) -> Entry:
+    """The exploitability of an agent, None where it cannot be computed, and its answers on small games.
+
+    Whoever plays against a best response meets all positions that he can ever meet. So these answers, which
+    may take an agent long to find, are all that its matches need, in whatever process.
+    """
+    agent = field[name]
+    if not (agent.is_fixed and is_enumerable(field.game)):
+        return Entry(None, None)
+    exploited = exploitability(agent, field.game)
+    if not isinstance(agent, Recorded):
+        return Entry(exploited, None)
+    player = copy(agent)
+    player.agent = _Absent(field.game)
+    return Entry(exploited, player)
 
 
-def pairing(field: Field, first: str, second: str, entropy: int, width: float, max_games: int) -> Match:
+def pairing(field: Field, entropy: int, width: float, max_games: int, first: str, second: str) -> Match:
     """One match: exact where `match` is, else played until its interval is no wider than `width`.
 
     Its random numbers depend on `entropy` and the two names alone.
@@ -64,7 +82,8 @@ def pairing(field: Field, first: str, second: str, entropy: int, width: float, m
     counts, games = np.zeros((2, 3), np.int64), 0
     while True:
         size = min(_BATCH, max_games - games)
-        played = match(field[first], field[second], field.game, games=size, rng=rng)
+        with _blaming(field, first, second):
+            played = match(field[first], field[second], field.game, games=size, rng=rng)
         if played.exact:
             return played
         counts += np.rint(np.array([played.as_x, played.as_o]) * (size // 2)).astype(np.int64)
@@ -72,6 +91,19 @@ def pairing(field: Field, first: str, second: str, entropy: int, width: float, m
         pooled = match_of(counts)
         if width_of(pooled) <= width or games > max_games - 2:
             return pooled
+
+
+@contextmanager
+def _blaming(field: Field, *names: str) -> Iterator[None]:
+    """Add a note to an error that says which of these agents raised it."""
+    try:
+        yield
+    except Exception as error:
+        selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
+        for name in names:
+            if any(field[name] is each for each in selves):
+                error.add_note(f"raised by the agent {name!r}")
+        raise
 
 
 def width_of(played: Match) -> float:

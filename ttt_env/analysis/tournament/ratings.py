@@ -1,10 +1,17 @@
 """Ratings from a cross table."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 more are ten to one
+_ALPHA, _POPULATION = 100, 50  # the strength of selection, and who it selects among
+_EVEN = 1e-14  # a gain below it is rounding
+# As near as the solvers come: agents may differ by a billionth.
+_NARROW = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_TIGHT = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 20_000}
 _PRECISION = 0.01  # of the prior: a standard deviation of ten units, 1737 points
 
 
@@ -18,15 +25,87 @@ def bradley_terry(scores: Floats) -> Floats:
 
     Raises `ImportError` if scipy, of the extra `tournament`, is not installed.
     """
-    try:
-        from scipy.optimize import minimize
-    except ImportError as error:
-        raise ImportError('ratings need the extra "tournament": pip install "ttt-env[tournament]"') from error
-    optimum = minimize(
+    optimum = _scipy().minimize(
         _loss, np.zeros(len(scores)), scores, method="trust-exact", jac=_gradient, hess=_hessian, tol=1e-9
     )
     ratings: Floats = ELO * (optimum.x - optimum.x.mean())
     return ratings
+
+
+def nash_mixture(scores: Floats) -> Floats:
+    """The Nash average of agents with scores `[n, n]` in [−1, 1]: the weights `[n]` of a mixture of them.
+
+    `scores[i, j]` is minus `scores[j, i]`; the diagonal is not read. The mixture is the equilibrium of
+    greatest entropy of the game in which both players choose an agent and get its score (Balduzzi et al.
+    2018, "Re-evaluating evaluation"). No agent scores more than 0 against it. Copies of an agent share its
+    weight and change nothing else; an agent that is beaten by the mixture has none.
+
+    Raises `ImportError` if scipy, of the extra `tournament`, is not installed.
+    """
+    payoffs = np.nan_to_num(scores)
+    n = len(payoffs)
+    # The multiples of equilibria are the cone weights ≥ 0, payoffs @ weights ≤ 0. In it, as many weights as
+    # possible are raised to 1: these are the agents that any equilibrium plays.
+    support = (
+        _scipy()
+        .linprog(
+            np.repeat([0.0, -1.0], n),
+            np.block([[payoffs, np.zeros((n, n))], [-np.eye(n), np.eye(n)]]),
+            np.zeros(2 * n),
+            bounds=[(0, None)] * n + [(0, 1)] * n,
+            method="highs",
+            options=_NARROW,
+        )
+        .x[n:]
+        > 0.5
+    )
+    # There the greatest entropy has weights exp(−multipliers @ payoffs), scaled; each agent has a multiplier,
+    # ≥ 0 unless it is played itself, which make the dual, a convex function, as small as possible.
+    columns = payoffs[:, support]
+
+    def dual(multipliers: Floats) -> tuple[float, Floats]:
+        logits = -multipliers @ columns
+        weights = np.exp(logits - logits.max())
+        total = weights.sum()
+        return float(np.log(total) + logits.max()), -(columns @ weights) / total
+
+    bounds = [(None if is_played else 0, None) for is_played in support]
+    best = _scipy().minimize(dual, np.zeros(n), jac=True, bounds=bounds, method="L-BFGS-B", options=_TIGHT).x
+    logits = -best @ columns
+    mixture = np.zeros(n)
+    mixture[support] = np.exp(logits - logits.max())
+    weights: Floats = mixture / mixture.sum()
+    return weights
+
+
+def alpha_rank(scores: Floats) -> Floats:
+    """The α-rank of agents with scores `[n, n]` in [−1, 1]: the share `[n]` of time in which each is played.
+
+    In a population of 50 that plays one agent, now and then somebody tries another one, whom the others
+    imitate the more eagerly the more he scores; this is the stationary distribution over who is played
+    (Omidshafiei et al. 2019). Selection has the strength α = 100 and looks at the current opponent alone, as
+    in OpenSpiel by default. `scores[i, j]` is minus `scores[j, i]`; the diagonal is not read.
+    """
+    gains = 2 * _ALPHA * np.nan_to_num(scores).T  # [s, r]: what r gains over s, who is played now
+    size = np.abs(gains)
+    with np.errstate(invalid="ignore"):
+        takes_over = np.where(size < _EVEN, 1 / _POPULATION, np.expm1(-size) / np.expm1(-_POPULATION * size))
+    takes_over *= np.exp(np.minimum(gains, 0) * (_POPULATION - 1))
+    np.fill_diagonal(takes_over, 0)
+    chain = takes_over / max(1, len(takes_over) - 1)
+    # The flow out of each agent is the flow into it; and the shares sum to 1.
+    balance = np.vstack([chain.T - np.diag(chain.sum(axis=1)), np.ones(len(chain))])
+    shares: Floats = np.linalg.lstsq(balance, np.eye(len(chain) + 1)[-1])[0]
+    return np.maximum(shares, 0)
+
+
+def _scipy() -> Any:
+    """The module `scipy.optimize`. Raises `ImportError`, which names the extra, if it is not installed."""
+    try:
+        import scipy.optimize
+    except ImportError as error:
+        raise ImportError('ratings need the extra "tournament": pip install "ttt-env[tournament]"') from error
+    return scipy.optimize
 
 
 def _loss(strengths: Floats, scores: Floats) -> float:

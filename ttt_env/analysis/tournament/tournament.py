@@ -2,27 +2,30 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ttt_env.agent import AgentLike, Floats, game_of
+from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.evaluation import Exploitability, Match
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
-from ttt_env.analysis.tournament.pairings import Field, margin_of, pairing, strength, turned, width_of
-from ttt_env.analysis.tournament.ratings import bradley_terry
+from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
+from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
+from ttt_env.analysis.workers import Backend, Progress, Workers, pickled
 from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import signed
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_tabulated
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -65,6 +68,25 @@ class Tournament(Saved):
     def ratings(self) -> dict[str, float]:
         """The rating of each agent in Elo points, of mean 0: see `bradley_terry`."""
         return dict(zip(self.names, bradley_terry(self.table).tolist(), strict=True))
+
+    @cached_property
+    def nash_mixture(self) -> dict[str, float]:
+        """The weight of each agent in the Nash average of all: see `ratings.nash_mixture`.
+
+        It does not depend on how many weak or equal agents took part, as ratings and mean scores do.
+        """
+        return dict(zip(self.names, nash_mixture(self.table).tolist(), strict=True))
+
+    @cached_property
+    def nash_scores(self) -> dict[str, float]:
+        """The score of each agent against the Nash average: 0 for those in it, and never more."""
+        scores = np.nan_to_num(self.table) @ list(self.nash_mixture.values())
+        return dict(zip(self.names, scores.tolist(), strict=True))
+
+    @cached_property
+    def alpha_rank(self) -> dict[str, float]:
+        """How often each agent is played in the long run of an evolution: see `ratings.alpha_rank`."""
+        return dict(zip(self.names, alpha_rank(self.table).tolist(), strict=True))
 
     @property
     def ranking(self) -> list[str]:
@@ -219,8 +241,11 @@ def tournament(
     width: float = 0.05,
     max_games: int = 10_000,
     rng: np.random.Generator | int = 0,
-    n_jobs: int | None = None,
-    progress: bool | Callable[[int, int], object] = False,
+    workers: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+    timeout: float | None = None,
+    progress: bool | Progress = False,
     exploitability: bool = True,
 ) -> Tournament:
     """The tournament of these agents: every agent against every other, on both seats.
@@ -230,76 +255,75 @@ def tournament(
     depend on `rng`, a generator or a seed, and on the two names; nothing else.
 
     A spec string is its own name, a function goes by its `__name__`, an `Agent` by its class; a mapping
-    gives names. joblib shares out the work to `n_jobs` processes; None is what `joblib.parallel_config`
-    says (one if it says nothing). On games of 4×4 each process may take up to 3 GB. `progress=True` shows a
-    bar; a function is called with the number of tasks that have been started and the number of all.
+    gives names.
 
-    Raises `ParameterError` for fewer than two agents, two of one name, or a `width` or `max_games` too
-    small, `ImportError` if joblib, of the extra `tournament`, is not installed.
+    Who works on it changes no result: by default this process alone; `workers` processes of this machine;
+    or, with `backend="ray"`, the Ray cluster at `address`, by default a new one on this machine (see
+    `ttt_env.analysis.workers`). What is lost with a process or a machine is played again. On games of 4×4
+    each process may take up to 3 GB. A pairing, or asking one agent, that takes more than `timeout` seconds
+    ends the tournament. `progress=True` shows a bar; a function is called with the number of tasks that are
+    done and the number of all.
+
+    Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`
+    or `max_games` too small, an agent that cannot be sent to another process, and as `Workers` does;
+    `ImportError` if an extra is not installed: `tournament`, `ray`. An error of an agent is raised with a
+    note that names it and the pairing. Raises `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
     """
-    entrants = _named(agents)
+    entrants = named_agents(agents)
+    if len(entrants) < 2:
+        raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
     if not (width > 0 and max_games >= 2):
         raise ParameterError(
             f"width={width!r}, max_games={max_games!r}: a width above 0 and at least 2 games"
         )
+    shared = Workers(workers, backend, address)
     field = Field(game_of(game, *entrants.values()), entrants)
-    for name in entrants:
+    for name, entrant in entrants.items():
         field[name]  # an agent that cannot be made raises its error now, not after hours of play
+        if not shared.are_here:
+            pickled(f"the agent {name!r}", entrant)  # and so does one that cannot be sent
     entropy = int(as_generator(rng).integers(2**63))
     pairs = list(combinations(sorted(entrants), 2))
-    judged = list(entrants) if exploitability else []
-    tasks = [(pairing, field, *pair, entropy, width, max_games) for pair in pairs]
-    results = _run([*tasks, *((strength, field, name) for name in judged)], n_jobs, progress)
-    matches = dict(zip(pairs, results, strict=False))
+    entered = list(entrants) if exploitability or is_tabulated(field.game) else []
+    total = len(entered) + len(pairs)
+    with shared, _told(progress) as tell:
+        run = partial(shared.run, timeout=timeout)
+        entries = run(
+            partial(entry, field),
+            [(name,) for name in entered],
+            named=lambda name: f"the agent {name!r}, asked in all positions",
+            progress=lambda done, _: tell(done, total),
+        )
+        players = {name: found.player for name, found in zip(entered, entries, strict=True) if found.player}
+        results = run(
+            partial(pairing, Field(field.game, entrants | players), entropy, width, max_games),
+            pairs,
+            named=lambda first, second: f"{first!r} v {second!r}",
+            progress=lambda done, _: tell(len(entered) + done, total),
+        )
+    matches = dict(zip(pairs, results, strict=True))
     matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
-    exploited = dict.fromkeys(entrants) | dict(zip(judged, results[len(pairs) :], strict=True))
+    exploited = dict.fromkeys(entrants)
+    if exploitability:
+        exploited |= {name: found.exploitability for name, found in zip(entered, entries, strict=True)}
     return Tournament(field.game, tuple(entrants), matches, exploited, width)
 
 
-def _named(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, AgentLike]:
-    if isinstance(agents, Mapping):
-        named = dict(agents)
-    else:
-        named = {}
-        for agent in [agents] if isinstance(agents, str) else agents:
-            name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
-            if name in named:
-                raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
-            named[name] = agent
-    if len(named) < 2:
-        raise ParameterError(f"a tournament takes at least two agents, not {list(named)}")
-    return named
-
-
-def _run(
-    tasks: list[tuple[Any, ...]], n_jobs: int | None, progress: bool | Callable[[int, int], object]
-) -> list[Any]:
-    """What the tasks (function, arguments …) return, in order; joblib runs them."""
-    try:
-        import joblib
-    except ImportError as error:
-        raise ImportError(
-            'tournaments need the extra "tournament": pip install "ttt-env[tournament]"'
-        ) from error
-    calls = (joblib.delayed(function)(*arguments) for function, *arguments in tasks)
-    results: list[Any] = joblib.Parallel(n_jobs=n_jobs)(
-        _counted(calls, len(tasks), progress) if progress else calls
-    )
-    return results
-
-
-def _counted(
-    calls: Iterable[Callable[[], Any]], total: int, progress: Literal[True] | Callable[[int, int], object]
-) -> Iterator[Callable[[], Any]]:
-    """The calls; before each, a bar or `progress` is told how many have been started."""
-    if progress is True:
-        from tqdm import tqdm
-
-        yield from tqdm(calls, "matches", total)
+@contextmanager
+def _told(progress: bool | Progress) -> Iterator[Progress]:
+    """What is told how many tasks are done, and of how many: a bar, the caller's function, or nobody."""
+    if progress is not True:
+        yield progress or (lambda done, total: None)
         return
-    for n_started, call in enumerate(calls):
-        progress(n_started, total)
-        yield call
+    from tqdm import tqdm
+
+    with tqdm(desc="matches") as bar:
+
+        def move(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield move
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

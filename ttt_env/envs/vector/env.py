@@ -98,6 +98,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     """
 
     _games: Games | None = None
+    _users: frozenset[str] = frozenset()  # attributes that are not the environment's own
     _source: tuple[np.random.Generator, RandomSource] | None = None
 
     def __init__(
@@ -140,7 +141,6 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
         self._true, self._false = self._of_all(True), self._of_all(False)  # templates: hand out copies
         self._over = self._false
-        self._fixed = frozenset(self.__dict__)
 
     def _starts(self) -> Starts:
         return self._start if isinstance(self._start, Position) else self._drawn_start
@@ -426,10 +426,11 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             setattr(self, name, one_of(name, of_each[0], allowed))
             self._openings = Openings(self._store, self._starts(), self.play_as)
             self._set_replies(self._replies)
-        elif hasattr(type(self), name) or name in self._fixed:
+        elif (hasattr(type(self), name) or hasattr(self, name)) and name not in self._users:
             settable = ", ".join(["opponent", *_SETTABLE])
             raise ParameterError(f"{name} is chosen when the environment is made; {settable} can be set")
         else:
+            self._users |= {name}
             setattr(self, name, of_each[0])
 
     def _randomness(self) -> tuple[np.random.Generator, RandomSource]:

@@ -1,0 +1,125 @@
+"""What happens in a process that works: a batch of tasks, and what came of each of them."""
+
+import faulthandler
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from time import perf_counter
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError
+
+Task = tuple[Any, ...]
+_LAST_WORDS_SECONDS = 1.0  # for a process that hangs, to say so before it ends
+
+
+def pickled(name: str, value: object) -> bytes:
+    """`value` as bytes. Raises `ParameterError` if it cannot be sent; messages call it `name`."""
+    cloudpickle = imported_cloudpickle()
+    try:
+        sent: bytes = cloudpickle.dumps(value)
+    except Exception as error:  # pickling runs the code of others
+        raise ParameterError(
+            f"{name} cannot be sent to another process: {type(error).__name__}: {error}"
+        ) from error
+    return sent
+
+
+def imported_cloudpickle() -> Any:
+    """The module cloudpickle. Raises `ImportError` if it is not installed."""
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise ImportError('workers need the extra "tournament": pip install "ttt-env[tournament]"') from error
+    return cloudpickle
+
+
+class Value(NamedTuple):
+    """What a task returned."""
+
+    value: Any
+
+
+class Failure(NamedTuple):
+    """How a task failed: its error, where that can be sent, and the text of it."""
+
+    error: bytes | None
+    text: str
+
+    @classmethod
+    def of(cls, error: Exception) -> Self:
+        """The failure by this error, which is being handled."""
+        text, cloudpickle = "".join(traceback.format_exception(error)), imported_cloudpickle()
+        with suppress(Exception):  # errors of others need not survive pickling
+            sent = cloudpickle.dumps(error)
+            if isinstance(cloudpickle.loads(sent), type(error)):
+                return cls(sent, text)
+        return cls(None, text)
+
+    def of_task(self, name: str) -> Exception:
+        """The error, with a note that names the task."""
+        error: Exception = (
+            WorkerError(f"{name} failed: {self.text.splitlines()[-1]}")
+            if self.error is None
+            else imported_cloudpickle().loads(self.error)
+        )
+        error.add_note(f"in {name}, in another process:\n{self.text}")
+        return error
+
+
+class Late(NamedTuple):
+    """That a task did not end within the seconds that it has."""
+
+    seconds: float
+
+    def of_task(self, name: str) -> Exception:
+        """The error that names the task."""
+        return TaskTimeoutError(f"{name} took longer than {self.seconds:g} s")
+
+
+Outcome: TypeAlias = Value | Failure | Late
+
+
+def work_of(
+    function: Callable[[], Callable[..., Any]], tasks: list[Task], limit: float | None
+) -> tuple[list[Outcome], float]:
+    """`_work` of the function that has been sent; that it cannot be loaded here fails the first task."""
+    try:
+        loaded = function()
+    except Exception as error:
+        return [Failure.of(error)], 0.0
+    return _work(loaded, tasks, limit)
+
+
+def _work(
+    function: Callable[..., Any], tasks: list[Task], limit: float | None
+) -> tuple[list[Outcome], float]:
+    """The outcomes of a batch, up to the first failure, and the seconds that it took; runs in a worker."""
+    start, outcomes = perf_counter(), list[Outcome]()
+    for task in tasks:
+        outcomes.append(_outcome(function, task) if limit is None else _limited(function, task, limit))
+        if not isinstance(outcomes[-1], Value):
+            break
+    return outcomes, perf_counter() - start
+
+
+def _outcome(function: Callable[..., Any], task: Task) -> Outcome:
+    try:
+        return Value(function(*task))
+    except Exception as error:
+        return Failure.of(error)
+
+
+def _limited(function: Callable[..., Any], task: Task, limit: float) -> Outcome:
+    """The outcome of a task, or that it takes too long; this process then ends as soon as it has said so."""
+    outcomes: list[Outcome] = []
+    thread = Thread(target=lambda: outcomes.append(_outcome(function, task)), daemon=True)
+    # Compiled code of others may hang without letting any other thread run, but not this.
+    faulthandler.dump_traceback_later(limit + _LAST_WORDS_SECONDS, exit=True)
+    thread.start()
+    thread.join(limit)
+    if outcomes:
+        faulthandler.cancel_dump_traceback_later()
+        return outcomes[0]
+    return Late(limit)
