@@ -12,6 +12,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.running import ttt
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.text import AnswerFormat, TextEnv, board_text, rules_text
@@ -336,3 +337,26 @@ class TestRows:
     def test_order(self) -> None:
         with pytest.raises(ttt_env.EpisodeOrderError):
             TextEnv().move(4)
+
+
+class TestCommand:
+    def test_a_game_by_hand(self) -> None:
+        run = ttt("text", "lowest-missing", answers="")
+        assert run.returncode == 2 and "unknown agent" in run.stderr
+        replies = "the centre [4]\nwhat?\n[2]\n[6]\n[8]\n[7]\n[5]\n[3]\n[1]\n[0]\n"
+        run = ttt("text", "random", "--seat", "X", "--seed", "1", answers=replies)
+        assert run.returncode == 0 and "You are X." in run.stdout and "That is no move" in run.stdout
+        assert "The game is over" in run.stdout and run.stdout.splitlines()[-1].startswith("Reward: ")
+
+    def test_replies_that_end_too_early(self) -> None:
+        run = ttt("text", "--seat", "X", "--seed", "1", answers="[4]\n")
+        assert run.returncode == 1 and run.stdout.endswith(
+            "Reward: 0.00. Value given away by each move: 0.\n"
+        )
+
+    @pytest.mark.parametrize(
+        "option", [("--illegal", "raise"), ("--board", "x"), ("--answer", "x"), ("--seat", "x")]
+    )
+    def test_bad_options(self, option: tuple[str, str]) -> None:
+        run = ttt("text", *option)
+        assert run.returncode == 2 and run.stderr.startswith("ttt: ") and not run.stdout
