@@ -6,7 +6,8 @@ import pytest
 
 from tests import reference
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
-from ttt_env.app.advice import advise, hint, value_of, values_of_moves
+from ttt_env.analysis.known import known_value, known_values_of_moves
+from ttt_env.app.advice import advise, hint
 from ttt_env.app.web.insight import Sage, judged_moves, strength
 from ttt_env.app.web.roster import moved_over, presets
 from ttt_env.app.web.table import PlayTable
@@ -67,14 +68,14 @@ def test_values_are_those_of_the_solution(game, sage):
     rng, made = np.random.default_rng(0), get_game(game)
     for _ in range(100):
         position = random_position(made, rng)
-        assert value_of(position) == solve(made).value_of(position)
+        assert known_value(position) == solve(made).value_of(position)
 
 
 def test_in_a_large_game_values_are_proved_or_unknown():
     near_win = PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
-    assert value_of(near_win) == prove(QUBIC, near_win).value == 1
-    assert value_of(near_win.play(3)) == -1
-    assert value_of(QUBIC.start) is None
+    assert known_value(near_win) == prove(QUBIC, near_win).value == 1
+    assert known_value(near_win.play(3)) == -1
+    assert known_value(QUBIC.start) is None
 
 
 def test_what_cannot_be_known_is_said_and_not_made_up(sage):
@@ -147,7 +148,7 @@ def test_the_hint_of_a_large_game_is_proved_where_it_can_be():
     position = PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
     advice = advise(position)
     assert advice.is_exact and advice.value == 1
-    worths = values_of_moves(position)
+    worths = known_values_of_moves(position)
     assert 3 in advice.cells and all(worths[cell] == 1 for cell in advice.cells)
     assert not advise(QUBIC.start).is_exact
 
@@ -161,6 +162,6 @@ def test_what_the_moves_are_worth_fits_the_value_and_the_best_cells(game):
         position = random_position(get_game(game), rng)
         if position.is_over:
             continue
-        worths, advice = values_of_moves(position), advise(position)
-        assert max(worths.values()) == advice.value == value_of(position)
+        worths, advice = known_values_of_moves(position), advise(position)
+        assert max(worths.values()) == advice.value == known_value(position)
         assert advice.cells == [cell for cell, worth in worths.items() if worth == advice.value]

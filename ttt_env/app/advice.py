@@ -5,60 +5,28 @@ tries to find the value; where it cannot, a tree search says what it expects.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ttt_env.agents.mcts.search import Search
-from ttt_env.analysis.proof import Proof, prove
+from ttt_env.analysis.known import is_solved, known_value, known_values_of_moves, short_proof
 from ttt_env.analysis.solution import solve
-from ttt_env.app.coordinates import cells_text
 from ttt_env.errors import GameTooLargeError
+from ttt_env.render.coordinates import cells_text
 from ttt_env.render.words import RESULTS, signed
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import INTERACTIVE_CELLS, MASK_CELLS
+from ttt_env.rules.game import Position
 
-_NODES = 4_000  # of a proof: some hundredths of a second
 _SIMULATIONS = 20_000  # about a second on 64 cells
-
-
-def is_solved(game: Game) -> bool:
-    """Whether the game is solved while somebody waits, so that the value of every position is known."""
-    return game.n_cells <= INTERACTIVE_CELLS
-
-
-def value_of(position: Position) -> int | None:
-    """The value for the player to move, 1, 0 or −1: solved or proved; None if the proof takes too long."""
-    if position.is_over:
-        winner = position.winner
-        return 0 if winner is None else 1 if winner == position.to_move else -1
-    if is_solved(position.game):
-        return solve(position.game).value_of(position)
-    proof = _proof(position)
-    return None if proof is None else proof.value
-
-
-def values_of_moves(position: Position) -> dict[int, int | None]:
-    """The value of each legal move for the player who makes it, by cell; None as in `value_of`."""
-    values = {cell: value_of(position.play(cell)) for cell in position.legal_cells}
-    return {cell: None if value is None else -value for cell, value in values.items()}
 
 
 def best_cells(position: Position) -> list[int]:
     """The cells that are known to keep the value of the position, ascending; none if it is not known."""
     if is_solved(position.game):
         return solve(position.game).best_cells(position)
-    value = value_of(position)
+    value = known_value(position)
     if value is None:
         return []
-    proved_best = [cell for cell, worth in values_of_moves(position).items() if worth == value]
-    proof = _proof(position)
+    proved_best = [cell for cell, worth in known_values_of_moves(position).items() if worth == value]
+    proof = short_proof(position)
     return proved_best or (list(proof.principal_variation[:1]) if proof else [])
-
-
-@lru_cache(maxsize=4096)
-def _proof(position: Position) -> Proof | None:
-    if position.game.n_cells > MASK_CELLS:
-        return None
-    return prove(position.game, position, nodes=_NODES)
 
 
 @dataclass(frozen=True)
@@ -78,7 +46,7 @@ def advise(position: Position) -> Advice:
 
     Raises `GameTooLargeError` for more than 64 cells.
     """
-    value = value_of(position)
+    value = known_value(position)
     if value is not None:
         return Advice(best_cells(position), value, True)
     search = Search(position, seed=0)
@@ -137,7 +105,7 @@ class MoveVerdict:
 
 def judge(position: Position, cell: int) -> MoveVerdict:
     """The values before and after a move, and which cells would have been better."""
-    before, after = value_of(position), value_of(position.play(cell))
+    before, after = known_value(position), known_value(position.play(cell))
     verdict = MoveVerdict(position, cell, before, None if after is None else -after)
     if not verdict.is_mistake:
         return verdict

@@ -391,6 +391,27 @@ def play(
 
 
 @app.command()
+def text(
+    opponent: Annotated[str, typer.Argument(help=_AGENTS)] = "minimax",
+    game: GameOption = "tictactoe-v0",
+    seat: Annotated[str, typer.Option(help="your seat: X, O or random")] = "random",
+    illegal: Annotated[str, typer.Option(help="what a reply that is no move does: retry or lose")] = "retry",
+    reward: Annotated[str, typer.Option(help="result, regret or shaped")] = "result",
+    board: Annotated[str, typer.Option(help="grid, coordinates or line")] = "grid",
+    answer: Annotated[str, typer.Option(help="how a reply names a cell")] = "[{cell}]",
+    seed: Annotated[int | None, typer.Option(min=0, help="agents reply alike to the same seed")] = None,
+) -> None:
+    """Play a game as a language model sees it: prompts out, a line of free text in."""
+    from ttt_env.app.terminal.conversation import converse
+    from ttt_env.text import TextEnv
+
+    settings: dict[str, Any] = {"play_as": seat, "reward": reward, "board": board}
+    settings["illegal"] = one_of("illegal", illegal, ("retry", "lose"))
+    env = TextEnv(game, opponent, answer=answer, seed=seed, **settings)
+    raise typer.Exit(converse(env, sys.stdin, typer.echo))
+
+
+@app.command()
 def replay(
     record: Annotated[
         list[str],

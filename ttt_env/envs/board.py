@@ -136,7 +136,7 @@ class BoardEnv(GameEnv):
         """Make what the board needs, after `_configure`."""
         self._scenes = Scenes(self.game)
         self._window = Window(fps=self.metadata["render_fps"]) if self.render_mode == "human" else None
-        self._last_cell: int | None = None
+        self.last_cell: int | None = None  # of the last move
 
     @property
     def position(self) -> Position:
@@ -160,7 +160,7 @@ class BoardEnv(GameEnv):
 
     def _show(self, scene: Scene, cell: int | None) -> None:
         """Make this the board, after a move to `cell`."""
-        self._scene, self._legal, self._last_cell = scene, scene.legal, cell
+        self._scene, self._legal, self.last_cell = scene, scene.legal, cell
         if self._window is not None:
             self._window.show(scene.position, cell)
 
@@ -182,9 +182,9 @@ class BoardEnv(GameEnv):
         In the mode "human" every move is shown as it is made, so there is nothing left to do.
         """
         if self.render_mode == "ansi":
-            return draw_text(self.position, self._last_cell)
+            return draw_text(self.position, self.last_cell)
         if self.render_mode == "rgb_array":
-            return draw_pixels(self.position, self._last_cell)
+            return draw_pixels(self.position, self.last_cell)
         if self.render_mode is None:
             gymnasium.logger.warn("render() without a render_mode: give make() one of ansi, rgb_array, human")
         return None

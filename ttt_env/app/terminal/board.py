@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from ttt_env.app.coordinates import column_name
+from ttt_env.render.coordinates import column_name
 from ttt_env.render.layout import Look, layers_of, looks_of, n_abreast
 from ttt_env.rules.game import Position, Seat
 

@@ -11,10 +11,10 @@ from rich.text import Text
 from ttt_env.agent import Agent, make_agent
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.advice import hint
-from ttt_env.app.coordinates import cells_text, parse_cell
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.session import Player, PlaySession
 from ttt_env.errors import IllegalMoveError, ParameterError
+from ttt_env.render.coordinates import cells_text, parse_cell
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.storage.game_log import PERSON, GameLog

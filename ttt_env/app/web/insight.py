@@ -6,9 +6,10 @@ from functools import partial
 from ttt_env.agent import checked_policies
 from ttt_env.analysis.evaluation import Result, exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
+from ttt_env.analysis.known import is_solved, known_values_of_moves
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
-from ttt_env.app.advice import MoveVerdict, hint, is_solved, judge, values_of_moves
+from ttt_env.app.advice import MoveVerdict, hint, judge
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
@@ -72,7 +73,7 @@ class Sage:
             notes.append(str(error))
         moves = tuple(
             MoveInsight(cell, chances.get(cell), value, against.get(cell))
-            for cell, value in values_of_moves(position).items()
+            for cell, value in known_values_of_moves(position).items()
         )
         if any(move.value is None for move in moves):
             notes.append("A ? is a move whose value takes too long to prove.")

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.app.advice import is_solved
+from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values

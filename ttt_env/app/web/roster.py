@@ -6,8 +6,8 @@ from math import inf
 from pathlib import Path
 
 from ttt_env.agent import Agent, make_agent
+from ttt_env.analysis.known import is_solved
 from ttt_env.analysis.recorded import declared_agent
-from ttt_env.app.advice import is_solved
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values

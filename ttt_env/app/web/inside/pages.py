@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.app.advice import is_solved
+from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import KINDS, parse_game
 from ttt_env.app.web.house import House, fields_of

@@ -1,0 +1,7 @@
+"""Games as conversations, for language models: boards as text, moves as replies, exact rewards."""
+
+from ttt_env.text.answers import AnswerFormat, Reading
+from ttt_env.text.env import TextEnv
+from ttt_env.text.wording import board_text, rules_text
+
+__all__ = ["AnswerFormat", "Reading", "TextEnv", "board_text", "rules_text"]

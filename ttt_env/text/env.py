@@ -1,0 +1,288 @@
+"""A game against an opponent as a conversation: texts in and out, and exact rewards."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, Literal, SupportsIndex, TypedDict, get_args
+
+from numpy.typing import ArrayLike
+
+from ttt_env.agent import Agent
+from ttt_env.analysis.known import PROOF_NODES, known_value
+from ttt_env.envs.board import PlayAs, StartLike
+from ttt_env.envs.opponents import Lineup, Opponents
+from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError
+from ttt_env.rules.checks import as_integer, one_of
+from ttt_env.rules.game import Game, Position, Seat, as_cell
+from ttt_env.text.answers import AnswerFormat, Outcome
+from ttt_env.text.replies import ByPosition
+from ttt_env.text.rewards import MoveRecord, Reward, reward_function
+from ttt_env.text.wording import BoardStyle, board_text, end_text, rules_text, turn_text
+
+IllegalReply = Literal["lose", "raise", "retry"]
+Replies = Literal["by_position", "by_stream"]
+
+_WRONG: dict[Outcome, str] = {
+    "unreadable": "the reply names no cell in the form {form}",
+    "several": "the reply names more than one cell",
+    "no cell": "the board has no such cell",
+    "taken": "this cell is taken",
+}
+
+
+class TextInfo(TypedDict):
+    """What is known of a conversation, for whoever trains or judges the player.
+
+    `seat` is the player's. `legal_cells` may be played now. `outcome` is what came of the last reply.
+    `regret` has the value that each own move gave away, `values` the values before and after it, for the
+    player and under best play: None where they are not known. `winner` is None in a draw, while the game goes
+    on, and after an illegal reply, by which its player loses and nobody wins.
+    """
+
+    seat: Seat
+    legal_cells: list[int]
+    winner: Seat | None
+    outcome: Outcome | None
+    regret: list[int | None]
+    values: list[tuple[int | None, int | None]]
+
+
+class TextEnv:
+    """A game against an opponent, in which a player reads texts and replies with texts.
+
+    `reset` gives the prompt: the rules, the board, the player's mark, the free cells, and how to answer.
+    After each `reply` (free text) or `move` (a cell) a text says what happened and what to do next; `reward`
+    is what this reply has earned, `done` whether the game is over, and `info` a `TextInfo`. All but the words
+    is as in `ttt_env.make(game, opponent=…)`: `opponent`, `opponent_weights`, `play_as`, `start`, `rewards`.
+
+    `illegal` says what an unreadable reply and a taken cell do: "lose" the game; "raise" `IllegalMoveError`;
+    or "retry": be told what was wrong, up to `retries` times in a game, and lose at the next one.
+
+    `reward` is "result", the reward of the end; "regret", minus the value that the move has given away;
+    "shaped", the sum of both times `reward_weights`; or a function of this env. Values are exact: games of up
+    to 16 cells are solved, and on larger ones a search of at most `nodes` positions proves them or leaves
+    them unknown; `nodes=0` leaves them unknown at once.
+
+    `replies` is "by_position": the opponent's moves are drawn from the seed of `reset` and the position
+    alone, so that all games under one seed meet the same reply on the same board; or "by_stream": from one
+    stream of numbers, as in the Gymnasium env.
+
+    `board` is "grid", "coordinates" or "line" (see `board_text`), `answer` how a reply names its cell: a text
+    with `{cell}` in place of the number.
+
+    >>> env = TextEnv("tictactoe-v0", opponent="minimax", play_as="X", board="line")
+    >>> print(env.reset(seed=3).splitlines()[-1])
+    It is your turn. Free cells: 0 1 2 3 4 5 6 7 8. Answer with the number of a free cell in the form [0].
+    >>> text = env.reply("I take a side: [1]")
+    >>> env.done, env.info["regret"]
+    (False, [0])
+    """
+
+    def __init__(
+        self,
+        game: Game | str = "tictactoe-v0",
+        opponent: Opponents = "random",
+        *,
+        opponent_weights: ArrayLike | None = None,
+        play_as: PlayAs = "random",
+        illegal: IllegalReply = "lose",
+        retries: int = 3,
+        rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
+        reward: Reward = "result",
+        reward_weights: Sequence[float] = (1.0, 1.0),
+        replies: Replies = "by_position",
+        start: StartLike | None = None,
+        board: BoardStyle = "grid",
+        answer: str | AnswerFormat = "[{cell}]",
+        nodes: int = PROOF_NODES,
+        seed: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        self.illegal = one_of("illegal", illegal, get_args(IllegalReply))
+        self.replies = one_of("replies", replies, get_args(Replies))
+        self.board = one_of("board", board, get_args(BoardStyle))
+        self.retries = as_integer("retries", retries, "TextEnv", 0)
+        self.nodes = as_integer("nodes", nodes, "TextEnv", 0)
+        self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
+        self._earned = reward_function(reward, reward_weights)
+        self._env: SingleAgentEnv[Any] = SingleAgentEnv(
+            game,
+            opponent,
+            play_as=play_as,
+            illegal="raise",
+            rewards=rewards,
+            start=start,
+            **parameters,
+        )
+        self.game = self._env.game
+        self._usual = self._lineup_of(opponent, opponent_weights)
+        self._seat(self._usual)
+        self._seed = None if seed is None else as_integer("seed", seed, "TextEnv", 0)
+        self._seed_of_replies = 0
+        self._is_begun = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self.moves: list[MoveRecord] = []
+        self.done, self.reward, self.result, self.total_reward = False, 0.0, 0.0, 0.0
+        self.outcome: Outcome | None = None
+        self._winner: Seat | None = None
+        self._n_wrong = 0
+
+    def _lineup_of(
+        self, opponent: Opponents, weights: ArrayLike | None
+    ) -> tuple[list[Agent], ArrayLike | None]:
+        agents = Lineup(opponent, weights, self.game).agents
+        by_position: list[Agent] = [ByPosition(agent) for agent in agents]
+        return by_position if self.replies == "by_position" else agents, weights
+
+    def _seat(self, lineup: tuple[list[Agent], ArrayLike | None]) -> None:
+        self._seated = lineup
+        self._env.set_opponent(*lineup)
+
+    @property
+    def position(self) -> Position:
+        """The current position. Raises `EpisodeOrderError` before the first `reset`."""
+        return self._env.position
+
+    @property
+    def seat(self) -> Seat:
+        """The player's seat."""
+        return self._env.seat
+
+    @property
+    def info(self) -> TextInfo:
+        """What is known of the conversation so far: see `TextInfo`."""
+        return {
+            "seat": self.seat,
+            "legal_cells": [] if self.done else self.position.legal_cells,
+            "winner": self._winner,
+            "outcome": self.outcome,
+            "regret": [move.regret for move in self.moves],
+            "values": [(move.value_before, move.value_after) for move in self.moves],
+        }
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        position: Position | str | None = None,
+        play_as: PlayAs | None = None,
+        opponent: Opponents | None = None,
+        **columns: object,
+    ) -> str:
+        """Begin a game and return the prompt.
+
+        A row of a data set can be given as it is, `reset(**row)`: `seed`, `position` (a `Position` or its
+        text), `play_as` and `opponent` are for this game alone. Columns of other names are not looked at, and
+        what is None is as the env was made. Raises the errors of `ttt_env.make` and its `reset` for bad
+        values; nothing has changed then.
+        """
+        options: dict[str, Any] = {} if play_as is None else {"play_as": play_as}
+        if isinstance(position, str):
+            position = Position.parse(position, self.game)
+        if position is not None:
+            options["position"] = position
+        if seed is not None:
+            seed = as_integer("seed", seed, "reset", 0)
+        elif not self._is_begun:
+            seed = self._seed
+        before, rng = (self._env, self._seated, self._seed_of_replies), self._env.np_random
+        state = rng.bit_generator.state
+        self._env = copy(self._env)
+        try:
+            if opponent is not None:
+                self._seat(self._lineup_of(opponent, None))
+            elif self._seated is not self._usual:
+                self._seat(self._usual)
+            if self.replies == "by_position":
+                self._seed_replies(int(rng.integers(2**63)) if seed is None else seed)
+            self._env.reset(seed=seed, options=options)
+        except BaseException:
+            (self._env, self._seated, seed_of_replies), rng.bit_generator.state = before, state
+            self._seed_replies(seed_of_replies)
+            raise
+        self._is_begun = True
+        self._forget()
+        moved = "" if self._env.last_cell is None else f"{self._other} has played {self._env.last_cell}.\n"
+        return f"{rules_text(self.game)}\n\nYou are {self.seat}. {moved}\n{self._turn_text()}"
+
+    def move(self, cell: SupportsIndex) -> str:
+        """Play a cell and return what happened and what to do next.
+
+        Raises `EpisodeOrderError` before `reset` and after the end, and `IllegalMoveError` for what is no
+        free cell if `illegal` is "raise"; nothing has changed then.
+        """
+        self._check_is_on()
+        try:
+            wanted = as_cell(cell, self.game)
+        except IllegalMoveError:
+            return self._wrong("no cell")
+        if self.position.occupied_mask >> wanted & 1:
+            return self._wrong("taken")
+        return self._play(wanted)
+
+    def reply(self, text: str) -> str:
+        """Play the cell that a reply names and return what happened and what to do next; raises as `move`.
+
+        What the reply says beside it does not count, and nothing in it is ever run.
+        """
+        self._check_is_on()
+        reading = self.answer.read(text, self.game)
+        return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
+
+    def _seed_replies(self, seed: int) -> None:
+        self._seed_of_replies = seed
+        for agent in self._seated[0]:
+            if isinstance(agent, ByPosition):
+                agent.seed = seed
+
+    def _check_is_on(self) -> None:
+        if not self._is_begun or self.done:
+            raise EpisodeOrderError("no game is on: call reset()")
+
+    def _play(self, cell: int) -> str:
+        position = self.position
+        before, after = known_value(position, self.nodes), known_value(position.play(cell), self.nodes)
+        _, result, is_over, _, info = self._env.step(cell)
+        self.moves.append(MoveRecord(cell, before, None if after is None else -after))
+        self._winner = info.get("winner")
+        self._settle("played", result, is_over)
+        told = f"You have played {cell}."
+        if self.position.ply > position.ply + 1:
+            told += f" {self._other} has played {self._env.last_cell}."
+        if is_over:
+            return f"{told}\n\n{board_text(self.position, self.board)}\n\n{end_text(self._winner, self.seat)}"
+        return f"{told}\n\n{self._turn_text()}"
+
+    def _wrong(self, outcome: Outcome) -> str:
+        """What a reply does that plays no free cell."""
+        reason = _WRONG[outcome].format(form=self.answer.text_of(0))
+        if self.illegal == "raise":
+            free = self.position.legal_cells
+            raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
+        if self.illegal == "retry" and self._n_wrong < self.retries:
+            self._n_wrong += 1
+            self._settle(outcome, 0.0, False)
+            left = self.retries - self._n_wrong
+            once = (
+                "This was the last time that you may try again."
+                if not left
+                else f"{left} more such may follow."
+            )
+            return f"That is no move: {reason}. {once}\n\n{self._turn_text()}"
+        self.moves.append(MoveRecord(None, known_value(self.position, self.nodes), -1))
+        self._settle(outcome, self._env.rewards_of.illegal, True)
+        return f"The game is over: {reason}, by which you have lost."
+
+    def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
+        self.outcome, self.result, self.done = outcome, result, is_over
+        self.reward = float(self._earned(self))
+        self.total_reward += self.reward
+
+    @property
+    def _other(self) -> Seat:
+        return "O" if self.seat == "X" else "X"
+
+    def _turn_text(self) -> str:
+        return turn_text(self.position, self.board, self.answer.template)

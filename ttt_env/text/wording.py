@@ -1,0 +1,144 @@
+"""The words of a conversation: the rules of a game from its data, the board, and what has happened."""
+
+from functools import lru_cache
+from textwrap import fill
+from typing import Literal
+
+from ttt_env.errors import ParameterError
+from ttt_env.render.coordinates import cell_name
+from ttt_env.render.layout import layers_of
+from ttt_env.rules.catalogue import runs, squares
+from ttt_env.rules.game import Game, Position, Seat, cells_of
+
+BoardStyle = Literal["grid", "coordinates", "line"]
+_LINE = 106  # letters
+_MOST_SETS = 40  # that are listed one by one; of more, the first are, and their number is told
+
+
+@lru_cache(maxsize=64)
+def rules_text(game: Game) -> str:
+    """The rules of a game in some sentences, worded from its data.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> print(rules_text(get_game("tictactoe-v0")))
+    Two players, X and O, take turns; X moves first. A move puts the player's mark on a free cell. The board
+    has 3 rows and 3 columns, and its cells are numbered from 0 (top left) to 8 (bottom right), row by row.
+    The first player whose marks fill 3 cells in a row, horizontally, vertically or diagonally, wins. If the
+    board is full and nobody has won, the game is a draw.
+    """
+    end = "loses" if game.misere else "wins"
+    neither = "lost" if game.misere else "won"
+    return _wrapped(
+        "Two players, X and O, take turns; X moves first. A move puts the player's mark on a free cell. "
+        f"{_board_words(game)} The first player whose marks fill {_sets_words(game)}, {end}. "
+        f"If the board is full and nobody has {neither}, the game is a draw."
+    )
+
+
+def _board_words(game: Game) -> str:
+    layers, rows, columns = layers_of(game.shape)
+    parts = [_count(layers, "layer")] if layers > 1 else []
+    parts += [_count(rows, "row"), _count(columns, "column")]
+    sizes = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    order = "layer by layer and row by row" if layers > 1 else "row by row"
+    return (
+        f"The board has {sizes}, and its cells are numbered from 0 (top left) to {game.n_cells - 1} "
+        f"(bottom right), {order}."
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _sets_words(game: Game) -> str:
+    """What has to be filled, in words if it is a well-known pattern, else as lists of cells."""
+    sets = set(game.winning_sets)
+    sizes = {len(cells) for cells in sets}
+    if len(sizes) == 1 and sets == _as_sets(runs(game.shape, k := sizes.pop())):
+        directions = "horizontally, vertically or diagonally"
+        if len(game.shape) == 3:
+            directions = "in any direction, also across the layers"
+        return f"{k} cells in a row, {directions}"
+    if len(game.shape) == 2 and len(set(game.shape)) == 1 and sets == _as_sets(squares(game.shape[0])):
+        return "the four corners of a square of any size, also of a tilted one"
+    listed = [" ".join(map(str, cells)) for cells in game.winning_sets[:_MOST_SETS]]
+    rest = len(game.winning_sets) - len(listed)
+    more = f" and {rest} more like these" if rest else ""
+    return f"all cells of one of these sets: {'; '.join(listed)}{more}"
+
+
+def _as_sets(cells: list[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    return {tuple(sorted(each)) for each in cells}
+
+
+def _wrapped(text: str) -> str:
+    return fill(text, _LINE)
+
+
+def board_text(position: Position, style: BoardStyle = "grid") -> str:
+    """The board of a position as text.
+
+    "grid" draws it with the numbers of its free cells, "coordinates" lists who owns which cell, "line" is the
+    text of the position.
+
+    >>> position = Position.parse("X../.O./...")
+    >>> print(board_text(position))
+     X | 1 | 2
+    ---+---+---
+     3 | O | 5
+    ---+---+---
+     6 | 7 | 8
+    >>> print(board_text(position, "coordinates"))
+    X: 0 (a1). O: 4 (b2). Free: 1 (b1), 2 (c1), 3 (a2), 5 (c2), 6 (a3), 7 (b3), 8 (c3).
+    >>> print(board_text(position, "line"))
+    X../.O./...
+    """
+    if style == "line":
+        return str(position)
+    if style == "coordinates":
+        free = cells_of(position.game.full_mask ^ position.occupied_mask)
+        owned = {"X": cells_of(position.x_mask), "O": cells_of(position.o_mask), "Free": free}
+        return " ".join(f"{name}: {_names(cells, position.game)}." for name, cells in owned.items())
+    if style == "grid":
+        return _grid(position)
+    raise ParameterError(f"board={style!r}: grid, coordinates and line are allowed")
+
+
+def _names(cells: list[int], game: Game) -> str:
+    return ", ".join(f"{cell} ({cell_name(cell, game)})" for cell in cells) or "none"
+
+
+def _grid(position: Position) -> str:
+    game = position.game
+    layers, rows, columns = layers_of(game.shape)
+    width = len(str(game.n_cells - 1))
+    x, o = position.x_mask, position.o_mask
+    marks = [
+        f" {'X' if x >> cell & 1 else 'O' if o >> cell & 1 else cell!s:>{width}} "
+        for cell in range(game.n_cells)
+    ]
+    rule = "\n" + "+".join(["-" * (width + 2)] * columns) + "\n"
+    lines = ["|".join(marks[at : at + columns]).rstrip() for at in range(0, game.n_cells, columns)]
+    boards = [rule.join(lines[at : at + rows]) for at in range(0, len(lines), rows)]
+    if layers == 1:
+        return boards[0]
+    return "\n\n".join(f"Layer {layer}:\n{board}" for layer, board in enumerate(boards))
+
+
+@lru_cache(maxsize=1 << 14)
+def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
+    """The board, the free cells, and how to name one: `answer` is a text in which `{cell}` stands for it."""
+    free = position.legal_cells
+    example = answer.replace("{cell}", str(free[0]))
+    return (
+        f"{board_text(position, style)}\n\nIt is your turn. Free cells: {' '.join(map(str, free))}. "
+        f"Answer with the number of a free cell in the form {example}."
+    )
+
+
+def end_text(winner: Seat | None, seat: Seat) -> str:
+    """How a game has ended, for the player on `seat`."""
+    if winner is None:
+        return "The game is over: it is a draw."
+    return f"The game is over: {winner} has won, and you have {'won' if winner == seat else 'lost'}."
