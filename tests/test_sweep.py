@@ -8,7 +8,6 @@ import pytest
 import ttt_env
 from tests.running import ttt
 from ttt_env.agents.learned import q_learning
-from ttt_env.agents.training import train
 from ttt_env.agents.training.checkpoint import checkpoint_of
 from ttt_env.agents.training.recipe import recipe
 from ttt_env.agents.training.sweeps import Results, sweep
@@ -80,6 +79,9 @@ class TestRecipe:
 
     def test_is_not_changed_by_a_training(self):
         """Stable-Baselines3 writes into `policy_kwargs`."""
+        pytest.importorskip("sb3_contrib")
+        from ttt_env.agents.training import train
+
         before = deepcopy(recipe("qr-dqn").hyperparameters)
         train("tictactoe-v0", "qr-dqn", steps=1, until="budget")
         assert recipe("qr-dqn").hyperparameters == before
