@@ -25,7 +25,9 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "build" / "ranges"
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 OF_TORCH = ["torch", "stable-baselines3", "sb3-contrib"]
-TESTS_OF_TORCH = ["tests/test_frameworks.py", "tests/test_vector_backends.py", "tests/test_vector_sb3.py"]
+TESTS_OF_TORCH = [
+    f"tests/test_{name}.py" for name in ("frameworks", "population", "sweep", "vector_backends", "vector_sb3")
+]
 TESTS = ["-m", "not slow", "-n", "auto", "--dist", "worksteal", "--ignore-glob", "*_browser.py"]
 
 
