@@ -11,7 +11,7 @@ from typing import TypeVar
 from ttt_env.agent import AgentLike, game_of, make_agent, named_agents
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Exploitability, exploitability
-from ttt_env.analysis.workers import Backend, Progress, Workers, pickled
+from ttt_env.analysis.workers import Backend, Progress, Workers
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_enumerable
 
@@ -68,10 +68,9 @@ def _judged(
     entrants = named_agents(agents)
     judged_on = game_of(game, *entrants.values())
     check_enumerable(judged_on)
-    for name, agent in entrants.items():
+    for agent in entrants.values():
         make_agent(agent, judged_on)  # one that cannot be made raises its error now, not after hours of work
-        if not workers.are_here:
-            pickled(f"the agent {name!r}", agent)  # and so does one that cannot be sent
+    workers.check_sendable({_name_of(name, agent): agent for name, agent in entrants.items()})
     with workers:
         verdicts = workers.run(
             partial(_judge, judge, judged_on), list(entrants.items()), named=_name_of, progress=progress

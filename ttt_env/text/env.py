@@ -107,7 +107,6 @@ class TextEnv:
         self._earned = reward_function(reward, reward_weights)
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
             game,
-            opponent,
             play_as=play_as,
             illegal="raise",
             rewards=rewards,

@@ -2,12 +2,12 @@
 
 from functools import lru_cache
 from textwrap import fill
-from typing import Literal
+from typing import Literal, get_args
 
-from ttt_env.errors import ParameterError
 from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
 from ttt_env.rules.catalogue import runs, squares
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]
@@ -94,15 +94,13 @@ def board_text(position: Position, style: BoardStyle = "grid") -> str:
     >>> print(board_text(position, "line"))
     X../.O./...
     """
-    if style == "line":
+    if one_of("board", style, get_args(BoardStyle)) == "line":
         return str(position)
     if style == "coordinates":
         free = cells_of(position.game.full_mask ^ position.occupied_mask)
         owned = {"X": cells_of(position.x_mask), "O": cells_of(position.o_mask), "Free": free}
         return " ".join(f"{name}: {_names(cells, position.game)}." for name, cells in owned.items())
-    if style == "grid":
-        return _grid(position)
-    raise ParameterError(f"board={style!r}: grid, coordinates and line are allowed")
+    return _grid(position)
 
 
 def _names(cells: list[int], game: Game) -> str:

@@ -18,7 +18,7 @@ from ttt_env.analysis.evaluation import Exploitability, Match
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
 from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
-from ttt_env.analysis.workers import Backend, Progress, Workers, pickled
+from ttt_env.analysis.workers import Backend, Progress, Workers
 from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
@@ -278,10 +278,9 @@ def tournament(
         )
     shared = Workers(workers, backend, address)
     field = Field(game_of(game, *entrants.values()), entrants)
-    for name, entrant in entrants.items():
+    for name in entrants:
         field[name]  # an agent that cannot be made raises its error now, not after hours of play
-        if not shared.are_here:
-            pickled(f"the agent {name!r}", entrant)  # and so does one that cannot be sent
+    shared.check_sendable({f"the agent {name!r}": entrant for name, entrant in entrants.items()})
     entropy = int(as_generator(rng).integers(2**63))
     pairs = list(combinations(sorted(entrants), 2))
     entered = list(entrants) if exploitability or is_tabulated(field.game) else []

@@ -1,7 +1,7 @@
 """Tasks shared out to processes of this machine or of a Ray cluster, whose results do not depend on these."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
@@ -50,6 +50,12 @@ class Workers:
     def are_here(self) -> bool:
         """Whether all tasks run in this process."""
         return self.backend == "loky" and self.workers in (None, 1)
+
+    def check_sendable(self, values: Mapping[str, object]) -> None:
+        """Raise `ParameterError` if one of these, by what messages call it, cannot be sent to who works."""
+        if not self.are_here:
+            for name, value in values.items():
+                pickled(name, value)
 
     def __enter__(self) -> Self:
         if self.backend == "ray":
