@@ -1,7 +1,6 @@
 """Training from the command line: a progress bar, the model's file, the scorecard, what to do next."""
 
 import json
-import re
 import shlex
 import signal
 from collections.abc import Iterator, Mapping
@@ -30,6 +29,7 @@ from ttt_env.errors import ParameterError, PolicyFileError, unknown
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import is_enumerable
+from ttt_env.storage.files import as_file_name
 
 _WORST = {1: "wins", 0: "safe", -1: "can lose"}
 _HOW = {
@@ -79,7 +79,7 @@ class Order:
     @property
     def path(self) -> Path:
         """Where the model is written to: by default a file in `models/` that names algorithm and game."""
-        game = re.sub(r"[^\w.]+", "-", self.game.name)  # `:`, `,` and `=` mean something in spec strings
+        game = as_file_name(self.game.name)
         return self.out or Path(f"models/{self.algo}-{game}.{'npz' if self.is_own else 'zip'}")
 
     @property

@@ -24,6 +24,7 @@ from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TRIALS
+from ttt_env.storage.files import as_file_name
 
 _SEEDS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 
@@ -48,8 +49,7 @@ class SweepOrder:
     @property
     def folder(self) -> Path:
         """The folder of models and results: by default one in `models/` that names algorithm and game."""
-        game = re.sub(r"[^\w.]+", "-", self.game.name)
-        return self.out or Path(f"models/{self.algo}-{game}-sweep")
+        return self.out or Path(f"models/{self.algo}-{as_file_name(self.game.name)}-sweep")
 
 
 def seeds_of(text: str) -> list[int]:

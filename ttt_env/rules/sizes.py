@@ -16,6 +16,7 @@ BOARD_CELLS = 400  # 20×20; no game may have more
 BOARD_SETS = 20_000  # more than the 13,300 squares on 20×20
 NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
+MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds, takes no larger one
 TRIALS = 100_000  # of a sweep
 SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 

@@ -1,12 +1,22 @@
 """Safe access to files: only regular files are opened for reading, and only complete ones replace others."""
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from io import BufferedWriter
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
+
+
+def as_file_name(text: str) -> str:
+    """The text as a part of a file's name, without `:`, `,` and `=`, which mean something in spec strings.
+
+    >>> as_file_name("mnk-v0:m=4,n=3,k=3")
+    'mnk-v0-m-4-n-3-k-3'
+    """
+    return re.sub(r"[^\w.]+", "-", text)
 
 
 def opened(path: str | Path) -> BinaryIO:

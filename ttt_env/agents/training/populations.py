@@ -25,7 +25,7 @@ from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError, s
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_integer, as_path, one_of
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated
+from ttt_env.rules.sizes import MAX_SEED, TABLE_CELLS, is_tabulated
 from ttt_env.storage.files import opened, reason
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
     from ttt_env.agents.training.selfplay import SelfPlay
-
-_MAX_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,7 @@ def _checked(game: Game, algo: str, seeds: Sequence[int], round_steps: int, fold
             f"which games of up to {TABLE_CELLS} cells have"
         )
     recipe(algo).algorithm_class()
-    numbers = tuple(as_integer("seed", seed, "a population", 0, _MAX_SEED) for seed in seeds)
+    numbers = tuple(as_integer("seed", seed, "a population", 0, MAX_SEED) for seed in seeds)
     if len(numbers) < 2 or len(set(numbers)) < len(numbers):
         raise ParameterError(
             f"seeds={shown(seeds)}: a population has two learners or more, of different seeds"

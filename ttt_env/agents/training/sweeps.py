@@ -29,11 +29,10 @@ from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, R
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS, is_enumerable
+from ttt_env.rules.sizes import ENUMERABLE_CELLS, MAX_SEED, TRIALS, is_enumerable
 from ttt_env.storage.files import opened, reason
 
 Progress: TypeAlias = Callable[[TrialResult | None, int, int], object]
-_MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds, takes no larger one
 
 
 @dataclass(frozen=True)
@@ -251,7 +250,7 @@ def _checked_seeds(seeds: Iterable[int]) -> list[int]:
         raise ParameterError(f"seeds={shown(seeds)}: integers are needed, as in range(5) or [0, 3, 7]")
     numbers = []
     for seed in seeds:
-        numbers.append(as_integer("seed", seed, "a sweep", 0, _MAX_SEED))
+        numbers.append(as_integer("seed", seed, "a sweep", 0, MAX_SEED))
         if len(numbers) > TRIALS:
             raise ParameterError(f"more than {TRIALS:,} seeds: take fewer at a time")
     return numbers

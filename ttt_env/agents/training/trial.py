@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from ttt_env.analysis.dossier import versions
 from ttt_env.analysis.saved import Saved, game_to_dict
 from ttt_env.errors import ParameterError, PolicyFileError, unknown
 from ttt_env.rules.game import Game
+from ttt_env.storage.files import as_file_name
 
 Ended: TypeAlias = Literal["goal", "budget", "asha", "error"]
 _GAME_LETTERS = 60  # in the name of a file
@@ -54,7 +54,7 @@ class Trial:
         """A name for files that no other trial has: digits after the seed stand for all the rest."""
         rest = [game_to_dict(self.game), dict(self.hyperparameters), self.budget]
         digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:8]
-        game = re.sub(r"[^\w.]+", "-", self.game.name)[:_GAME_LETTERS]
+        game = as_file_name(self.game.name)[:_GAME_LETTERS]
         return f"{self.algo}-{game}-{self.seed}-{digest}"
 
     @property
