@@ -294,7 +294,7 @@ def certify(
     ]
     blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
     missed_wins = blunders[solution.values.of(blunders) == 1]
-    alike = [analysis.consistency() for analysis in seats.values()] if is_close else None
+    alike = _alike(judged, seats.values()) if is_close else None
     return Certificate(
         judged.game,
         solution.value,
@@ -309,9 +309,16 @@ def certify(
         asked,
         tuple(forfeit for analysis in seats.values() for forfeit in analysis.forfeits),
         sum(n_imperfect for _, n_imperfect in mistakes) if is_close else None,
-        None if alike is None else sum(seat.n_classes for seat in alike),
-        None if alike is None else tuple(pair for seat in alike for pair in seat.inconsistent),
+        None if alike is None else alike.n_classes,
+        None if alike is None else alike.inconsistent,
     )
+
+
+def _alike(agent: Agent, seats: Iterable["_SeatAnalysis"]) -> Consistency:
+    """How alike the agent answers the symmetric ones among the positions that can come up."""
+    layers = [layer for seat in seats for layer in seat.own_layers if len(layer.open)]
+    boards = Boards.joined(agent.game, [layer.boards(layer.open) for layer in layers])
+    return consistency(boards, checked_policies(agent, boards))
 
 
 def _keeping_answers(agent: Agent) -> Agent:
@@ -416,11 +423,6 @@ class _SeatAnalysis:
     def mistakes(self, scores: Values | None) -> tuple[Boards, int]:
         """The blunders, and how many moves are imperfect by these scores: see `_mistakes`."""
         return _mistakes(self.agent.game, self.own_layers, self.follows, self.solution.values, scores)
-
-    def consistency(self) -> Consistency:
-        """How alike the agent answers the symmetric ones among the positions that can come up."""
-        boards = (layer.boards(layer.open) for layer in self.own_layers if len(layer.open))
-        return consistency(self.agent.game, ((each, checked_policies(self.agent, each)) for each in boards))
 
 
 def _mistakes(

@@ -1,6 +1,5 @@
 """Whether an agent answers symmetric positions alike."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,58 +7,58 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.symmetry import motions, transform_boards
+from ttt_env.rules.game import Position
+from ttt_env.rules.symmetry import motions
 
-_DECIMALS = 6  # of the probabilities that are compared
+_UNITS = 1e6  # of a probability of 1: what is equal when counted in these is alike
 
 
 class Consistency(NamedTuple):
-    """How many classes of symmetric positions have several members, and in which the answers differ.
+    """Of how many classes of symmetric positions there are several, and those that are answered differently.
 
-    Of each class of `inconsistent` it has two positions that are answered differently: by cells, or by
-    probabilities, that no rotation or reflection of the board brings into accord.
+    Of each class of `inconsistent` it has two positions whose answers, cells or probabilities, no rotation or
+    reflection of the board brings into accord.
     """
 
     n_classes: int
     inconsistent: tuple[tuple[Position, Position], ...]
 
 
-def consistency(game: Game, answers: Iterable[tuple[Boards, Floats]]) -> Consistency:
-    """How alike these batches of different positions `[B]` and policies `[B, cells]` answer symmetric boards.
+def consistency(boards: Boards, policies: Floats) -> Consistency:
+    """How alike the symmetric ones of different positions `[B]` are answered by policies `[B, cells]`.
 
-    Symmetric answers are those that some symmetry maps to each other together with their positions: on the
+    Two answers are alike if some symmetry of the board maps one position and its answer to the other: on the
     empty board all corners are the same answer.
     """
-    batches = [(boards, *_canonical(boards, policies)) for boards, policies in answers if len(boards)]
-    if not batches:
+    if not len(boards):
         return Consistency(0, ())
-    boards = Boards.joined(game, [batch for batch, _, _ in batches])
-    _, classes = np.unique(np.concatenate([keys for _, keys, _ in batches]), axis=0, return_inverse=True)
-    rows = np.concatenate([rows for _, _, rows in batches])
-    order = np.argsort(classes, kind="stable")
-    first_of_class = np.flatnonzero(np.diff(classes[order], prepend=-1))
-    first = np.repeat(order[first_of_class], np.diff(first_of_class, append=len(order)))
-    differs = (rows[order] != rows[first]).any(axis=1)
-    _, shown = np.unique(classes[order][differs], return_index=True)
-    pairs = zip(first[differs][shown].tolist(), order[differs][shown].tolist(), strict=True)
-    sizes = np.bincount(classes)
+    classes, answers = _canonical(boards, policies)
+    order = np.argsort(classes, kind="stable")  # so that the positions of a class stay in their order
+    begins = np.flatnonzero(np.diff(classes[order], prepend=-1))
+    sizes = np.diff(begins, append=len(order))
+    first = np.repeat(order[begins], sizes)
+    differs = np.flatnonzero((answers[order] != answers[first]).any(axis=1))
+    _, shown = np.unique(first[differs], return_index=True)
+    pairs = zip(first[differs[shown]].tolist(), order[differs[shown]].tolist(), strict=True)
     return Consistency(int((sizes > 1).sum()), tuple((boards[one], boards[other]) for one, other in pairs))
 
 
-def _canonical(boards: Boards, policies: Floats) -> tuple[NDArray[np.uint64], Floats]:
-    """The least symmetric image of each board, `[B, 2]`, and the least image of its policy there."""
-    least = np.full((len(boards), 2), np.iinfo(np.uint64).max)
-    answers = np.empty_like(policies)
-    rounded = policies.round(_DECIMALS)
-    for motion in motions(boards.game):
-        image = transform_boards(boards, tuple(motion.tolist()))
-        masks = np.stack([image.mine, image.theirs], axis=1)
-        answer = np.empty_like(rounded)
-        answer[:, motion] = rounded
-        is_less, is_equal = _is_less(masks, least), (masks == least).all(axis=1)
-        is_less |= is_equal & _is_less(answer, answers)
-        least[is_less], answers[is_less] = masks[is_less], answer[is_less]
+def _canonical(boards: Boards, policies: Floats) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The least symmetric image of each board as a number, `[B]`, and the least image of its policy there."""
+    moved = motions(boards.game)
+    owners = boards.cells(boards.mine) + 2 * boards.cells(boards.theirs).astype(np.int64)
+    codes = owners @ 3**moved.T  # of all images, `[B, symmetries]`
+    least = codes.min(axis=1)
+    is_least = codes == least[:, None]
+    probabilities = (policies * _UNITS).round().astype(np.int32)
+    came_from = np.argsort(moved, axis=1)
+    answers = np.take_along_axis(probabilities, came_from[is_least.argmax(axis=1)], axis=1)
+    own_symmetries = np.flatnonzero(is_least.sum(axis=1) > 1)  # of boards that are images of themselves
+    for number, cells in enumerate(came_from):
+        at = own_symmetries[is_least[own_symmetries, number]]
+        image = probabilities[at[:, None], cells]
+        is_less = _is_less(image, answers[at])
+        answers[at[is_less]] = image[is_less]
     return least, answers
 
 
