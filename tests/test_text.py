@@ -4,7 +4,9 @@ import copy
 import pickle
 import random
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from multiprocessing import get_context
 from typing import Any
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 import ttt_env
 from tests import reference
 from tests.running import ttt
-from ttt_env import Game, Position
+from ttt_env import Agent, Game, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.text import AnswerFormat, TextEnv, board_text, rules_text
 
@@ -284,18 +286,25 @@ class TestIllegal:
 
 
 class TestRewards:
-    def test_regret_is_the_solvers_on_every_position_and_move(self) -> None:
+    def test_are_the_solvers_on_every_position_and_move(self) -> None:
+        """For both seats: the result of the game by its rules, and minus the value lost by the solution."""
         game = ttt_env.get_game("tictactoe-v0")
-        solution = ttt_env.solve(game)
-        env, count = TextEnv(opponent="random", reward="regret"), 0
-        for layer in reachable(game):
-            for position in layer.boards(layer.open):
-                for cell in position.legal_cells:
+        value_of = cache(ttt_env.solve(game).value_of)
+        kinds: dict[Any, tuple[float, float]] = {"result": (1, 0), "regret": (0, 1), "shaped": (2, 0.5)}
+        envs = {kind: TextEnv(reward=kind, reward_weights=(2, 0.5)) for kind in kinds}
+        count = 0
+        for position in [board for layer in reachable(game) for board in layer.boards(layer.open)]:
+            for cell in position.legal_cells:
+                lost = value_of(position) + value_of(position.play(cell))
+                for kind, (of_result, of_regret) in kinds.items():
+                    env = envs[kind]
                     env.reset(seed=0, position=position, play_as=position.to_move)
                     env.move(cell)
-                    lost = solution.value_of(position) + solution.value_of(position.play(cell))
-                    assert env.reward == -lost and env.info["regret"] == [lost]
-                count += 1
+                    winner = env.position.winner
+                    result = 0 if winner is None else 1 if winner == position.to_move else -1
+                    assert env.reward == of_result * result - of_regret * lost
+                    assert (env.info["regret"], env.done) == ([lost], env.position.is_over)
+            count += 1
         assert count == reference.TO_BE_PLAYED
 
     def test_shaped_and_own(self) -> None:
@@ -337,9 +346,30 @@ class TestRewards:
             assert text.info["winner"] == info["winner"]
 
 
-def replies_of(prefixes: list[tuple[int, list[int]]]) -> list[str]:
+class Drawing(Agent):
+    """An agent of others, which draws from its `rng` as it likes."""
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        return int(rng.permutation(position.legal_cells)[rng.integers(1)])
+
+
+OPPONENTS: dict[str, dict[str, Any]] = {
+    "random": {},
+    "minimax": {"opponent": "minimax"},
+    "softmax": {"opponent": "softmax:temperature=0.5"},
+    "mcts": {"opponent": "mcts:simulations=10,seed=1"},
+    "epsilon": {"opponent": "epsilon:minimax,epsilon=0.3"},
+    "epsilon-mcts": {"opponent": "epsilon:(mcts:simulations=10,seed=1),epsilon=0.3"},
+    "function": {"opponent": lowest},
+    "own": {"opponent": Drawing(ttt_env.get_game("tictactoe-v0"))},
+    "list": {"opponent": ["random", "minimax", lowest], "opponent_weights": [3, 2, 1]},
+}
+Prefix = tuple[int, tuple[int, ...]]  # a seed, and which of the free cells each own move takes
+
+
+def replies_of(kind: str, prefixes: list[Prefix]) -> list[str]:
     """The board after each prefix of own moves, under its seed."""
-    env = TextEnv(opponent=["random", "epsilon:minimax,epsilon=0.3"], illegal="raise")
+    env = TextEnv(**OPPONENTS[kind], illegal="raise")
     boards = []
     for seed, choices in prefixes:
         env.reset(seed=seed)
@@ -351,21 +381,48 @@ def replies_of(prefixes: list[tuple[int, list[int]]]) -> list[str]:
     return boards
 
 
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[ProcessPoolExecutor]:
+    """Another process, with a hash seed of its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        yield pool
+
+
 class TestReplies:
-    def test_by_position_the_same_board_meets_the_same_reply(self) -> None:
+    def check_prefixes(self, kind: str, n_prefixes: int, elsewhere: ProcessPoolExecutor) -> None:
         rng = random.Random(0)
-        prefixes = [
-            (rng.randrange(20), [rng.randrange(9) for _ in range(rng.randrange(5))]) for _ in range(3_000)
+        prefixes: list[Prefix] = [
+            (rng.randrange(20), tuple(rng.choices(range(9), k=rng.randrange(5)))) for _ in range(n_prefixes)
         ]
-        boards = replies_of(prefixes)
-        shuffled = rng.sample(range(len(prefixes)), len(prefixes))
-        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            elsewhere = pool.submit(replies_of, [prefixes[at] for at in shuffled]).result()
-        assert elsewhere == [boards[at] for at in shuffled]
-        by_seed = {
-            (seed, tuple(choices)): board for (seed, choices), board in zip(prefixes, boards, strict=True)
-        }
-        assert len({board for (_, choices), board in by_seed.items() if choices == (0, 0)}) > 5
+        order = rng.sample(range(n_prefixes), n_prefixes)
+        shuffled = elsewhere.submit(replies_of, kind, [prefixes[at] for at in order])
+        boards = replies_of(kind, prefixes)
+        assert shuffled.result() == [boards[at] for at in order]
+        board_of: dict[Prefix, str] = {}
+        assert all(board_of.setdefault(*pair) == pair[1] for pair in zip(prefixes, boards, strict=True))
+        assert len(board_of) < n_prefixes  # some have come twice
+
+    @pytest.mark.parametrize("kind", OPPONENTS)
+    def test_by_position_the_same_prefix_meets_the_same_reply(
+        self, kind: str, elsewhere: ProcessPoolExecutor
+    ) -> None:
+        self.check_prefixes(kind, 1_000, elsewhere)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("kind", OPPONENTS)
+    def test_by_position_many_prefixes(self, kind: str, elsewhere: ProcessPoolExecutor) -> None:
+        self.check_prefixes(kind, 20_000, elsewhere)
+
+    @pytest.mark.parametrize("kind", ["random", "softmax", "own", "list"])
+    def test_by_position_replies_differ_between_seeds(self, kind: str) -> None:
+        assert len(set(replies_of(kind, [(seed, (4, 0)) for seed in range(50)]))) > 5
+
+    @pytest.mark.parametrize("opponent", ["mcts:10", "epsilon:mcts:10", "mixture:random+mcts:10"])
+    def test_searches_without_a_seed_play(self, opponent: str) -> None:
+        env = started(opponent=opponent)
+        while not env.done:
+            env.move(env.position.legal_cells[0])
+        assert env.info["winner"] in ("X", "O", None) and env.position.is_over
 
     def test_replies_follow_the_policy(self) -> None:
         """Over seeds, each reply to a board comes as often as the opponent's policy says."""
@@ -376,6 +433,12 @@ class TestReplies:
             env.move(4)
             counts[np.flatnonzero(env.position.board.ravel() == -1)] += 1
         assert counts[4] == 0 and (abs(counts[[0, 1, 2, 3, 5, 6, 7, 8]] - 500) < 5 * np.sqrt(500)).all()
+
+    def test_opponents_of_a_list_come_by_their_weights(self) -> None:
+        env = TextEnv(opponent=["minimax", lowest], opponent_weights=[1, 3], play_as="X")
+        always = {seed for seed in range(4000) if env.reset(seed=seed) and env.move(4) and env.position[0]}
+        # Minimax answers the centre by one of the four corners: 0 comes in 1/4 · 1/4 + 3/4 of all games.
+        assert abs(len(always) - 3250) < 5 * np.sqrt(4000 * 13 / 16 * 3 / 16)
 
     @pytest.mark.parametrize("replies", ["by_position", "by_stream"])
     @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
