@@ -20,7 +20,7 @@ from tests import reference
 from tests.running import ttt
 from ttt_env import Agent, Game, Position
 from ttt_env.analysis.layers import reachable
-from ttt_env.text import AnswerFormat, TextEnv, board_text, rules_text
+from ttt_env.text import AnswerFormat, TextEnv, board_text, prompt_text, rules_text
 
 HOSTILE = [
     *(
@@ -86,6 +86,14 @@ class TestTexts:
         assert "You are O. X has played 0." in prompt
         assert board_text(Position.parse("X../.../...")) in prompt
         assert "Free cells: 1 2 3 4 5 6 7 8." in prompt and "in the form [1]" in prompt
+
+    @pytest.mark.parametrize("style", ["grid", "coordinates", "line"])
+    def test_the_prompt_of_a_position_is_that_of_an_episode_that_starts_there(self, style: Any) -> None:
+        env = TextEnv(opponent=lowest, board=style, answer="<{cell}>")
+        for position in some_positions():
+            prompt = env.reset(position=position, play_as=position.to_move)
+            assert prompt == prompt_text(position, style, "<{cell}>")
+        assert not any(line.endswith(" ") for line in prompt.split("\n"))
 
     def test_what_happens_is_told(self) -> None:
         env = started()

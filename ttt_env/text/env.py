@@ -17,7 +17,7 @@ from ttt_env.rules.game import Game, Position, Seat, as_cell
 from ttt_env.text.answers import AnswerFormat, Outcome
 from ttt_env.text.replies import ByPosition
 from ttt_env.text.rewards import MoveRecord, Reward, reward_function
-from ttt_env.text.wording import BoardStyle, board_text, end_text, rules_text, turn_text
+from ttt_env.text.wording import BoardStyle, board_text, end_text, prompt_text, turn_text
 
 IllegalReply = Literal["lose", "raise", "retry"]
 Replies = Literal["by_position", "by_stream"]
@@ -205,8 +205,7 @@ class TextEnv:
             raise
         self._is_begun = True
         self._forget()
-        moved = "" if self._env.last_cell is None else f"{self._other} has played {self._env.last_cell}.\n"
-        return f"{rules_text(self.game)}\n\nYou are {self.seat}. {moved}\n{self._turn_text()}"
+        return prompt_text(self.position, self.board, self.answer.template, self._env.last_cell)
 
     def move(self, cell: SupportsIndex) -> str:
         """Play a cell and return what happened and what to do next.

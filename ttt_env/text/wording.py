@@ -137,6 +137,27 @@ def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
     )
 
 
+def prompt_text(
+    position: Position, style: BoardStyle = "grid", answer: str = "[{cell}]", last: int | None = None
+) -> str:
+    """What the player to move is told at the start of a conversation: the rules, its mark, and its turn.
+
+    `last` is the cell that the other player has just played, if this should be told. `style` and `answer` are
+    those of `turn_text`. It is what `TextEnv.reset(position=…)` says.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> print(prompt_text(Position.parse("X../.O./..."), "line").partition("draw.")[2].strip())
+    You are X.
+    <BLANKLINE>
+    X../.O./...
+    <BLANKLINE>
+    It is your turn. Free cells: 1 2 3 5 6 7 8. Answer with the number of a free cell in the form [1].
+    """
+    seat = position.to_move
+    moved = "" if last is None else f" {'O' if seat == 'X' else 'X'} has played {last}."
+    return f"{rules_text(position.game)}\n\nYou are {seat}.{moved}\n\n{turn_text(position, style, answer)}"
+
+
 def end_text(winner: Seat | None, seat: Seat) -> str:
     """How a game has ended, for the player on `seat`."""
     if winner is None:
