@@ -104,7 +104,7 @@ def _slow(board: str) -> str:
 
 
 def _hanging(board: str) -> str:
-    if board.count(".") == 8:
+    if board == "....X....":
         time.sleep(3600)
     return f"[{perfect(board)}]"
 

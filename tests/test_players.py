@@ -22,8 +22,11 @@ import ttt_env
 from tests import scripted_models
 from tests.running import ttt
 from tests.scripted_models import MODELS
-from ttt_env import ParameterError, Position
+from ttt_env import GameRecord, ParameterError, Position
 from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.recorded import Asked
+from ttt_env.app.certifying import _Pace
+from ttt_env.app.console import ProgressLine
 from ttt_env.errors import PlayerError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
@@ -81,7 +84,6 @@ class TestScriptedModels:
         ("name", "unbeatable", "outcomes"),
         [
             ("perfect", True, set()),
-            ("slow", True, set()),
             ("greedy", False, set()),
             ("memoriser", False, set()),
             ("rubbish", False, {"unreadable"}),
@@ -184,6 +186,7 @@ class TestCommandAgent:
             ("read l; echo; read l", None, "unreadable", ""),
             ("read l; printf '\\377\\000\\n'; read l", None, "unreadable", "�\0"),
             ("yes no | tr -d '\\n'", None, "unreadable", "no" * 500),
+            ("yes 4", 4, "played", "4"),
             ("read l; echo broken >&2; exit 3", None, "crashed", "exit status 3: broken"),
             ("exit 0", None, "crashed", "exit status 0"),
             ("kill -9 $$", None, "crashed", "exit status -9"),
@@ -203,6 +206,14 @@ class TestCommandAgent:
             assert not agent._programs
             if "yes" not in script:
                 assert end(answer.said) and len(answer.said.split()) == 2
+
+    @pytest.mark.slow  # the timeout has to leave time to start the program again
+    def test_one_that_hangs_loses_there(self) -> None:
+        with CommandAgent(GAME, program("hanging"), timeout=10.0) as agent:
+            certificate = ttt_env.certify(agent)
+        ((position, outcome, _),) = certificate.forfeits
+        assert (position, outcome) == (GAME.start.play(4), "timed out")
+        assert certificate.refutations["X"] is None and certificate.refutations["O"] == GameRecord(GAME, (4,))
 
     def test_is_started_again(self, tmp_path: Path) -> None:
         script = f"echo start >> {tmp_path}/log; read l; test $l != XO./.../... || exit 1; echo 8; read l"
@@ -343,8 +354,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path != "/v1/chat/completions":
             self._send(404, {"error": {"message": "nothing is here"}})
         else:
-            if server.barrier is not None and "Free cells: 0" not in request["messages"][-1]["content"]:
-                server.barrier.wait()
+            if server.barrier is not None:
+                try:
+                    server.barrier.wait()
+                except threading.BrokenBarrierError:
+                    return  # nobody waits for the reply any more
             name = request["model"]
             reply = f"{authorization} [4]" if name == "echo" else self._reply(name, request)
             message = {"role": "assistant", "content": reply}
@@ -433,24 +447,34 @@ class TestChatAgent:
         assert len(endpoint.requests) == 4
 
     @pytest.mark.parametrize(
-        ("fault", "tries"),
-        [((401, "wrong key"), 1), ((429, "too many"), 3), ((500, "oh"), 3), ((400, "what?"), 1)],
+        ("status", "message", "tries"),
+        [(401, "wrong key", 1), (429, "too many", 3), (500, "oh", 3), (400, "what?", 1)],
     )
-    def test_what_does_not_pass_is_raised_and_answers_so_far_are_kept(
-        self, endpoint: Endpoint, tmp_path: Path, fault: tuple[int, str], tries: int
+    def test_what_does_not_pass_is_raised(
+        self, endpoint: Endpoint, status: int, message: str, tries: int
     ) -> None:
-        path = tmp_path / "answers.jsonl"
+        endpoint.faults = [(status, message)] * tries
         with ChatAgent(GAME, endpoint.url, "perfect", retries=2) as agent:
-            endpoint.faults = [None] * 20 + [fault] * 3
-            with pytest.raises(PlayerError, match=f"cannot be asked: .*{fault[0]}.*{fault[1][:4]}") as caught:
-                ttt_env.certify(agent, answers=path)
-            assert any("when it was asked in " in note for note in caught.value.__notes__)
-            assert len(endpoint.requests) == 20 + tries
-            assert KEY not in "".join(traceback.format_exception(caught.value)) + repr(caught.value)
-            endpoint.faults = []
-            certificate = ttt_env.certify(agent, answers=path)
-        assert certificate.unbeatable and len(endpoint.requests) == tries + certificate.asked
-        assert KEY not in path.read_text()
+            with pytest.raises(PlayerError, match="cannot be asked: ") as caught:
+                agent.answer(MIDDLE)
+            assert len(endpoint.requests) == tries
+            told = "".join(traceback.format_exception(caught.value))
+            assert str(status) in told and message in told and "when it was asked in XO./.../..." in told
+            assert KEY not in told + repr(caught.value)
+            assert agent.answer(MIDDLE).outcome == "played"
+
+    def test_answers_before_an_error_are_kept(self, endpoint: Endpoint, tmp_path: Path) -> None:
+        endpoint.faults = [None] * 20 + [(401, "wrong key")]
+        with ChatAgent(GAME, endpoint.url, "greedy") as agent:
+            for _ in range(2):
+                try:
+                    certificate = ttt_env.certify(agent, answers=tmp_path / "answers.jsonl", workers=3)
+                except PlayerError:
+                    assert len(endpoint.requests) <= 20 + 3
+        assert certificate.asked == len(endpoint.requests) - 1
+        prompts = Counter(request["messages"][0]["content"] for request in endpoint.requests)
+        assert sorted(prompts.values())[-2:] == [1, 2]  # only the one that failed was asked for again
+        assert KEY not in (tmp_path / "answers.jsonl").read_text()
 
     def test_refused_connections_and_late_replies(self, endpoint: Endpoint) -> None:
         with (
@@ -528,6 +552,11 @@ class TestChatAgent:
         with pytest.raises(ParameterError) as caught:
             ChatAgent(GAME, "http://127.0.0.1/v1", **{"model": "perfect", **settings})
         assert KEY not in str(caught.value)
+
+    def test_without_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "openai", None)
+        with pytest.raises(ImportError, match=r'the extra "llm": pip install "ttt-env\[llm\]"'):
+            ChatAgent(GAME, "http://127.0.0.1/v1", "perfect")
 
     def test_bad_keys_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\x07ü")
@@ -612,6 +641,16 @@ class TestCommandLine:
         assert certificate.asked == len(endpoint.requests) and endpoint.requests[0]["temperature"] == 0
         texts = [run.stdout, run.stderr, *(path.read_text() for path in tmp_path.rglob("*.json*"))]
         assert len(texts) == 4 and not any(KEY in text for text in texts)
+
+    def test_says_how_far_it_is(self) -> None:
+        line = ProgressLine("certify it")
+        pace = _Pace(line, 100)
+        pace.say(Asked(100, 900))
+        assert line.text == "certify it: 100 answers, 0.0/s, at most 800 left"
+        time.sleep(0.01)
+        pace.say(Asked(101, 500))
+        rate = float(line.text.split("answers, ")[1].split("/s")[0])
+        assert 0 < rate <= 100 and line.text.endswith("at most 399 left")
 
     def test_an_endpoint_that_refuses(self, endpoint: Endpoint, tmp_path: Path) -> None:
         endpoint.faults = [(401, "wrong key")]

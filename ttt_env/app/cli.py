@@ -18,16 +18,18 @@ from ttt_env.analysis.tournament import tournament
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
+    JsonOption,
     check_outputs,
     print_json,
     progress_line,
     write_file,
 )
+from ttt_env.app.games import games_app
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
-from ttt_env.storage.game_log import GameLog, default_path
+from ttt_env.storage.game_log import GameLog
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,7 +48,6 @@ _WORKERS = "number of processes that share the work"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
 RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
@@ -264,9 +265,11 @@ def certify(
 ) -> None:
     """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON.
 
-    Several agents are told in one line each, and the work is shared out. A program (--command) or a language
-    model (--url and --model) is asked once in each position that can come up, and a run that was killed goes
-    on by the same command.
+    Several agents are told in one line each, and the work is shared out.
+
+    A program (--command) or a language model (--url, --model) is asked once
+    in each position that can come up; a run that was killed goes on by the
+    same command.
     """
     from ttt_env.app.certifying import Order, certify_and_tell
 
@@ -454,49 +457,7 @@ def agents(
         typer.echo("`ttt agents NAME` shows an agent with its parameters.")
 
 
-games_app = typer.Typer(help="The games that were recorded here, which the agent imitation learns from.")
 app.add_typer(games_app, name="games")
-
-
-@games_app.callback(invoke_without_command=True)
-def games(context: typer.Context, as_json: JsonOption = False) -> None:
-    """How many games are recorded, and where."""
-    if context.invoked_subcommand is not None:
-        return
-    path = default_path()
-    counts: dict[str, int] = {}
-    if path.exists():
-        with GameLog(path) as log:
-            counts = log.counts()
-    if as_json:
-        print_json({"path": str(path), "games": counts})
-        return
-    typer.echo(path)
-    if not path.exists():
-        typer.echo("No games yet: `ttt play --record` records them.")
-    for name, count in counts.items():
-        typer.echo(f"{count:8,}  {name}")
-
-
-@games_app.command("import")
-def import_games(
-    file: Annotated[Path, typer.Argument(help="a record a line, such as tictactoe-v0: 4 0 8 2 6")],
-) -> None:
-    """Add the games of a text file."""
-    with GameLog() as log:
-        typer.echo(f"{log.import_text(file):,} games added to {log.path}, which holds {len(log):,}")
-
-
-@games_app.command("export")
-def export_games(
-    file: Annotated[Path, typer.Argument(help=f"the text file to write, a record a line; {_DASH}")],
-) -> None:
-    """Write all recorded games to a text file."""
-    check_outputs(file)
-    with GameLog() as log:
-        write_file(file, log.export_text)
-        if file != STANDARD_OUTPUT:
-            typer.echo(f"{len(log):,} games written to {file}")
 
 
 def with_address(arguments: list[str]) -> list[str]:
