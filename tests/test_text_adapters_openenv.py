@@ -3,6 +3,7 @@
 Most tests are skipped without the extra "openenv"; scripts/frameworks/openenv_server.py plays over the net.
 """
 
+import asyncio
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -187,6 +188,24 @@ class TestApp:
         assert answer.status_code == 422 and "lookup:policy.npz" in answer.json()["detail"]
         answer = client.post("/step", json={"action": {"cell": 4}})
         assert answer.status_code == 422 and "/ws" in answer.json()["detail"]
+
+    def test_a_client_that_is_gone_already_is_no_failure(self, adapter: Any) -> None:
+        said = iter(
+            [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": '{"type": "close"}'}]
+        )
+        sent = []
+
+        async def receive() -> dict[str, Any]:
+            return next(said)
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message["type"])
+            if message["type"] == "websocket.close":
+                raise OSError
+
+        scope: dict[str, Any] = {"type": "websocket", "path": "/ws", "headers": [], "query_string": b""}
+        asyncio.run(adapter.make_app()(scope, receive, send))
+        assert sent == ["websocket.accept", "websocket.close"]
 
 
 @needs_openenv

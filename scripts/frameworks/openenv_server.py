@@ -51,7 +51,7 @@ app = create_app(
     TttAction,  # ttt_env
     TttObservation,  # ttt_env
     env_name="ttt_env",  # ttt_env
-    max_concurrent_envs=4,
+    max_concurrent_envs=8,
 )
 
 
@@ -148,18 +148,21 @@ def command(*arguments: str) -> Iterator[str]:
     module = [sys.executable, "-m", "ttt_env.text.adapters.openenv"]  # ttt_env
     process = subprocess.Popen([*module, *arguments, "--port", port], stdout=subprocess.DEVNULL)
     try:
-        while process.poll() is None:
-            try:
-                requests.get(url := f"http://127.0.0.1:{port}", timeout=5)
-            except requests.ConnectionError:
-                time.sleep(0.1)
-            else:
-                yield url
-                return
-        raise RuntimeError(f"the server has ended with {process.returncode}")
+        url = f"http://127.0.0.1:{port}"
+        while process.poll() is None and not is_up(url):
+            time.sleep(0.1)
+        yield url
     finally:
         process.terminate()
         process.wait()
+
+
+def is_up(url: str) -> bool:
+    """Whether a server answers there."""
+    try:
+        return requests.get(f"{url}/health", timeout=5).ok
+    except requests.ConnectionError:
+        return False
 
 
 def check_every_position(url: str) -> None:

@@ -17,7 +17,7 @@ A client plays in a session of its own:
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, get_args
 from uuid import uuid4
@@ -92,7 +92,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
         game: Game | str = "tictactoe-v0",
         opponent: Opponents = "random",
         *,
-        opponents: Iterable[AgentLike] | Mapping[str, AgentLike] = (),
+        opponents: Sequence[AgentLike] | Mapping[str, AgentLike] = (),
         **options: Any,
     ) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ def make_app(
     game: Game | str = "tictactoe-v0",
     opponent: Opponents = "random",
     *,
-    opponents: Iterable[AgentLike] | Mapping[str, AgentLike] = (),
+    opponents: Sequence[AgentLike] | Mapping[str, AgentLike] = (),
     max_concurrent_envs: int = 64,
     **options: Any,
 ) -> FastAPI:
@@ -195,7 +195,7 @@ def make_app(
         return TttEnvironment(game, opponent, opponents=opponents, **options)
 
     environment()
-    app = create_app(
+    app: FastAPI = create_app(
         environment,
         TttAction,
         TttObservation,
@@ -216,7 +216,7 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _has_left(websocket: WebSocket, error: Exception) -> None:
-    """Nothing: a client that leaves is no failure of the server, as which OpenEnv 0.3 has it logged."""
+    """Nothing: OpenEnv 0.3 answers a client that has just left, and takes it for a failure of the server."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
