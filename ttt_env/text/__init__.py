@@ -2,6 +2,6 @@
 
 from ttt_env.text.answers import AnswerFormat, Reading
 from ttt_env.text.env import TextEnv
-from ttt_env.text.wording import board_text, rules_text
+from ttt_env.text.wording import board_text, prompt_text, rules_text
 
-__all__ = ["AnswerFormat", "Reading", "TextEnv", "board_text", "rules_text"]
+__all__ = ["AnswerFormat", "Reading", "TextEnv", "board_text", "prompt_text", "rules_text"]
