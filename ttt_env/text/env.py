@@ -229,6 +229,15 @@ class TextEnv:
         reading = self.answer.read(text, self.game)
         return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
 
+    def give_up(self) -> str:
+        """Lose the game as by a reply that names no cell, whatever `illegal` says, and return what happened.
+
+        It is for a player who says no more: ceasing to reply is then worth no more than losing. Raises
+        `EpisodeOrderError` as `move` does.
+        """
+        self._check_is_on()
+        return self._lose("unreadable")
+
     def _seed_replies(self, seed: int) -> None:
         self._seed_of_replies = seed
         for agent in self._seated[0]:
@@ -255,7 +264,7 @@ class TextEnv:
 
     def _wrong(self, outcome: Outcome) -> str:
         """What a reply does that plays no free cell."""
-        reason = _WRONG[outcome].format(form=self.answer.text_of(0))
+        reason = self._fault(outcome)
         if self.illegal == "raise":
             free = self.position.legal_cells
             raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
@@ -269,9 +278,16 @@ class TextEnv:
                 else f"{left} more such may follow."
             )
             return f"That is no move: {reason}. {once}\n\n{self._turn_text()}"
+        return self._lose(outcome)
+
+    def _lose(self, outcome: Outcome) -> str:
+        """What a reply does by which the game is lost."""
         self.moves.append(MoveRecord(None, known_value(self.position, self.nodes), -1))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        return f"The game is over: {reason}, by which you have lost."
+        return f"The game is over: {self._fault(outcome)}, by which you have lost."
+
+    def _fault(self, outcome: Outcome) -> str:
+        return _WRONG[outcome].format(form=self.answer.text_of(0))
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over
