@@ -150,3 +150,8 @@ class TestRows:
     def test_bad_ones(self, settings: dict[str, Any]) -> None:
         with pytest.raises(ttt_env.ParameterError):
             rows([GAME.start], **settings)
+
+    @pytest.mark.parametrize("position", [Position.parse("XXX/OO./..."), "X../.O./...", None], ids=str)
+    def test_where_no_game_starts(self, position: Any) -> None:
+        with pytest.raises(ttt_env.ImpossiblePositionError, match="no game can start in"):
+            rows([GAME.start, position])

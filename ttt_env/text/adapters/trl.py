@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ttt_env.envs.opponents import Opponents
-from ttt_env.errors import EpisodeOrderError
+from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError, shown
 from ttt_env.rules.checks import as_generator, one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import MAX_SEED
@@ -39,8 +39,9 @@ class GameEnvironment:
     """A game against an opponent, in which a model plays by calling the tool `move`.
 
     The arguments are those of `TextEnv`, which is in `text_env`. TRL makes an environment for each rollout of
-    a batch and resets it with the columns of its row. All rollouts of a row are given the same `seed`, so
-    that they have the same seat and, with `replies="by_position"`, meet the same reply on the same board.
+    a batch and resets it with the columns of its row. A group of rollouts shares the row's `seed`, so that
+    all of them have the same seat and, with `replies="by_position"`, meet the same reply on the same board.
+    Without that column they do so only if the environments have a `seed=`.
 
     What `illegal` says of taken cells happens in the tool: with "lose" and "retry" it answers with a text;
     with "raise" TRL tells the model the error, and the game goes on for as long as TRL lets it.
@@ -97,7 +98,8 @@ def rows(
     Its columns are `prompt`, a user's message with the `instruction`, and what `GameEnvironment.reset` takes:
     `position` as text; `play_as`, the model's seat: that of the "mover", who is to move in the position, "X",
     "O", or "random", by the seed; `opponent`, a spec string, a list of them, or None for that of the
-    environment; and `seed`, drawn from `rng`. Raises `ParameterError` for another `play_as`.
+    environment; and `seed`, drawn from `rng`. Raises `ParameterError` for another `play_as`, and
+    `ImpossiblePositionError` for what is no position of a game that goes on.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> row = rows([get_game("tictactoe-v0").start.play(4)])[0]
@@ -114,5 +116,13 @@ def rows(
             "opponent": opponent,
             "seed": int(rng.integers(MAX_SEED, endpoint=True)),
         }
-        for position in positions
+        for position in map(_as_start, positions)
     ]
+
+
+def _as_start(position: object) -> Position:
+    if isinstance(position, Position) and not position.checked().is_over:
+        return position
+    raise ImpossiblePositionError(
+        f"no game can start in {shown(position)}: a Position that goes on is needed"
+    )
