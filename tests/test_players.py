@@ -287,6 +287,7 @@ class TestCommandAgent:
         assert not (tmp_path / "x").exists()
 
     def test_is_known_by_what_is_in_its_files(self, tmp_path: Path) -> None:
+        assert CommandAgent(GAME, [sys.executable, "-c", "pass\n" * 1_000]).label == Path(sys.executable).name
         bot = tmp_path / "bot.py"
         bot.write_text("print(4)")
         first = CommandAgent(GAME, f"python {bot} --key {KEY}")
