@@ -633,6 +633,7 @@ class TestCommandLine:
         assert len(asked) == len(set(asked)) == 497
         facts = json.loads(ttt("certify", "--command", command, "--json", cwd=tmp_path).stdout)
         assert facts["asked"] == 497 and facts["forfeits"][0]["outcome"] == "crashed"
+        assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
         assert log.read_text().splitlines() == asked  # nothing was asked again
 
     def test_a_model(self, endpoint: Endpoint, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ class Answer(NamedTuple):
 
 
 def _kept(said: str) -> str:
-    """The start of an answer, with a question mark for half of a letter, which cannot be written to a file."""
+    """The start of an answer, with question marks for halves of letters, which no file can keep."""
     return said[:_SAID].encode("utf-8", "replace").decode()
 
 
