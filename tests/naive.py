@@ -59,6 +59,7 @@ class NaiveGame:
         self.winning_sets = [frozenset(cells) for cells in winning_sets]
         self.misere = misere
         self._values = {}
+        self._distances = {}
 
     def winner(self, board):
         for cells in self.winning_sets:
@@ -102,6 +103,18 @@ class NaiveGame:
 
     def best_cells(self, board):
         return [c for c in self.moves(board) if -self.value(play(board, c)) == self.value(board)]
+
+    def distance(self, board):
+        """The moves to the end where the moves keep the value, wins come soonest and losses latest."""
+        if board not in self._distances:
+            after = [self.distance(play(board, cell)) for cell in self.best_cells(board)]
+            soonest = min if self.value(board) == 1 else max
+            self._distances[board] = 1 + soonest(after) if after else 0
+        return self._distances[board]
+
+    def perfect_cells(self, board):
+        plies = self.distance(board) - 1
+        return [c for c in self.best_cells(board) if self.distance(play(board, c)) == plies]
 
     def uniform(self, board):
         cells = self.moves(board)

@@ -45,34 +45,12 @@ def expect_largest(agent, game, score):
 # --- Minimax ----------------------------------------------------------------------------------------------
 
 
-def plies_to_end(game):
-    """(result for the mover, and so many plies on): wins soonest, losses latest."""
-
-    @cache
-    def judged(board):
-        cells = twin(game).moves(board)
-        if not cells:
-            return twin(game).result(board, naive.mover(board)), 0
-        after = [judged(naive.play(board, cell)) for cell in cells]
-        return max(((-result, plies + 1) for result, plies in after), key=preference)
-
-    return judged
-
-
-def preference(judged):
-    result, plies = judged
-    return result, -result * plies
-
-
 @BOTH
 def test_fast_minimax_wins_soonest_and_loses_latest(game):
-    judged = plies_to_end(game)
+    def is_perfect(board, cell):
+        return cell in twin(game).perfect_cells(board)
 
-    def score(board, cell):
-        result, plies = judged(naive.play(board, cell))
-        return preference((-result, plies))
-
-    expect_largest(Minimax(game, "fast"), game, score)
+    expect_largest(Minimax(game, "fast"), game, is_perfect)
 
 
 def test_fast_minimax_is_optimal():

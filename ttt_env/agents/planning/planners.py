@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, Floats
 from ttt_env.agents.planning.lookahead import lookahead
+from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
 from ttt_env.analysis.layers import Moves, reachable
 from ttt_env.analysis.solution import ValueAgent, solve
@@ -100,14 +101,7 @@ def _exact(game: Game, prefer: str) -> Values:
             f"{game.name} has {game.n_cells} cells, too many for minimax to look at each position: "
             "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
         )
-    return _fast(game) if prefer == "fast" else solve(game).values
-
-
-@_memoised
-def _fast(game: Game) -> Values:
-    return backward_induction(
-        reachable(game), best, best, payoff=lambda ply: (game.n_cells + 1.0 - ply, 0.0, 0.0)
-    ).values()
+    return distances(game).scores if prefer == "fast" else solve(game).values
 
 
 class Softmax(Planner):

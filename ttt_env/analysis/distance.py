@@ -1,0 +1,60 @@
+"""How far every position of a game is from its end, where both play perfectly.
+
+A *good* move keeps the value of the position. A *perfect* move moreover wins as soon, or loses as late, as
+best play allows. A draw always fills the board, so that in a drawn position every good move is perfect.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis.induction import Values, backward_induction, best
+from ttt_env.analysis.layers import Bools, reachable
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
+
+
+class Distances:
+    """How many moves every position of a game is from its end under perfect play.
+
+    `scores` are what perfect play maximises: a game won when n stones are on the board scores
+    `n_cells + 1 − n` for the winner, minus this for the loser, and a draw 0. So the sign of a position's
+    score is its value.
+    """
+
+    def __init__(self, game: Game, scores: Values) -> None:
+        self.game, self.scores = game, scores
+
+    def of(self, boards: Boards) -> NDArray[np.int8]:
+        """How many moves are still made, `[B]`; 0 where the game is over."""
+        scores = np.abs(self.scores.of(boards)).astype(np.int8)
+        at_end = np.where(scores == 0, self.game.n_cells, self.game.n_cells + 1 - scores)
+        plies: NDArray[np.int8] = (at_end - boards.ply).astype(np.int8)
+        return plies
+
+    def perfect(self, boards: Boards) -> Bools:
+        """Which moves are perfect, `[B, cells]`; none where the game is over."""
+        q = np.where(boards.legal, self.scores.q(boards), -np.inf)
+        perfect: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
+        return perfect
+
+
+def distances(game: Game | str) -> Distances:
+    """The distances of a game by backward induction over all its positions.
+
+    Raises `GameTooLargeError` if there are too many of them.
+    """
+    return _distances(get_game(game))
+
+
+@lru_cache(maxsize=4)
+def _distances(game: Game) -> Distances:
+    # What a player wins the other loses, so that an earlier win and a later loss are better.
+    outcomes = backward_induction(
+        reachable(game), best, best, payoff=lambda ply: (game.n_cells + 1.0 - ply, 0.0, 0.0)
+    )
+    # Under best play of both every outcome is certain: what is not an integer is so by rounding.
+    scores = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
+    return Distances(game, Values(game, scores))
