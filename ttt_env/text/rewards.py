@@ -30,14 +30,14 @@ class MoveRecord(NamedTuple):
 
     @classmethod
     def of(cls, position: Position, cell: int | None, nodes: int) -> Self:
-        """The record of a move, or of a reply without one by which the game is lost in this position.
+        """The record of a move to a free cell, or of a reply without one, by which the game is lost here.
 
         On games that are too large to be solved, a search of at most `nodes` positions proves the values.
         """
         before = known_value(position, nodes)
         if cell is None:
             return cls(None, before, -1)
-        after = known_value(position.play(cell), nodes)
+        after = known_value(position.child(cell), nodes)
         return cls(cell, before, None if after is None else -after)
 
     @property
