@@ -138,6 +138,7 @@ def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
     )
 
 
+@lru_cache(maxsize=64)
 def intro_text(game: Game, seat: Seat) -> str:
     """What a player is told of a game before its first turn: the rules and its mark."""
     return f"{rules_text(game)}\n\nYou are {seat}."
