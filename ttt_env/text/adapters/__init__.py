@@ -1,1 +1,1 @@
-"""Games as conversations in other frameworks: a module for each, imported only when it is asked for."""
+"""Games in the frameworks that train language models: a module for each, which needs its own extra."""

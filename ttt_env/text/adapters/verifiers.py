@@ -155,7 +155,7 @@ class GameEnv(vf.Env[GameEnvConfig]):
     """A game of the player against the opponent: each reply is a move, and what follows the next message.
 
     What came of it is kept in `trace.info["game"]`. A conversation that a limit of turns or tokens cuts off
-    before its game is over counts as if it went on with answers that are no moves.
+    before its game is over counts as given up, and so as lost.
     """
 
     async def run(self, task: GameTask, agents: vf.Agents) -> None:
@@ -171,8 +171,8 @@ class GameEnv(vf.Env[GameEnvConfig]):
                 if env.done:
                     break
                 segment = await interaction.turn(text)
-            while not env.done:
-                env.reply("")
+            if not env.done:
+                env.give_up()
             interaction.trace.info["game"] = {
                 **env.info,
                 "cells": [move.cell for move in env.moves],
