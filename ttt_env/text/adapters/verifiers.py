@@ -12,7 +12,9 @@ Then `vf-eval tictactoe --env.taskset.opponent minimax` plays it, and in Python
     env = vf.load_environment(config)
 """
 
+import ssl
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Literal
 
 from ttt_env.text.answers import Outcome
@@ -106,6 +108,12 @@ class GameTaskset(vf.Taskset[GameTask, GameConfig]):
             yield GameTask(GameData(name=name, prompt=env.reset(**row), info=dict(row)), self.config.task)
 
 
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """The certificates that are trusted: reading them takes longer than all else that is done for a reply."""
+    return ssl.create_default_context()
+
+
 class GameHarnessConfig(vf.HarnessConfig):
     """Nothing to set beside what each harness has."""
 
@@ -136,7 +144,10 @@ class GameHarness(vf.Harness[GameHarnessConfig]):
         else:
             messages += map(message_to_wire, prompt or [])
         try:
-            async with openai.AsyncOpenAI(base_url=endpoint, api_key=secret) as client:
+            http_client = openai.DefaultAsyncHttpxClient(verify=_ssl_context(), timeout=None)
+            async with openai.AsyncOpenAI(
+                base_url=endpoint, api_key=secret, http_client=http_client
+            ) as client:
                 await client.chat.completions.create(model=ctx.model, messages=messages)
         except openai.APIConnectionError as error:
             return vf.ProgramResult(MODEL_TRANSPORT_ERROR_EXIT_CODE, "", str(error))
