@@ -1,0 +1,1 @@
+"""Data sets with exact values: positions, games and conversations."""
