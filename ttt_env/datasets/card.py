@@ -27,7 +27,7 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
         _EXACT,
         "## Files",
         "\n".join(f"- `{file.path}`{_size(file)}: {file.description}" for file in files),
-        *(_table(file.path, file.columns) for file in files if file.columns),
+        *_tables(files),
         "## How it was made",
         _MADE,
         f"```\n{made_by}\n```",
@@ -37,13 +37,20 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
 
 
 def _size(file: DataFile) -> str:
-    return f", {file.n_rows:,} rows" if file.n_rows else ""
+    return f", {file.n_rows:,} {'rows' if file.columns else 'lines'}" if file.n_rows else ""
 
 
-def _table(path: str, columns: Sequence[Column]) -> str:
-    """The columns of a file as a Markdown table."""
+def _tables(files: Sequence[DataFile]) -> list[str]:
+    """The columns of the files, a Markdown table for all files that have the same ones."""
+    paths: dict[tuple[Column, ...], list[str]] = {}
+    for file in files:
+        paths.setdefault(file.columns, []).append(f"`{file.path}`")
+    return [f"### {', '.join(names)}\n\n{_table(columns)}" for columns, names in paths.items() if columns]
+
+
+def _table(columns: Sequence[Column]) -> str:
     rows = [
         f"| `{column.name}` | {'list of ' * column.is_list}{column.kind} | {column.description} |"
         for column in columns
     ]
-    return "\n".join([f"### `{path}`", "", "| column | type | what it is |", "|---|---|---|", *rows])
+    return "\n".join(["| column | type | what it is |", "|---|---|---|", *rows])

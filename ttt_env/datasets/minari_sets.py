@@ -72,7 +72,7 @@ def write_minari(
     if not isinstance(opponent, str):
         raise ParameterError(f"opponent={shown(opponent)} of a data set: a spec string is needed")
     players, scores = players_of(level, game), reference_scores(opponent, game)
-    minari, storage_class, buffer_class = _minari()
+    minari, storage_class, buffer_class = import_minari()
     env = make(game.name, opponent)
     name = f"ttt_env/{as_file_name(game.name)}/{level}-v0"
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,8 +112,8 @@ def _of_catalogue(game: Game | str) -> Game:
     raise UnknownGameError(f"{game!r} is not in the catalogue, so that no id makes its environment again")
 
 
-def _minari() -> tuple[Any, Any, Any]:
-    """Minari, its storage, and its buffer of an episode."""
+def import_minari() -> tuple[Any, Any, Any]:
+    """Minari, its storage, and its buffer of an episode. Raises `ImportError` without the extra `data`."""
     try:
         import minari
         from minari.data_collector import EpisodeBuffer

@@ -32,7 +32,10 @@ _GROUP_ROWS = 1 << 17  # of a Parquet file, kept until they are written: 100 MB 
 
 _CELLS = pa.list_(pa.int8())
 _FACTS: dict[str, tuple[pa.DataType, str]] = {
-    "position": (pa.string(), "The board: X, O, and a point for a free cell; / parts rows, and | layers."),
+    "position": (
+        pa.string(),
+        "The board row by row: X, O, and a point for a free cell, with / between the rows.",
+    ),
     "ply": (pa.int8(), "The number of marks on the board."),
     "to_move": (pa.string(), "Who moves: X or O."),
     "mine": (pa.int32(), "The cells of the player to move, as a number: bit c is set for cell c."),
@@ -98,10 +101,14 @@ class PositionTable:
         AnswerFormat(self.answer)
 
     @property
+    def has_texts(self) -> bool:
+        """Whether there are the columns `prompt` and `answer`."""
+        return is_tabulated(self.game) if self.prompts is None else self.prompts
+
+    @property
     def schema(self) -> pa.Schema:
         """The names and types of the columns; each field has a `description` among its metadata."""
-        has_texts = is_tabulated(self.game) if self.prompts is None else self.prompts
-        columns = _FACTS | _TEXTS if has_texts else _FACTS
+        columns = _FACTS | _TEXTS if self.has_texts else _FACTS
         return pa.schema(
             [pa.field(name, kind, metadata={"description": told}) for name, (kind, told) in columns.items()]
         )
@@ -139,7 +146,7 @@ class PositionTable:
             "perfect_cells": perfect,
             "symmetry_class": _texts(classes),
         }
-        if "prompt" in self.schema.names:
+        if self.has_texts:
             columns["prompt"] = [
                 None if each.is_over else prompt_text(each, self.board, self.answer) for each in boards
             ]
