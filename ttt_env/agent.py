@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,9 @@ class Agent:
     plays_by: ClassVar[str] = ""
     """The method that the class overrides to say how it plays, and is asked by: `policy`, `policies` or
     `choose`, the first of these if it overrides several; empty if none."""
+
+    may_forfeit: ClassVar[bool] = False
+    """Whether a policy may be 0 on all cells, which says that the agent loses by having no move there."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -149,8 +152,71 @@ class BatchAgent(Agent):
     """An agent that is written for batches, by `policies`; a single position is a batch of one."""
 
 
-class FunctionAgent(Agent):
+Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashed", "timed out"]
+"""What came of an answer: its cell was played; it names no cell in the agreed form; it names different ones;
+its number is no cell of the board; the cell is taken; who was asked failed, or took too long."""
+
+_SAID = 1_000  # letters of an answer that are kept
+
+
+class Answer(NamedTuple):
+    """What was answered in a position: the cell, which is free, or None and by its outcome why there is none.
+
+    `said` is the answer itself, at most its first 1,000 letters.
+    """
+
+    cell: int | None
+    outcome: Outcome
+    said: str = ""
+
+    @classmethod
+    def of(cls, choice: object, position: Position, said: str | None = None) -> "Answer":
+        """The answer that chooses this cell, or what is wrong with it. `said` is by default its text."""
+        said = shown(choice) if said is None else said[:_SAID]
+        try:
+            cell = as_cell(choice, position.game)
+        except IllegalMoveError:
+            return cls(None, "no cell", said)
+        return cls(None, "taken", said) if position.occupied_mask >> cell & 1 else cls(cell, "played", said)
+
+
+class AskedAgent(Agent):
+    """An agent outside of this package, a function or a program, that is asked for its moves and may fail.
+
+    A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
+    time. An agent of this kind declares no fixed policy. Where it is asked once in each position, as by
+    `certify`, it loses the game where it names no free cell; in a game that is played, that is an error.
+    """
+
+    is_cheap: ClassVar[bool] = False
+    """Whether it may be asked more questions than judging it needs, because they cost next to nothing."""
+
+    @property
+    def identity(self) -> str:
+        """What the answers are kept under, so that nobody goes on with those of another agent."""
+        return repr(self)
+
+    def answer(self, position: Position) -> Answer:
+        """The agent's answer in a position."""
+        raise NotImplementedError
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """The cell that is answered. Raises `IllegalMoveError` where it is not free, or none is answered."""
+        answer = self.answer(position)
+        if answer.cell is not None:
+            return answer.cell
+        legal = f"legal are {position.legal_cells}"
+        if answer.outcome in ("no cell", "taken"):
+            raise IllegalMoveError(f"{self!r} plays {answer.said} in {position}; {legal}")
+        raise IllegalMoveError(
+            f"{self!r} names no cell in {position} ({answer.outcome}): {answer.said!r}; {legal}"
+        )
+
+
+class FunctionAgent(AskedAgent):
     """Plays the cell that a function `Position -> cell` returns, which may be another one in each call."""
+
+    is_cheap = True
 
     def __init__(self, game: Game, function: Callable[[Position], int]) -> None:
         super().__init__(game)
@@ -159,8 +225,13 @@ class FunctionAgent(Agent):
     def __repr__(self) -> str:
         return f"<FunctionAgent {self.function!r} of {self.game.name}>"
 
-    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        return checked_cell(self, position, self.function(position))
+    @property
+    def identity(self) -> str:
+        """The name of the function, which is the same in the next run."""
+        return f"the function {getattr(self.function, '__qualname__', type(self.function).__qualname__)}"
+
+    def answer(self, position: Position) -> Answer:  # noqa: D102
+        return Answer.of(self.function(position), position)
 
 
 def generator_of(position: Position) -> np.random.Generator:
@@ -236,10 +307,13 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
     """The agent's `policies`, `[B, cells]`, each scaled to sum to 1 exactly.
 
     This is the one rule for what a policy is, in batches and single positions (`checked_policy`): numbers
-    of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`. Raises `PolicyError` for others.
+    of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`; or, in a batch of an agent that
+    `may_forfeit`, 0 everywhere. Raises `PolicyError` for others.
     """
     policies = _as_floats(agent, agent.policies(boards), boards.legal.shape, f"{len(boards)} positions")
     totals = policies.sum(axis=1)
+    if agent.may_forfeit:
+        totals[~policies.any(axis=1)] = 1.0
     deviations = np.abs(totals - 1)
     # Comparisons with NaN are false, so a policy with NaN is always refused.
     if (

@@ -1,18 +1,22 @@
 """The proof that an agent is unbeatable, or the game that beats it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, get_args
+from pathlib import Path
+from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, checked_policies
-from ttt_env.analysis.grid import Slots
-from ttt_env.analysis.induction import TwoPass, follow
-from ttt_env.analysis.layers import Layer, Responder, reachable
+from ttt_env.agent import Agent, AgentLike, Outcome, checked_policies
+from ttt_env.analysis.consistency import Consistency, consistency
+from ttt_env.analysis.distance import distances
+from ttt_env.analysis.grid import Slots, grid
+from ttt_env.analysis.induction import TwoPass, Values, follow
+from ttt_env.analysis.layers import Bools, Layer, Moves, Responder, reachable
 from ttt_env.analysis.recorded import (
     Asking,
+    Forfeit,
     Recorded,
     Source,
     answering,
@@ -27,7 +31,7 @@ from ttt_env.analysis.solution import Solution, solve
 from ttt_env.errors import PolicyError
 from ttt_env.render.picture import Picture
 from ttt_env.render.sheet import Section, boards_of, draw_sheet
-from ttt_env.render.words import RESULTS
+from ttt_env.render.words import RESULTS, percent
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
@@ -36,6 +40,7 @@ from ttt_env.rules.sizes import is_tabulated
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
 _SPOT_CHECKS = 6  # positions of each ply in which single and batch answers are compared
+Read = TypeVar("Read")
 _SIGN = {"X": 1, "O": -1}
 
 
@@ -50,10 +55,17 @@ class Certificate(Saved):
     `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
 
     `source` says what is certified: "policy", the policy that the agent declares, or "recorded", the answers
-    that it gave when it was asked once in each of `asked` positions.
+    that it gave when it was asked once in each of `asked` positions. `forfeits` are those of the positions in
+    which it named no free cell, and so lost; a refutation may end in one of them, with the agent to move.
+
+    `n_imperfect` counts the positions in which a move may be made that is not perfect: that gives value away,
+    wins later than it can, or loses sooner than it must. `n_classes` is the number of classes of symmetric
+    positions of which several can come up, and `inconsistent` has two differently answered positions of each
+    class that has such. On games of more than 12 cells these three are known of agents that were asked, and
+    None for others.
     """
 
-    FORMAT = "ttt_env certificate 2"
+    FORMAT = "ttt_env certificate 3"
 
     game: Game
     game_value: int
@@ -66,6 +78,31 @@ class Certificate(Saved):
     positions: dict[Seat, int]
     source: Source = "policy"
     asked: int = 0
+    forfeits: tuple[Forfeit, ...] = ()
+    n_imperfect: int | None = None
+    n_classes: int | None = None
+    inconsistent: tuple[tuple[Position, Position], ...] | None = None
+
+    @property
+    def good_share(self) -> float:
+        """The share of the positions that can come up in which it gives no value away, in [0, 1]."""
+        return 1.0 - self.n_blunders / sum(self.positions.values())
+
+    @property
+    def perfect_share(self) -> float | None:
+        """The share of them in which all its moves are perfect; None where `n_imperfect` is."""
+        return None if self.n_imperfect is None else 1.0 - self.n_imperfect / sum(self.positions.values())
+
+    @property
+    def shortest_refutation(self) -> GameRecord | None:
+        """The shorter of the refuting games on the two seats, None if it is unbeatable."""
+        records = [record for record in self.refutations.values() if record is not None]
+        return min(records, key=lambda record: len(record.cells), default=None)
+
+    def forfeit_after(self, record: GameRecord) -> Forfeit | None:
+        """The forfeit in which this game ends, None if it ends on the board."""
+        end = record.positions()[-1]
+        return next((forfeit for forfeit in self.forfeits if forfeit.position == end), None)
 
     @property
     def unbeatable(self) -> bool:
@@ -97,7 +134,10 @@ class Certificate(Saved):
         record = self.refutations[seat]
         if record is None:
             return [f"{line}: nobody gets more than best play of both gives."]
-        return [f"{line}. A shortest game that ends worse for it than best play:", f"  {record}"]
+        told = [f"{line}. A shortest game that ends worse for it than best play:", f"  {record}"]
+        if (forfeit := self.forfeit_after(record)) is not None:
+            told.append(f"  Then it names no free cell ({forfeit.outcome}): {forfeit.said!r}")
+        return told
 
     def _counts(self) -> list[str]:
         as_x, as_o = (f"{self.positions[seat]:,} as {seat}" for seat in SEATS)
@@ -105,6 +145,18 @@ class Certificate(Saved):
             f"Positions that can come up with it to move: {as_x}, {as_o}. "
             f"In {self.n_blunders:,} of them it may give value away, in {self.n_missed_wins:,} a win."
         ]
+        if self.perfect_share is not None:
+            lines.append(
+                f"In {percent(self.good_share)} of them it gives nothing away (good), and in "
+                f"{percent(self.perfect_share)} it also wins as soon or loses as late as it can (perfect)."
+            )
+        if self.forfeits:
+            lines.append(f"In {len(self.forfeits):,} of them it names no free cell, and so loses.")
+        if self.inconsistent is not None:
+            lines.append(
+                f"Of {self.n_classes:,} classes of symmetric positions it plays {len(self.inconsistent):,} "
+                "differently from board to board."
+            )
         if self.source == "recorded":
             lines.append(
                 f"It declares no fixed policy: it was asked once in {self.asked:,} positions, "
@@ -142,6 +194,14 @@ class Certificate(Saved):
             "positions": dict(self.positions),
             "blunders": listed(self.blunders, self.n_blunders),
             "missed_wins": listed(self.missed_wins, self.n_missed_wins),
+            "forfeits": [
+                {"position": str(position), "outcome": outcome, "said": said}
+                for position, outcome, said in self.forfeits
+            ],
+            "imperfect": self.n_imperfect,
+            "symmetry_classes": self.n_classes,
+            "inconsistent": self.inconsistent
+            and [[str(one), str(other)] for one, other in self.inconsistent],
         }
 
     @classmethod
@@ -160,6 +220,10 @@ class Certificate(Saved):
             {seat: int(data["positions"][seat]) for seat in SEATS},
             one_of("source", data["source"], get_args(Source)),
             int(data["asked"]),
+            tuple(_read_forfeit(each, game) for each in data["forfeits"]),
+            _or_none(int, data["imperfect"]),
+            _or_none(int, data["symmetry_classes"]),
+            _or_none(lambda pairs: tuple(_read_pair(pair, game) for pair in pairs), data["inconsistent"]),
         )
         if certificate.unbeatable is not data["unbeatable"]:
             raise ValueError("its verdict does not follow from its refutations")
@@ -177,13 +241,32 @@ def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
     }
 
 
+def _read_forfeit(data: Mapping[str, Any], game: Game) -> Forfeit:
+    outcome = one_of("outcome", data["outcome"], get_args(Outcome))
+    return Forfeit(Position.parse(data["position"], game), outcome, str(data["said"]))
+
+
+def _or_none(read: Callable[[Any], Read], data: Any) -> Read | None:
+    return None if data is None else read(data)
+
+
+def _read_pair(texts: Sequence[str], game: Game) -> tuple[Position, Position]:
+    one, other = (Position.parse(text, game) for text in texts)
+    return one, other
+
+
 def _parsed(texts: Sequence[str], game: Game) -> Boards:
     positions = [Position.parse(text, game) for text in texts]
     return Boards.joined(game, [Boards.of(positions)] if positions else [])
 
 
 def certify(
-    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
+    agent: AgentLike,
+    game: Game | str | None = None,
+    *,
+    progress: Asking | None = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
 ) -> Certificate:
     """The certificate of an agent: what can happen to it, on both seats, in every game that can come up.
 
@@ -192,15 +275,26 @@ def certify(
     these answers, and says so. `progress` is called before the first question and then about ten times a
     second; without it, a warning is logged every ten seconds while the agent is being asked.
 
+    An agent outside of this package, such as a function, a prompted model or a program (`AskedAgent`), is
+    asked `workers` questions at a time, in as many threads. Each answer is kept in the file `answers`, if it
+    is given, as it comes, and a run that was killed goes on from there. An answer that names no free cell is
+    no error: the game is lost there, and the certificate lists it among its `forfeits`.
+
     Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
     a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
-    batch.
+    batch; `ResultFileError` if `answers` does not hold those of this agent.
     """
-    judged = _keeping_answers(answering(agent, game, progress))
+    judged = _keeping_answers(answering(agent, game, progress, workers, answers))
     solution = solve(judged.game)
     seats = {seat: _SeatAnalysis(judged, seat, solution) for seat in SEATS}
-    blunders = Boards.joined(judged.game, [analysis.blunders() for analysis in seats.values()])
+    source, asked = source_of(judged), asked_of(judged)
+    is_close = source == "recorded" or is_tabulated(judged.game)
+    mistakes = [
+        analysis.mistakes(distances(judged.game).scores if is_close else None) for analysis in seats.values()
+    ]
+    blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
     missed_wins = blunders[solution.values.of(blunders) == 1]
+    alike = _alike(judged, seats.values()) if is_close else None
     return Certificate(
         judged.game,
         solution.value,
@@ -211,9 +305,20 @@ def certify(
         len(blunders),
         len(missed_wins),
         {seat: analysis.n_positions for seat, analysis in seats.items()},
-        source_of(judged),
-        asked_of(judged),
+        source,
+        asked,
+        tuple(forfeit for analysis in seats.values() for forfeit in analysis.forfeits),
+        sum(n_imperfect for _, n_imperfect in mistakes) if is_close else None,
+        None if alike is None else alike.n_classes,
+        None if alike is None else alike.inconsistent,
     )
+
+
+def _alike(agent: Agent, seats: Iterable["_SeatAnalysis"]) -> Consistency:
+    """How alike the agent answers the symmetric ones among the positions that can come up."""
+    layers = [layer for seat in seats for layer in seat.own_layers if len(layer.open)]
+    boards = Boards.joined(agent.game, [layer.boards(layer.open) for layer in layers])
+    return consistency(boards, checked_policies(agent, boards))
 
 
 def _keeping_answers(agent: Agent) -> Agent:
@@ -228,8 +333,8 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
     a fixed policy is asked once in every position. Raises the errors of `certify`.
     """
     judged = answering(agent, game)
-    follows = follow(partial(checked_policies, judged))
-    return _blunders(judged.game, reachable(judged.game), follows, solve(judged.game))
+    solution, follows = solve(judged.game), follow(partial(checked_policies, judged))
+    return _mistakes(judged.game, reachable(judged.game), follows, solution.values, None)[0]
 
 
 class _SeatAnalysis:
@@ -243,20 +348,33 @@ class _SeatAnalysis:
         self.own_layers = self.layers[SEATS.index(seat) :: 2]
         check_single_answers(agent, self.own_layers, _SPOT_CHECKS)
         self.value_of_game = solution.value * _SIGN[seat]
+        listed = agent.forfeits if isinstance(agent, Recorded) else []
+        self.forfeits = [
+            forfeit
+            for forfeit in listed
+            if forfeit.position.to_move == seat and self._comes_up(forfeit.position)
+        ]
 
     @property
     def n_positions(self) -> int:
         """How many positions can come up with the agent to move."""
         return sum(len(layer.open) for layer in self.own_layers)
 
+    def _comes_up(self, position: Position) -> bool:
+        return position.ply < len(self.layers) and _holds(self.layers[position.ply], position)
+
     def _ends(self) -> list[tuple[int, Layer, Slots]]:
         """The ends of games, by ply: (result for the agent, layer, slots)."""
         ends = []
+        forfeited = [np.empty(0, np.int64) for _ in self.layers]
+        for position, _, _ in self.forfeits:
+            forfeited[position.ply] = np.append(forfeited[position.ply], _slot(position))
         for layer in self.layers:
             last_mover = SEATS[(layer.ply + 1) % 2]
             is_ours = (last_mover == self.seat) != self.agent.game.misere
             ends.append((1 if is_ours else -1, layer, layer.won))
             ends.append((0, layer, layer.drawn))
+            ends.append((-1, layer, forfeited[layer.ply]))
         return [end for end in ends if len(end[2])]
 
     def worst_case(self) -> int:
@@ -302,23 +420,45 @@ class _SeatAnalysis:
             f"{cell} with a positive probability, and when asked again it gives {policy_now}"
         )
 
-    def blunders(self) -> Boards:
-        """The positions in which a possible move is not a best one."""
-        return _blunders(self.agent.game, self.own_layers, self.follows, self.solution)
+    def mistakes(self, scores: Values | None) -> tuple[Boards, int]:
+        """The blunders, and how many moves are imperfect by these scores: see `_mistakes`."""
+        return _mistakes(self.agent.game, self.own_layers, self.follows, self.solution.values, scores)
 
 
-def _blunders(game: Game, layers: Iterable[Layer], follows: Responder, solution: Solution) -> Boards:
-    """The positions of these layers in which a move of positive probability is not a best one."""
-    values, blunders = solution.values.layers, []
+def _mistakes(
+    game: Game, layers: Iterable[Layer], follows: Responder, values: Values, scores: Values | None
+) -> tuple[Boards, int]:
+    """The positions of these layers in which a possible move is not a best one, by values −1, 0 and 1.
+
+    And the number of those in which one is not perfect, by the scores of `Distances`; 0 without scores.
+    """
+    blunders, n_imperfect = [], 0
     for layer in layers:
         for moves in layer.moves():
-            q = -values[layer.ply + 1][moves.successors]
             possible = moves.chosen_by(follows).T > 0
-            blunders.append(layer.boards(moves.slots[(possible & (q < q.max(axis=0))).any(axis=0)]))
-    return Boards.joined(game, blunders)
+            blunders.append(layer.boards(moves.slots[_is_worse(possible, moves, values, -1)]))
+            if scores is not None:
+                loss_now = layer.ply - game.n_cells - 1
+                n_imperfect += int(_is_worse(possible, moves, scores, loss_now).sum())
+    return Boards.joined(game, blunders), n_imperfect
+
+
+def _is_worse(possible: Bools, moves: Moves, values: Values, of_forfeit: int) -> Bools:
+    """Whether a possible move, `[F, S]`, has not the highest value, or that of a forfeit is lower, `[S]`."""
+    q = -values.layers[moves.layer.ply + 1][moves.successors]
+    highest = q.max(axis=0)
+    is_worse: Bools = (possible & (q < highest)).any(axis=0)
+    is_worse |= ~possible.any(axis=0) & (highest > of_forfeit)
+    return is_worse
+
+
+def _slot(position: Position) -> np.int64:
+    masks = (np.array([mask], np.uint64) for mask in (position.mine, position.theirs))
+    slot: np.int64 = grid(position.game.n_cells, position.ply).slots(*masks)[0]
+    return slot
 
 
 def _holds(layer: Layer, position: Position) -> bool:
-    slot = layer.grid.slots(*(np.array([mask], np.uint64) for mask in (position.mine, position.theirs)))[0]
+    slot = _slot(position)
     index = int(np.searchsorted(layer.open, slot))
     return index < len(layer.open) and bool(layer.open[index] == slot)

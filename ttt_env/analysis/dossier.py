@@ -7,10 +7,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ttt_env.agent import Agent, AgentLike
+from ttt_env.agent import Agent, AgentLike, AskedAgent
 from ttt_env.analysis.certificate import blunders_everywhere, certify, listed
 from ttt_env.analysis.evaluation import exploitability, match
-from ttt_env.analysis.recorded import Asking, answering
+from ttt_env.analysis.recorded import Asking, Recorded, answering
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import is_tabulated
@@ -27,6 +27,8 @@ def dossier(
     file: str | Path | None = None,
     opponents: Sequence[AgentLike] = LADDER,
     progress: Asking | None = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
 ) -> dict[str, Any]:
     """The certificate of an agent, its exact results, and what is needed to repeat them, for `write_json`.
 
@@ -34,12 +36,13 @@ def dossier(
     results against `opponents`, the exploitability and the versions of the packages used. `name` is what to
     call the agent, by default its spec string; `file` is the model's file, whose SHA-256 is recorded.
     `optimal_everywhere` says whether the agent gives value away in no position of the game at all; it and
-    `blunders_everywhere` are null on games of more than 12 cells. An agent that does not declare a fixed
-    policy is asked once in each position, and `progress` is called meanwhile: see `certify`.
+    `blunders_everywhere` are null on games of more than 12 cells, and for a program or a prompted model,
+    which is asked only in positions that can come up. `progress`, `workers` and `answers` are as in
+    `certify`.
 
     Raises the errors of `certify`.
     """
-    judged = answering(agent, game, progress)
+    judged = answering(agent, game, progress, workers, answers)
     certificate, exploited = certify(judged, judged.game), exploitability(judged, judged.game)
     facts = certificate.to_dict()
     results = {str(opponent): _results(judged, opponent) for opponent in opponents}
@@ -58,8 +61,10 @@ def dossier(
 
 
 def _all_blunders(agent: Agent) -> Boards | None:
-    """The agent's blunders in all positions, or None on a game that has too many positions."""
-    return blunders_everywhere(agent, agent.game) if is_tabulated(agent.game) else None
+    """The agent's blunders in all positions, or None where too many questions would have to be asked."""
+    asked = agent.agent if isinstance(agent, Recorded) else agent
+    is_costly = isinstance(asked, AskedAgent) and not asked.is_cheap
+    return blunders_everywhere(agent) if is_tabulated(agent.game) and not is_costly else None
 
 
 def _identity(file: str | Path | None) -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
@@ -176,14 +177,16 @@ def match(
     games: int = 1000,
     rng: np.random.Generator | int = 0,
     progress: Asking | None = None,
+    workers: int = 1,
 ) -> Match:
     """The result of `first` against `second`, on both seats; by default of the game that the agents play.
 
     With `exact=None` it is computed if both agents declare a fixed policy and the game can be enumerated,
     else sampled. `exact=True` computes it: an agent that declares no fixed policy, such as a function, is
-    asked once in each position that can come up between the two, and judged by these answers; `progress` is
-    called meanwhile. `exact=False` samples it: `games` games are played, half of them on each seat, with
-    random numbers from `rng`, a generator or a seed.
+    asked once in each position that can come up between the two, and judged by these answers; `progress` and
+    `workers` are as in `certify`, and where a function names no free cell it loses. `exact=False` samples it:
+    `games` games are played, half of them on each seat, with random numbers from `rng`, a generator or a
+    seed.
 
     With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
     policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
@@ -196,7 +199,7 @@ def match(
         return _sampled(one, two, games, as_generator(rng))
     if first is second and not isinstance(first, str):
         two = one
-    one, two = answering_both(one, two, game, progress)
+    one, two = answering_both(one, two, game, progress, workers)
     as_x, as_o = (_outcomes(x, o).start for x, o in ((one, two), (two, one)))
     return Match(_result(*as_x), _result(as_o[1], as_o[0]), exact=True, source=source_of(one, two))
 
@@ -249,17 +252,23 @@ def _played(x: Agent, o: Agent, rng: np.random.Generator) -> GameRecord:
 
 
 def exploitability(
-    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
+    agent: AgentLike,
+    game: Game | str | None = None,
+    *,
+    progress: Asking | None = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
 ) -> Exploitability:
     """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
     An agent that does not declare a fixed policy is asked once in each position that can come up, and judged
-    by these answers; `progress` is called meanwhile.
+    by these answers; `progress`, `workers` and `answers` are as in `certify`. Where a function names no free
+    cell, the agent loses.
 
     Raises `GameTooLargeError` if the game cannot be enumerated; `PolicyError` for a policy that is no
     distribution or, if it is declared fixed, differs when asked for a batch.
     """
-    judged = answering(agent, game, progress)
+    judged = answering(agent, game, progress, workers, answers)
     against_x, against_o = _outcomes(judged, None).start, _outcomes(None, judged).start
     return Exploitability(
         as_x=_rounded(against_x[1] - against_x[0]),
@@ -269,7 +278,12 @@ def exploitability(
 
 
 def best_response(
-    agent: AgentLike, game: Game | str | None = None, *, progress: Asking | None = None
+    agent: AgentLike,
+    game: Game | str | None = None,
+    *,
+    progress: Asking | None = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
 ) -> ValueAgent:
     """The agent that gains the most, on average, against this one, on both seats and in every position.
 
@@ -278,7 +292,7 @@ def best_response(
 
     Raises as `exploitability` does.
     """
-    judged = answering(agent, game, progress)
+    judged = answering(agent, game, progress, workers, answers)
     if source_of(judged) == "recorded":
         as_o, as_x = _outcomes(judged, None).values(), _outcomes(None, judged).values()
     else:

@@ -165,7 +165,7 @@ def backward_induction(
 
     `positions` are successive layers of a game: all of it, what `x` and `o` can bring up (`reachable`), or
     only some plies. Where the last layer has open positions, `leaves` gives their values `[B]` for the
-    player to move.
+    player to move. A player whose responder gives no cell a probability above 0 has lost there.
     """
     last = positions[-1]
     outcomes = [_ends_of(last, payoff)]  # from the last layer to the first
@@ -187,6 +187,7 @@ def _ends_of(layer: Layer, payoff: Payoff) -> Floats:
 
 def _outcomes_of(layer: Layer, after: Floats, respond: Responder, payoff: Payoff) -> Floats:
     outcomes = _ends_of(layer, payoff)
+    win, _, loss = payoff(layer.ply)
     for moves in layer.moves():
         # The player to move after a move is the one who waits before it.
         other, mover = np.take(after, moves.successors, axis=1)
@@ -194,4 +195,7 @@ def _outcomes_of(layer: Layer, after: Floats, respond: Responder, payoff: Payoff
         policy = respond(q, np.broadcast_to(np.True_, q.shape), moves).T
         outcomes[0, moves.slots] = (policy * mover).sum(axis=0)
         outcomes[1, moves.slots] = (policy * other).sum(axis=0)
+        has_forfeited = ~policy.any(axis=0)
+        if has_forfeited.any():
+            outcomes[:, moves.slots[has_forfeited]] = [[loss], [win]]
     return outcomes

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from math import inf
+from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, NamedTuple
 
@@ -14,8 +15,11 @@ from ttt_env.agent import (
     ROUNDING,
     Agent,
     AgentLike,
+    Answer,
+    AskedAgent,
     BatchAgent,
     Floats,
+    Outcome,
     checked_policies,
     checked_policy,
     chosen_cell,
@@ -23,12 +27,14 @@ from ttt_env.agent import (
     generator_of,
     make_agent,
 )
+from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.layers import Layer
-from ttt_env.errors import PolicyError
+from ttt_env.errors import ParameterError, PolicyError
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_integer
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_enumerable, is_tabulated, n_placements
+from ttt_env.rules.sizes import check_enumerable, is_tabulated
 
 Source = Literal["policy", "recorded", "sampled"]
 """What a result rests on: the policy that an agent declares, the answers that it gave, or games played."""
@@ -36,15 +42,27 @@ Source = Literal["policy", "recorded", "sampled"]
 _SHOWN_EVERY = 0.1  # seconds
 _LOGGED_EVERY = 10.0
 _BATCH = 1024  # positions between two looks at the clock
+_MOST_WORKERS = 256
 _OWN = f"{__name__.partition('.')[0]}."
 _logger = logging.getLogger(__name__)
 
 
 class Asked(NamedTuple):
-    """In how many positions an agent has been asked so far, and in how many it can be at most."""
+    """In how many positions an agent has been asked so far, and in how many it can be at most.
+
+    The second number falls as the answers come: they rule out what can come up after other answers.
+    """
 
     positions: int
     at_most: int
+
+
+class Forfeit(NamedTuple):
+    """A position in which an agent that was asked named no free cell, and so loses: why, and what it said."""
+
+    position: Position
+    outcome: Outcome
+    said: str
 
 
 Asking = Callable[[Asked], None]
@@ -58,21 +76,46 @@ class Recorded(BatchAgent):
     any other one for its `policy` or, if it is a function or defines `choose`, for its move, with random
     numbers that depend on the position alone. `asked` counts the positions.
 
+    An `AskedAgent`, such as a function, is asked `workers` questions at a time, in as many threads, and every
+    answer is kept in the file `answers` as it comes, if that is given: whoever asks later, in this run or
+    after one that was killed, goes on from there. An answer that names no free cell loses the game, and the
+    policy is 0 on all cells there: see `forfeits`.
+
     `progress` is called while the agent is asked; without it, a warning is logged every ten seconds.
 
-    Raises `GameTooLargeError` for a game that cannot be enumerated.
+    Raises `GameTooLargeError` for a game that cannot be enumerated, `ResultFileError` for a file that does
+    not hold this agent's answers, `ParameterError` for `answers` of an agent that is no `AskedAgent`.
     """
 
     is_fixed = True
+    may_forfeit = True
 
-    def __init__(self, agent: Agent, progress: Asking | None = None) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        progress: Asking | None = None,
+        *,
+        workers: int = 1,
+        answers: str | Path | None = None,
+    ) -> None:
         super().__init__(agent.game)
         check_enumerable(agent.game)
         self.agent, self.asked = agent, 0
+        self._workers = as_integer("workers", workers, "an agent that is asked", 1, _MOST_WORKERS)
+        self._file: AnswerFile | None = None
+        if answers is not None:
+            if not isinstance(agent, AskedAgent):
+                raise ParameterError(
+                    f"answers={str(answers)!r}: a file keeps the answers of functions and programs, "
+                    f"and {agent!r} is neither"
+                )
+            self._file = AnswerFile(answers, agent.game, agent.identity)
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._answers: dict[int, Floats] = {}
+        self._forfeits: dict[tuple[int, int], Answer] = {}
+        self._expected: dict[int, int] = {}
         self._lock = RLock()
-        self._watch = _Watch(agent, progress)
+        self._watch = _Watch(self._count, repr(agent), progress)
 
     def __repr__(self) -> str:
         return repr(self.agent)
@@ -82,12 +125,20 @@ class Recorded(BatchAgent):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._lock, self._watch = RLock(), _Watch(self.agent, None)
+        self._lock, self._watch = RLock(), _Watch(self._count, repr(self.agent), None)
 
     @property
     def source(self) -> Source:
         """What the answers are: "policy" if the agent declares its policy, else "recorded"."""
         return source_of(self.agent)
+
+    @property
+    def forfeits(self) -> list[Forfeit]:
+        """The positions in which it named no free cell, with what it answered, in the order of the asking."""
+        return [
+            Forfeit(Position(self.game, *key), answer.outcome, answer.said)
+            for key, answer in self._forfeits.items()
+        ]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         policies = np.empty((len(boards), self.game.n_cells))
@@ -109,29 +160,62 @@ class Recorded(BatchAgent):
         return answers
 
     def _ask(self, boards: Boards, slots: Slots, ply: int) -> None:
-        """Ask the agent in those of the positions in which it was not asked before, and keep its answers."""
-        self._watch.begin()
-        rows = self._rows[ply]
+        """Ask the agent in those of the positions in which it was not asked before, and keep its answers.
+
+        If it raises an error, the answers that it has given by then are kept.
+        """
+        rows, old = self._rows[ply], self._answers[ply]
         distinct, index = np.unique(slots, return_index=True)
         index = index[rows[distinct] < 0]
-        new_answers = []
-        for start in range(0, len(index), _BATCH):
-            new_answers.append(self._asked_now(boards[index[start : start + _BATCH]]))
-            self._watch.look(self.asked)
-        answers = self._answers[ply]
-        rows[slots[index]] = len(answers) + np.arange(len(index), dtype=np.int32)
-        self._answers[ply] = np.concatenate([answers, *new_answers])
+        self._expected[ply] = len(old) + len(index)
+        self._watch.begin()
+        answers = np.full((len(index), self.game.n_cells), np.nan)
+        try:
+            for start in range(0, len(index), _BATCH):
+                part = slice(start, start + _BATCH)
+                self._fill(answers[part], boards[index[part]])
+                self._watch.look()
+        finally:
+            is_given = ~np.isnan(answers[:, 0])
+            given = answers if is_given.all() else answers[is_given]
+            rows[slots[index[is_given]]] = len(old) + np.arange(len(given), dtype=np.int32)
+            self._answers[ply] = np.concatenate([old, given])
 
-    def _asked_now(self, boards: Boards) -> Floats:
+    def _fill(self, answers: Floats, boards: Boards) -> None:
+        """Write the agent's answers in these positions into `answers`, `[B, cells]`."""
         if speaks_by_batches(self.agent):
+            answers[:] = checked_policies(self.agent, boards)
             self.asked += len(boards)
-            return checked_policies(self.agent, boards)
-        answers = np.empty((len(boards), self.game.n_cells))
-        for row, position in enumerate(boards):
-            answers[row] = _answer(self.agent, position)
-            self.asked += 1
-            self._watch.look(self.asked)
-        return answers
+        elif isinstance(self.agent, AskedAgent):
+            positions = list(boards)
+            for row, answer in answers_of(self.agent, positions, self._workers, self._file):
+                answers[row] = 0.0
+                if answer.cell is None:
+                    self._forfeits[positions[row].mine, positions[row].theirs] = answer
+                else:
+                    answers[row, answer.cell] = 1.0
+                self._count_one()
+        else:
+            for row, position in enumerate(boards):
+                answers[row] = _answer(self.agent, position)
+                self._count_one()
+
+    def _count_one(self) -> None:
+        self.asked += 1
+        self._watch.look()
+
+    def _count(self) -> Asked:
+        """How far the asking is.
+
+        Where one cell is answered, no more boards come up two plies later than the opponent has replies.
+        """
+        n_cells, bounds = self.game.n_cells, list[int]()
+        for ply in range(n_cells):
+            bound = grid(n_cells, ply).n_slots
+            if ply > 1 and self.agent.plays_by == "choose":
+                bound = min(bound, bounds[ply - 2] * (n_cells + 1 - ply))
+            bounds.append(self._expected.get(ply, bound))
+        return Asked(self.asked, sum(bounds))
 
 
 def _answer(agent: Agent, position: Position) -> Floats:
@@ -146,32 +230,31 @@ def _answer(agent: Agent, position: Position) -> Floats:
 class _Watch:
     """Reports from time to time in how many positions an agent has been asked."""
 
-    def __init__(self, agent: Agent, progress: Asking | None) -> None:
-        self._agent, self._progress = agent, progress
-        # An upper bound: placements of stones that no game reaches are counted, too.
-        self._at_most = n_placements(agent.game.n_cells)
+    def __init__(self, count: Callable[[], Asked], name: str, progress: Asking | None) -> None:
+        self._count, self._name, self._progress = count, name, progress
         self._pause = _LOGGED_EVERY if progress is None else _SHOWN_EVERY
         self._next = inf
         if progress is not None:
-            progress(Asked(0, self._at_most))
+            progress(count())
 
     def begin(self) -> None:
         """Start the clock, unless it runs: an agent may be asked long after it was made."""
         if self._next == inf:
             self._next = time.monotonic() + self._pause
 
-    def look(self, asked: int) -> None:
-        """Report how many were `asked`, if the last report is long enough ago."""
+    def look(self) -> None:
+        """Report how many were asked, if the last report is long enough ago."""
         if time.monotonic() < self._next:
             return
+        asked = self._count()
         if self._progress is not None:
-            self._progress(Asked(asked, self._at_most))
+            self._progress(asked)
         else:
             _logger.warning(
-                "asked %r in %s positions of at most %s; progress= shows how far this is",
-                self._agent,
-                f"{asked:,}",
-                f"{self._at_most:,}",
+                "asked %s in %s positions of at most %s; progress= shows how far this is",
+                self._name,
+                f"{asked.positions:,}",
+                f"{asked.at_most:,}",
             )
         self._next = time.monotonic() + self._pause
 
@@ -194,32 +277,43 @@ def asked_of(*agents: Agent) -> int:
     return sum(agent.asked for agent in agents if isinstance(agent, Recorded) and agent.source == "recorded")
 
 
-def answering(agent: AgentLike, game: Game | str | None, progress: Asking | None = None) -> Agent:
+def answering(
+    agent: AgentLike,
+    game: Game | str | None,
+    progress: Asking | None = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
+) -> Agent:
     """The agent if it declares its policy, else one that keeps its answers: a `Recorded`.
 
     With `progress` the answers of an agent that declares its policy are kept as well, on games that are small
     enough, so that a slow one is asked only once in each position. `game` is by default the one that the
-    agent plays.
+    agent plays; `workers` and `answers` are those of `Recorded`.
 
-    Raises `GameTooLargeError`, before the agent is asked, for a game that cannot be enumerated.
+    Raises `GameTooLargeError`, before the agent is asked, for a game that cannot be enumerated, and the other
+    errors of `Recorded`.
     """
     player = make_agent(agent, game_of(game, agent))
     check_enumerable(player.game)
-    is_kept = progress is not None and is_tabulated(player.game)
+    is_kept = answers is not None or (progress is not None and is_tabulated(player.game))
     if player.is_fixed and speaks_by_batches(player) and not is_kept:
         return player
-    return player if isinstance(player, Recorded) else Recorded(player, progress)
+    if isinstance(player, Recorded) and answers is None:
+        return player
+    return Recorded(player, progress, workers=workers, answers=answers)
 
 
-def answering_both(one: Agent, two: Agent, game: Game, progress: Asking | None = None) -> tuple[Agent, Agent]:
+def answering_both(
+    one: Agent, two: Agent, game: Game, progress: Asking | None = None, workers: int = 1
+) -> tuple[Agent, Agent]:
     """Both agents as `answering` gives them; if they are one and the same, it is asked only once.
 
     `progress` is called with the sums over both.
     """
     if one is two:
-        both = answering(one, game, progress)
+        both = answering(one, game, progress, workers)
         return both, both
-    counts: list[Asked] = [Asked(0, n_placements(game.n_cells))] * 2
+    counts: list[Asked] = [Asked(0, 0)] * 2
 
     def progress_of(number: int) -> Asking | None:
         def report(count: Asked) -> None:
@@ -229,7 +323,10 @@ def answering_both(one: Agent, two: Agent, game: Game, progress: Asking | None =
 
         return None if progress is None else report
 
-    return answering(one, game, progress_of(0)), answering(two, game, progress_of(1))
+    first, second = (
+        answering(agent, game, progress_of(number), workers) for number, agent in enumerate((one, two))
+    )
+    return first, second
 
 
 def declared_agent(agent: AgentLike, game: Game | str) -> Agent:

@@ -32,7 +32,7 @@ _GROUP_ROWS = 1 << 17  # of a Parquet file, kept until they are written: 100 MB 
 
 _CELLS = pa.list_(pa.int8())
 _FACTS: dict[str, tuple[pa.DataType, str]] = {
-    "position": (pa.string(), "The board row by row: X, O, and a point for a free cell; / ends a row."),
+    "position": (pa.string(), "The board: X, O, and a point for a free cell; / parts rows, and | layers."),
     "ply": (pa.int8(), "The number of marks on the board."),
     "to_move": (pa.string(), "Who moves: X or O."),
     "mine": (pa.int32(), "The cells of the player to move, as a number: bit c is set for cell c."),

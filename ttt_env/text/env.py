@@ -35,8 +35,9 @@ class TextInfo(TypedDict):
 
     `seat` is the player's. `legal_cells` may be played now. `outcome` is what came of the last reply.
     `regret` has the value that each own move gave away, `values` the values before and after it, for the
-    player and under best play: None where they are not known. `winner` is None in a draw, while the game goes
-    on, and after an illegal reply, by which its player loses and nobody wins.
+    player and under best play: None where they are not known. An illegal reply by which the game is lost is
+    among the moves. `winner` is None in a draw, while the game goes on, and after such a reply, by which its
+    player loses and nobody wins.
     """
 
     seat: Seat
@@ -65,7 +66,8 @@ class TextEnv:
 
     `replies` is "by_position": the opponent's moves are drawn from the seed of `reset` and the position
     alone, so that all games under one seed meet the same reply on the same board; or "by_stream": from one
-    stream of numbers, as in the Gymnasium env.
+    stream of numbers, as in the Gymnasium env. An opponent that itself looks at more than the position, as
+    `mcts` does without a seed, is not held to the former.
 
     `board` is "grid", "coordinates" or "line" (see `board_text`), `answer` how a reply names its cell: a text
     with `{cell}` in place of the number.
@@ -241,7 +243,7 @@ class TextEnv:
 
     def _play(self, cell: int) -> str:
         position = self.position
-        before, after = known_value(position, self.nodes), known_value(position.play(cell), self.nodes)
+        before, after = known_value(position, self.nodes), known_value(position.child(cell), self.nodes)
         _, result, is_over, _, info = self._env.step(cell)
         self.moves.append(MoveRecord(cell, before, None if after is None else -after))
         self._winner = info.get("winner")
@@ -263,15 +265,11 @@ class TextEnv:
             self._n_wrong += 1
             self._settle(outcome, 0.0, False)
             left = self.retries - self._n_wrong
-            once = (
-                "This was the last time that you may try again."
-                if not left
-                else f"{left} more such may follow."
-            )
-            return f"That is no move: {reason}. {once}\n\n{self._turn_text()}"
+            more = f"{left + 1} more replies like this lose" if left else "One more reply like this loses"
+            return f"That is no move: {reason}. Try again. {more} the game.\n\n{self._turn_text()}"
         self.moves.append(MoveRecord(None, known_value(self.position, self.nodes), -1))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        return f"The game is over: {reason}, by which you have lost."
+        return f"The game is over, and you have lost: {reason}."
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over

@@ -1,0 +1,410 @@
+"""Agents outside of the package: asked several at a time, answers kept, and wrong ones counted as losses."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env import GameRecord, ParameterError, Position, Recorded, ResultFileError
+from ttt_env.agent import Answer, AskedAgent
+from ttt_env.analysis import recorded
+from ttt_env.analysis.dossier import dossier
+from ttt_env.rules.symmetry import canonical, symmetries, transform
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=3,n=2,k=2")]
+NAMES = ["tictactoe", "misère", "3,2,2"]
+PERFECT = ttt_env.make_agent("minimax:prefer=fast")
+
+
+def perfect(position):
+    return int(PERFECT.policy(position).argmax())
+
+
+class Erring:
+    """Answers by the position alone: often a legal cell, else a taken one, one off the board, or nonsense."""
+
+    def __init__(self, seed, share):
+        self.seed, self.share, self.asked = seed, share, Counter()
+
+    def __call__(self, position):
+        self.asked[position] += 1
+        rng = np.random.default_rng((self.seed, position.mine, position.theirs))
+        if rng.random() >= self.share:
+            return int(rng.choice(position.legal_cells))
+        taken = [cell for cell in range(position.game.n_cells) if position.occupied_mask >> cell & 1]
+        return [position.game.n_cells, -1, None, "4", 0.5, *taken][rng.integers(5 + len(taken))]
+
+
+def naive_facts(function, game, seat):
+    """The best response's value, the agent's worst result, and the plies of a shortest refutation.
+
+    By walking through all games.
+    """
+
+    def walk(position):
+        """(value of the best response, ends as (plies, agent's result))"""
+        if position.is_over:
+            result = 0 if position.winner is None else 1 if position.winner == seat else -1
+            return -result, frozenset({(position.ply, result)})
+        if position.to_move == seat:
+            cell = function(position)
+            if type(cell) is not int or cell not in position.legal_cells:
+                return 1, frozenset({(position.ply, -1)})
+            return walk(position.play(cell))
+        walks = [walk(position.play(cell)) for cell in position.legal_cells]
+        return max(value for value, _ in walks), frozenset().union(*(ends for _, ends in walks))
+
+    walk = cache(walk)
+    value, ends = walk(game.start)
+    of_game = ttt_env.solve(game).value * (1 if seat == "X" else -1)
+    worse = [plies for plies, result in ends if result < of_game]
+    return value, min(result for _, result in ends), min(worse, default=None)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=NAMES)
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.0), (1, 0.05), (2, 0.3), (3, 1.0)])
+class TestWrongAnswersLose:
+    def test_as_a_walk_through_all_games_says(self, game, seed, share):
+        function = Erring(seed, share)
+        certificate, worth = ttt_env.certify(function, game), ttt_env.exploitability(function, game)
+        for seat, gain in zip("XO", (worth.as_x, worth.as_o), strict=True):
+            value, worst, plies = naive_facts(Erring(seed, share), game, seat)
+            record = certificate.refutations[seat]
+            assert (gain, certificate.worst_case[seat]) == (value, worst)
+            assert (None if record is None else len(record.cells)) == plies
+            if record is not None and not record.is_over:
+                assert certificate.forfeit_after(record).position == record.positions()[-1]
+        assert all(
+            Erring(seed, share)(each.position) not in each.position.legal_cells
+            for each in certificate.forfeits
+        )
+        assert bool(certificate.forfeits) == (share > 0)
+
+    def test_in_matches(self, game, seed, share):
+        function = Erring(seed, share)
+        played = ttt_env.match(function, "minimax", game, exact=True)
+        best = ttt_env.make_agent("minimax", game)
+
+        @cache
+        def expected(position, seat):
+            if position.is_over:
+                return 0.0 if position.winner is None else 1.0 if position.winner == seat else -1.0
+            if position.to_move == seat:
+                cell = Erring(seed, share)(position)
+                legal = type(cell) is int and cell in position.legal_cells
+                return expected(position.play(cell), seat) if legal else -1.0
+            policy = best.policy(position)
+            return sum(policy[cell] * expected(position.play(cell), seat) for cell in position.legal_cells)
+
+        assert played.as_x.value == pytest.approx(expected(game.start, "X"))
+        assert played.as_o.value == pytest.approx(expected(game.start, "O"))
+
+
+class TestCertificate:
+    def test_of_a_perfect_player(self):
+        asked = Counter()
+        certificate = ttt_env.certify(lambda position: (asked.update([position]), perfect(position))[1])
+        assert certificate.unbeatable and certificate.shortest_refutation is None
+        assert certificate.good_share == certificate.perfect_share == 1.0
+        assert certificate.asked == len(asked) <= 850 and set(asked.values()) == {1}
+
+    def test_good_and_perfect_shares_are_those_of_a_naive_search(self):
+        function = Erring(5, 0.1)
+        certificate = ttt_env.certify(function)
+        assert certificate.asked == len(function.asked) == sum(certificate.positions.values())
+        good = perfect_ones = 0
+        for position in function.asked:
+            cell = Erring(5, 0.1)(position)
+            legal = type(cell) is int and cell in position.legal_cells
+            outcomes = {each: naive_score(position.play(each)) for each in position.legal_cells}
+            best = min(outcomes.values())
+            sign = (best > 0) - (best < 0)
+            good += (legal and np.sign(outcomes[cell]) == sign) or (not legal and sign == 1)
+            perfect_ones += legal and outcomes[cell] == best
+        assert certificate.good_share == pytest.approx(good / len(function.asked))
+        assert certificate.perfect_share == pytest.approx(perfect_ones / len(function.asked))
+
+    @pytest.mark.parametrize("name", ["minimax", "ppo", "dqn", "value-network"])
+    def test_consistency_of_policies(self, name):
+        agent = ttt_env.make_agent(name)
+        certificate = ttt_env.certify(agent)
+        classes = {}
+        for position in naive_reach(agent):
+            orbit = min(
+                tuple(np.round(moved(agent.policy(position), motion), 6))
+                for motion in symmetries(TICTACTOE)
+                if transform(position, motion) == canonical(position)
+            )
+            classes.setdefault(canonical(position), []).append(orbit)
+        assert certificate.n_classes == sum(len(answers) > 1 for answers in classes.values())
+        assert len(certificate.inconsistent) == sum(len(set(answers)) > 1 for answers in classes.values())
+        for one, other in certificate.inconsistent:
+            assert one != other and canonical(one) == canonical(other)
+        assert (name == "minimax") <= (not certificate.inconsistent)
+
+    def test_equivalent_cells_are_one_answer(self):
+        # On a board with a symmetry of its own, either of two mirrored corners is the same answer.
+        function = {8: 1, 2: 1}
+        certificate = ttt_env.certify(lambda position: function.get(position.ply, position.legal_cells[0]))
+        assert certificate.inconsistent
+
+    def test_is_kept_whole_in_a_file(self, tmp_path):
+        certificate = ttt_env.certify(Erring(7, 0.1))
+        certificate.save(tmp_path / "c.json")
+        again = ttt_env.Certificate.load(tmp_path / "c.json")
+        assert again == certificate and again.forfeits == certificate.forfeits
+        assert again.inconsistent == certificate.inconsistent
+
+    def test_tells_all(self):
+        text = str(ttt_env.certify(lambda position: 0))
+        assert "Then it names no free cell (taken): '0'" in text and "gives nothing away (good)" in text
+
+    def test_forfeits_of_a_game_that_is_over_at_once(self):
+        certificate = ttt_env.certify(lambda position: None)
+        assert certificate.shortest_refutation == GameRecord(TICTACTOE, ())
+        assert certificate.forfeits[0] == (TICTACTOE.start, "no cell", "None")
+        assert certificate.positions == {"X": 1, "O": 9} and len(certificate.forfeits) == 10
+
+    def test_a_dossier_asks_no_more_than_the_certificate(self):
+        function = Erring(0, 0.0)
+
+        class Outside(AskedAgent):
+            def answer(self, position):
+                return Answer.of(function(position), position)
+
+        facts = dossier(Outside(TICTACTOE))
+        assert facts["optimal_everywhere"] is None is facts["blunders_everywhere"]
+        assert set(function.asked.values()) == {1} and facts["asked"] == len(function.asked)
+
+
+def naive_score(position):
+    """The player to move gets 10 − plies at the end for a win, minus that for a loss: a naive search."""
+    return score_of(str(position).replace("/", ""))
+
+
+LINES = ["012", "345", "678", "036", "147", "258", "048", "246"]
+
+
+@cache
+def score_of(board):
+    stones = 9 - board.count(".")
+    other = "XO"[(stones + 1) % 2]
+    if any(all(board[int(cell)] == other for cell in line) for line in LINES):
+        return stones - 10
+    if stones == 9:
+        return 0
+    mine = "XO"[stones % 2]
+    return max(-score_of(board[:c] + mine + board[c + 1 :]) for c in range(9) if board[c] == ".")
+
+
+def moved(policy, motion):
+    image = np.empty_like(policy)
+    image[list(motion)] = policy
+    return image
+
+
+def naive_reach(agent):
+    found = set()
+    for seat in "XO":
+        frontier = {TICTACTOE.start}
+        while frontier:
+            position = frontier.pop()
+            if position.is_over or (seat, position) in found:
+                continue
+            found.add((seat, position))
+            likely = position.to_move != seat or agent.policy(position) > 0
+            cells = position.legal_cells if likely is True else np.flatnonzero(likely).tolist()
+            frontier |= {position.play(cell) for cell in cells}
+    return [position for seat, position in found if position.to_move == seat]
+
+
+class TestWorkers:
+    def test_several_are_asked_at_a_time_and_the_result_is_the_same(self):
+        together, most = threading.Barrier(4, timeout=20), Counter()
+
+        class Slow(AskedAgent):
+            def answer(self, position):
+                most[threading.current_thread().name] += 1
+                if position.ply == 2:
+                    together.wait()  # goes on only when four are asked at a time: ply 2 has eight questions
+                return Answer.of(perfect(position), position)
+
+        certificate = ttt_env.certify(Slow(TICTACTOE), workers=4)
+        assert certificate == ttt_env.certify(perfect) and 4 <= len(most)
+
+    def test_an_error_ends_the_run_and_keeps_what_was_answered(self, tmp_path):
+        path, asked = tmp_path / "answers.jsonl", Counter()
+
+        def failing(position):
+            asked[position] += 1
+            if len(asked) == 40:
+                raise ConnectionError("the line is down")
+            return perfect(position)
+
+        with pytest.raises(ConnectionError, match="the line is down"):
+            ttt_env.certify(failing, answers=path, workers=3)
+        kept = len(path.read_text().splitlines()) - 1
+        assert kept == len(asked) - 1 <= 42
+        assert ttt_env.certify(failing, answers=path, workers=3).unbeatable
+        assert sum(asked.values()) == len(asked) + 1  # the one that failed is asked again
+
+    def test_answers_before_an_error_are_not_asked_for_again(self):
+        asked = Counter()
+
+        def failing(position):
+            asked[position] += 1
+            if sum(asked.values()) == 40:
+                raise ConnectionError
+            return perfect(position)
+
+        agent = Recorded(ttt_env.make_agent(failing))
+        with pytest.raises(ConnectionError):
+            ttt_env.certify(agent)
+        assert ttt_env.certify(agent).unbeatable
+        assert sum(asked.values()) == len(asked) + 1
+
+    @pytest.mark.parametrize("workers", [0, -1, 1.5, "4", 257, True])
+    def test_bad_numbers(self, workers):
+        with pytest.raises(ParameterError, match=r"workers=.*an agent that is asked"):
+            ttt_env.certify(perfect, workers=workers)
+
+    def test_analyses_of_one_agent_share_the_answers(self, tmp_path):
+        function = Erring(3, 0.02)
+        agent = Recorded(ttt_env.make_agent(function), answers=tmp_path / "a.jsonl", workers=2)
+        ttt_env.certify(agent)
+        ttt_env.exploitability(agent)
+        ttt_env.match(agent, "minimax", exact=True)
+        assert set(function.asked.values()) == {1} and agent.asked == len(function.asked)
+
+    def test_what_is_left_falls_to_zero(self, monkeypatch):
+        monkeypatch.setattr(recorded, "_SHOWN_EVERY", 0.0)
+        told = []
+        certificate = ttt_env.certify(perfect, progress=told.append)
+        bounds = [asked.at_most for asked in told]
+        assert bounds == sorted(bounds, reverse=True) and told[0].at_most == 1_965
+        assert told[-1].positions == certificate.asked
+        assert all(asked.at_most >= certificate.asked for asked in told)
+
+
+SCRIPT = """
+import sys, time, ttt_env
+best = ttt_env.make_agent("minimax:prefer=fast")
+def perfect(position):
+    print(position, flush=True)
+    return int(best.policy(position).argmax())
+print(ttt_env.certify(perfect, answers=sys.argv[1]).unbeatable, flush=True)
+"""
+
+
+class TestAnswerFile:
+    def test_nothing_is_asked_twice(self, tmp_path):
+        path = tmp_path / "new" / "answers.jsonl"
+        first = ttt_env.certify(Erring(0, 0.1), answers=path)
+        before, again = path.read_bytes(), Erring(0, 0.1)
+        assert ttt_env.certify(again, answers=path) == first
+        assert not again.asked and path.read_bytes() == before
+        header, *lines = map(json.loads, path.read_text().splitlines())
+        assert header["format"] == "ttt_env answers 1" and len(lines) == first.asked
+        assert len({line["position"] for line in lines}) == len(lines)
+
+    @pytest.mark.parametrize("cut", [1, 40, 200, 999, 5_000])
+    def test_a_line_that_was_not_finished_is_asked_for_again(self, tmp_path, cut):
+        path = tmp_path / "answers.jsonl"
+        due = ttt_env.certify(perfect, answers=path)
+        whole = path.read_bytes()
+        path.write_bytes(whole[:cut])
+        assert ttt_env.certify(perfect, answers=path) == due
+        assert sorted(path.read_bytes().splitlines()) == sorted(whole.splitlines())
+
+    @pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
+    def test_a_run_that_is_killed_goes_on(self, tmp_path, kills):
+        path, rng, asked = tmp_path / "answers.jsonl", np.random.default_rng(kills), []
+        for number in range(kills + 1):
+            command = [sys.executable, "-c", SCRIPT, str(path)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                left = int(rng.integers(1, 800 // kills)) if number < kills else None
+                lines = []
+                for line in process.stdout:
+                    lines.append(line.strip())
+                    if len(lines) == left:
+                        process.kill()
+            # The last question may have been under way; whatever came before it was answered.
+            asked += lines[:-1]
+        assert lines[-1] == "True"
+        assert len(asked) == len(set(asked)) <= 850
+
+    def test_of_another_agent_or_game(self, tmp_path):
+        path = tmp_path / "answers.jsonl"
+        ttt_env.certify(perfect, answers=path)
+        before = path.read_bytes()
+        with pytest.raises(
+            ResultFileError, match="the answers of the function perfect on tictactoe-v0, not of"
+        ):
+            ttt_env.certify(Erring(0, 0.0), answers=path)
+        with pytest.raises(ResultFileError, match="not of the function perfect on mnk-v0"):
+            ttt_env.certify(perfect, GAMES[2], answers=path)
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"hello",
+            b"hello\n",
+            b"[]\n",
+            b"{}\n",
+            b'{"format": "ttt_env answers 2", "game": {"name": "tictactoe-v0"}, "agent": "x"}\n',
+            b"\xff\x00\n",
+        ],
+    )
+    def test_of_something_else(self, tmp_path, content):
+        path = tmp_path / "answers.jsonl"
+        path.write_bytes(content)
+        with pytest.raises(ResultFileError, match="holds no answers"):
+            ttt_env.certify(perfect, answers=path)
+        assert path.read_bytes() == content
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            {"position": "X........", "cell": 4, "outcome": "played", "said": ""},
+            {"position": "X../.../...", "cell": 0, "outcome": "played", "said": ""},
+            {"position": "X../.../...", "cell": None, "outcome": "played", "said": ""},
+            {"position": "X../.../...", "cell": 4, "outcome": "taken", "said": ""},
+            {"position": "X../.../...", "cell": 4, "outcome": "won", "said": ""},
+            {"position": "X../.../...", "cell": "4", "outcome": "played", "said": ""},
+            {"position": "X../.../..."},
+        ],
+        ids=str,
+    )
+    def test_with_answers_that_cannot_be(self, tmp_path, line):
+        path = tmp_path / "answers.jsonl"
+        ttt_env.certify(perfect, answers=path)
+        path.write_text(path.read_text() + json.dumps(line) + "\n")
+        with pytest.raises(ResultFileError, match=r"holds no answers: line \d+: "):
+            ttt_env.certify(perfect, answers=path)
+
+    def test_is_for_agents_that_are_asked(self, tmp_path):
+        with pytest.raises(ParameterError, match=r"answers=.*functions and programs"):
+            ttt_env.certify("minimax", answers=tmp_path / "a")
+
+    def test_a_folder(self, tmp_path):
+        with pytest.raises(ResultFileError, match="it is a folder"):
+            ttt_env.certify(perfect, answers=tmp_path)
+
+
+def test_in_a_game_that_is_played_a_wrong_answer_is_an_error():
+    position = Position.parse("X../.../...", TICTACTOE)
+
+    class Silent(AskedAgent):
+        def answer(self, position):
+            return Answer(None, "unreadable", "Hm.")
+
+    with pytest.raises(ttt_env.IllegalMoveError, match=r"names no cell in X.*unreadable.*: 'Hm.'; legal are"):
+        Silent(TICTACTOE).choose(position, np.random.default_rng(0))

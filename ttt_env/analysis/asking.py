@@ -1,0 +1,147 @@
+"""How agents outside of this package are asked: several at a time, and with every answer kept in a file."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args
+
+from ttt_env.agent import Answer, AskedAgent, Outcome
+from ttt_env.analysis.saved import game_from_dict, game_to_dict
+from ttt_env.errors import ResultFileError
+from ttt_env.rules.checks import as_path, one_of
+from ttt_env.rules.game import Game, Position
+from ttt_env.storage.files import opened, reason
+
+_FORMAT = "ttt_env answers 1"
+_BEGINNING = b'{"format": "ttt_env answers'  # of the first line, which may be unfinished
+
+
+class AnswerFile:
+    """The answers of one agent in a file, a line of JSON for each, written as they come.
+
+    The first line says whose answers they are. A line that was not finished, because its process was killed,
+    is cut off when the file is read again. One run at a time may write to it.
+
+    Raises `ResultFileError` for a file of something else, of the answers of another agent or game, and for
+    one that cannot be read.
+    """
+
+    def __init__(self, path: str | Path, game: Game, identity: str) -> None:
+        self.path = as_path("answers", path, "an agent that is asked")
+        self.game, self.identity = game, identity
+        self._answers: dict[tuple[int, int], Answer] = {}
+        self._is_begun = False
+        if self.path.exists():
+            self._read()
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def get(self, position: Position) -> Answer | None:
+        """The answer that is kept of a position, None if there is none."""
+        return self._answers.get((position.mine, position.theirs))
+
+    def add(self, position: Position, answer: Answer) -> None:
+        """Keep an answer, in the file first. Raises `OSError` if it cannot be written."""
+        if not self._is_begun:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._append({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.identity})
+            self._is_begun = True
+        self._append({"position": str(position), **answer._asdict()})
+        self._answers[position.mine, position.theirs] = answer
+
+    def _append(self, data: dict[str, Any]) -> None:
+        with self.path.open("ab", buffering=0) as file:
+            file.write(json.dumps(data).encode() + b"\n")
+
+    def _read(self) -> None:
+        try:
+            with opened(self.path) as file:
+                *lines, unfinished = file.read().split(b"\n")
+        except OSError as error:
+            raise ResultFileError(f"{self.path} cannot be read: {reason(error)}") from error
+        length = min(len(unfinished), len(_BEGINNING))
+        if not lines and unfinished[:length] != _BEGINNING[:length]:
+            raise ResultFileError(f"{self.path} holds no answers")
+        for number, line in enumerate(lines, 1):
+            try:
+                data = json.loads(line)
+                game, identity = self._header(data) if number == 1 else self._take(data)
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                raise ResultFileError(f"{self.path} holds no answers: line {number}: {error}") from error
+            if (game, identity) != (self.game, self.identity):
+                raise ResultFileError(
+                    f"{self.path} holds the answers of {identity} on {game.name}, "
+                    f"not of {self.identity} on {self.game.name}: name another file"
+                )
+        if unfinished:
+            with self.path.open("rb+") as file:
+                file.truncate(sum(len(line) + 1 for line in lines))
+        self._is_begun = bool(lines)
+
+    def _header(self, data: dict[str, Any]) -> tuple[Game, str]:
+        if data["format"] != _FORMAT:
+            raise ValueError(f"{_FORMAT!r} is what its format should be")
+        return game_from_dict(data["game"]), str(data["agent"])
+
+    def _take(self, data: dict[str, Any]) -> tuple[Game, str]:
+        position = Position.parse(data["position"], self.game)
+        outcome = one_of("outcome", data["outcome"], get_args(Outcome))
+        answer = Answer(data["cell"], outcome, str(data["said"]))
+        if (answer.cell is None) == (outcome == "played"):
+            raise ValueError(f"cell {answer.cell!r} does not fit to the outcome {outcome!r}")
+        if answer.cell is not None and Answer.of(answer.cell, position).cell is None:
+            raise ValueError(f"cell {answer.cell!r} is not free in {position}")
+        self._answers[position.mine, position.theirs] = answer
+        return self.game, self.identity
+
+
+def answers_of(
+    agent: AskedAgent, positions: list[Position], workers: int, file: AnswerFile | None
+) -> Iterator[tuple[int, Answer]]:
+    """The agent's answer in each position, with the position's index, as they come; the kept ones first.
+
+    It is asked `workers` questions at a time. If it raises an error, the answers that are on their way are
+    waited for, and kept as well.
+    """
+    left = []
+    for index, position in enumerate(positions):
+        kept = None if file is None else file.get(position)
+        if kept is None:
+            left.append(index)
+        else:
+            yield index, kept
+    for index, answer in _asked(agent, positions, left, workers):
+        if file is not None:
+            file.add(positions[index], answer)
+        yield index, answer
+
+
+def _asked(
+    agent: AskedAgent, positions: list[Position], indices: list[int], workers: int
+) -> Iterator[tuple[int, Answer]]:
+    if workers == 1:
+        for index in indices:
+            yield index, agent.answer(positions[index])
+        return
+    errors: list[BaseException] = []
+    with ThreadPoolExecutor(workers, thread_name_prefix="asking") as pool:
+        # A question is handed out when another is answered, so that an error leaves none in the queue.
+        waiting = iter(indices)
+        running: dict[Future[Answer], int] = {}
+        while not errors or running:
+            if not errors:
+                for index in islice(waiting, workers - len(running)):
+                    running[pool.submit(agent.answer, positions[index])] = index
+            if not running:
+                break
+            future = next(as_completed(running))
+            index = running.pop(future)
+            if (error := future.exception()) is not None:
+                errors.append(error)
+            else:
+                yield index, future.result()
+    if errors:
+        raise errors[0]
