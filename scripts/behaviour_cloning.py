@@ -21,7 +21,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import ttt_env
 from ttt_env import Boards, Game
 from ttt_env.analysis.certificate import blunders_everywhere
-from ttt_env.datasets.positions import PositionTable
+from ttt_env.datasets import PositionTable
 
 BATCH = 256
 

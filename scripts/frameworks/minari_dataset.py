@@ -35,7 +35,7 @@ from torch.nn import Linear, ReLU, Sequential
 from torch.utils.data import DataLoader, TensorDataset
 
 import ttt_env  # ttt_env
-from ttt_env.datasets.minari_sets import reference_scores  # ttt_env
+from ttt_env.datasets import reference_scores  # ttt_env
 from ttt_env.rules.symmetry import motions  # ttt_env
 
 GAMES = 3_000
