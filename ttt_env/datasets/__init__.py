@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from ttt_env.datasets.players import play_games
     from ttt_env.datasets.positions import PositionTable
 
-_ROOM_OF = {
-    "GameTable": "games",
-    "PositionTable": "positions",
-    "game_chats": "chat",
-    "play_games": "players",
-    "position_chats": "chat",
-    "reference_scores": "minari_sets",
-    "write_chats": "chat",
-    "write_dataset": "folder",
-    "write_minari": "minari_sets",
-}
 __all__ = [
     "GameTable",
     "PositionTable",
@@ -37,6 +26,17 @@ __all__ = [
     "write_dataset",
     "write_minari",
 ]
+_ROOM_OF = {
+    "GameTable": "games",
+    "PositionTable": "positions",
+    "game_chats": "chat",
+    "play_games": "players",
+    "position_chats": "chat",
+    "reference_scores": "minari_sets",
+    "write_chats": "chat",
+    "write_dataset": "folder",
+    "write_minari": "minari_sets",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -50,13 +50,13 @@ def drawn(players: list[Player], rng: np.random.Generator) -> Player:
     return players[int(rng.random() * len(players))]
 
 
-def numbers_of(seed: int, level: Level, game: int) -> np.random.Generator:
-    """The random numbers of the game of this number in a data set.
+def numbers_of(seed: int, level: Level, number: int) -> np.random.Generator:
+    """The random numbers of one game of a data set, by its number.
 
     Each game has its own, so that a longer data set begins with the games of a shorter one, and those of two
     levels have nothing to do with each other.
     """
-    return np.random.default_rng((seed, get_args(Level).index(level), game))
+    return np.random.default_rng((seed, get_args(Level).index(level), number))
 
 
 def play_games(
