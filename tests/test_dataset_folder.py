@@ -22,7 +22,7 @@ from tests import reference
 from tests.running import ttt
 from ttt_env import Game, GameTooLargeError, ParameterError, ResultFileError, get_game
 from ttt_env.analysis.saved import game_from_dict
-from ttt_env.datasets import PositionTable, play_games, write_dataset
+from ttt_env.datasets import play_games, write_dataset
 from ttt_env.datasets.order import DatasetOrder
 from ttt_env.text import TextEnv
 
@@ -169,6 +169,12 @@ class TestCard:
         columns = {name for table in TABLES for name in parquet.read_schema(whole / table).names}
         assert all(f"| `{column}` |" in card for column in columns)
 
+    def test_its_head_names_the_tables(self, whole):
+        head = (whole / "README.md").read_text().split("---\n")[1].splitlines()
+        configs = [line.partition(": ")[2] for line in head if "config_name" in line]
+        paths = [line.partition(": ")[2] for line in head if "data_files" in line]
+        assert (sorted(paths), [f"{config}.parquet" for config in configs]) == (TABLES, paths)
+
     def test_its_command_makes_the_same_data_again(self, tmp_path):
         options = ["--one-per-class", "--finished", "--answer", "<move> {cell}", "--no-prompts", "--seed", 3]
         options += ["--kind", "positions", "--kind", "games", "--games", 3, "--published", "2026-01-02"]
@@ -268,6 +274,5 @@ def test_command(tmp_path):
         "dataset", "mnk-v0:m=4,n=2,k=3", "--out", tmp_path / "data", "--games", 2, "--kind", "positions"
     )
     assert (run.returncode, run.stderr) == (0, "")
-    rows = sum(batch.num_rows for batch in PositionTable(get_game("mnk-v0:m=4,n=2,k=3")).batches())
-    assert f"`positions.parquet`, {rows:,} rows" in run.stdout
-    assert run.stdout.endswith(f"Saved in {tmp_path / 'data'}\n")
+    assert sorted(files_of(tmp_path / "data")) == sorted([*DESCRIPTIONS, "positions.parquet"])
+    assert run.stdout == f"Saved in {tmp_path / 'data'}: its README.md says what each file is\n"

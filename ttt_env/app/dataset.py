@@ -53,5 +53,4 @@ def dataset(
             progress=lambda part, done, total: line.say(f"{part}, {done:,} of {total:,}"),
             **settings,
         )
-    typer.echo((out / "README.md").read_text(encoding="utf-8").partition("\n###")[0].strip())
-    typer.echo(f"\nSaved in {out}")
+    typer.echo(f"Saved in {out}: its README.md says what each file is")

@@ -22,6 +22,7 @@ what was asked for. The data may be used under the MIT licence."""
 def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str:
     """The card as Markdown; `made_by` is the command or the code that makes the data again."""
     parts = [
+        _front_matter(files),
         f"# {title}",
         rules_text(game),
         _EXACT,
@@ -34,6 +35,13 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
         _DESCRIBED,
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(files: Sequence[DataFile]) -> str:
+    """The head by which `load_dataset` of Hugging Face finds the tables; of a folder it reads one format."""
+    tables = [file for file in files if file.columns]
+    configs = [f"- config_name: {file.name}\n  data_files: {file.path}" for file in tables]
+    return "\n".join(["---", "license: mit", *(["configs:", *configs] if configs else []), "---"])
 
 
 def _size(file: DataFile) -> str:
@@ -50,7 +58,7 @@ def _tables(files: Sequence[DataFile]) -> list[str]:
 
 def _table(columns: Sequence[Column]) -> str:
     rows = [
-        f"| `{column.name}` | {'list of ' * column.is_list}{column.kind} | {column.description} |"
+        f"| `{column.name}` | {'list of ' * column.is_list}{column.type} | {column.description} |"
         for column in columns
     ]
     return "\n".join(["| column | type | what it is |", "|---|---|---|", *rows])

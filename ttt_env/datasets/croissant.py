@@ -24,7 +24,7 @@ LICENSE = "https://spdx.org/licenses/MIT.html"
 VERSION = "1.0.0"
 """Of the columns and of how their entries are chosen: another one where they change."""
 
-_KINDS = {"text": mlc.DataType.TEXT, "integer": mlc.DataType.INTEGER, "boolean": mlc.DataType.BOOL}
+_TYPES = {"text": mlc.DataType.TEXT, "integer": mlc.DataType.INTEGER, "boolean": mlc.DataType.BOOL}
 
 
 def croissant(
@@ -75,7 +75,7 @@ def _field(file: DataFile, column: Column) -> mlc.Field:
         id=f"{file.name}/{column.name}",
         name=column.name,
         description=column.description,
-        data_types=[_KINDS[column.kind]],
+        data_types=[_TYPES[column.type]],
         repeated=column.is_list or None,
         source=mlc.Source(file_object=file.path, extract=mlc.Extract(column=column.name)),
     )

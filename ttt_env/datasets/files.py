@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["text", "integer", "boolean"]
+EntryType = Literal["text", "integer", "boolean"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: what it holds, one of it or a list, in each row."""
+    """A column of a table: what it has in each row, one entry of a type or a list of them."""
 
     name: str
-    kind: Kind
+    type: EntryType
     is_list: bool
     description: str
 
@@ -50,5 +50,7 @@ def _column(field: Any) -> Column:
 
     is_list = types.is_list(field.type)
     entry = field.type.value_type if is_list else field.type
-    kind: Kind = "text" if types.is_string(entry) else "boolean" if types.is_boolean(entry) else "integer"
-    return Column(field.name, kind, is_list, field.metadata[b"description"].decode())
+    entry_type: EntryType = (
+        "text" if types.is_string(entry) else "boolean" if types.is_boolean(entry) else "integer"
+    )
+    return Column(field.name, entry_type, is_list, field.metadata[b"description"].decode())

@@ -10,7 +10,8 @@ from ttt_env.datasets.files import DataFile, parquet_file
 from ttt_env.datasets.games import GameTable
 from ttt_env.datasets.minari_sets import OPPONENT, write_minari
 from ttt_env.datasets.order import DataKind, DatasetOrder
-from ttt_env.datasets.players import Level
+from ttt_env.datasets.players import EXPERT, NOVICES, Level
+from ttt_env.storage.files import opened
 
 POSITIONS, POSITION_CHATS, GAME_CHATS = "positions.parquet", "chat-positions.jsonl", "chat-games.jsonl"
 GAMES: dict[Level, str] = {level: f"games-{level}.parquet" for level in get_args(Level)}
@@ -18,22 +19,24 @@ MINARI = "minari"
 """The folder of Minari's data sets; the rest are names of files."""
 
 _LEVELS: dict[Level, str] = {
-    "expert": "players who draw each move among the perfect ones",
-    "novice": "players who make mistakes",
-    "mixed": "players of both kinds",
+    "expert": f"an expert (`{EXPERT}`), who draws each move among the perfect ones",
+    "novice": f"novices (`{'`, `'.join(NOVICES)}`), who make mistakes",
+    "mixed": "experts and novices",
 }
 
 
 def write_positions(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
     """The table of positions."""
     order.positions.write(folder / POSITIONS, progress)
-    which = "position" if order.finished else "position in which the game goes on"
-    yield parquet_file(folder, POSITIONS, f"Every {which}{_merged(order)}, with the value of each move.")
+    which = _which(order, "" if order.finished else " in which the game goes on")
+    yield parquet_file(folder, POSITIONS, f"{which}, with the value of each move.")
 
 
-def _merged(order: DatasetOrder) -> str:
-    merged = ", but one for all that are the same but for turning and mirroring the board"
-    return merged if order.one_per_class else ""
+def _which(order: DatasetOrder, condition: str = " in which the game goes on") -> str:
+    """Which positions there are."""
+    if order.one_per_class:
+        return f"One position{condition} of each symmetry class"
+    return f"Every position{condition}"
 
 
 def write_games(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
@@ -48,10 +51,12 @@ def write_conversations(order: DatasetOrder, folder: Path, progress: Progress) -
     """Conversations about single positions, and those of whole games."""
     words: dict[str, Any] = {"board": order.board, "answer": order.answer, "seed": order.seed}
     chats = position_chats(order.game, ties=order.ties, one_per_class=order.one_per_class, **words)
-    moves = "each perfect move of" if order.ties == "all" else "a perfect move, drawn from all, of"
-    about = f"A question and the answer for {moves} every position in which the game goes on{_merged(order)}"
-    begins = 'Beside its "messages" each line says how to begin it again with `TextEnv.reset`.'
-    yield _chats(folder, POSITION_CHATS, chats, f"{about}. {begins}")
+    of_all, of_one = "each perfect move, in a conversation of its own", "a perfect move, drawn from all"
+    answers = of_all if order.ties == "all" else of_one
+    begins = 'Beside its "messages" each line has what `TextEnv.reset` takes to begin it again.'
+    yield _chats(
+        folder, POSITION_CHATS, chats, f"{_which(order)}: its prompt, and as the answer {answers}. {begins}"
+    )
     progress(1, 2)
     chats = game_chats(order.game, games=order.games, **words)
     about = f"Whole games, in which the assistant makes perfect moves against {_LEVELS['mixed']}"
@@ -60,16 +65,9 @@ def write_conversations(order: DatasetOrder, folder: Path, progress: Progress) -
 
 
 def _chats(folder: Path, path: str, chats: Iterable[Chat], description: str) -> DataFile:
-    n_chats = 0
-
-    def counted() -> Iterator[Chat]:
-        nonlocal n_chats
-        for chat in chats:
-            n_chats += 1
-            yield chat
-
-    write_chats(folder / path, counted())
-    return DataFile(path, "application/jsonlines", description, n_chats)
+    write_chats(folder / path, chats)
+    with opened(folder / path) as file:
+        return DataFile(path, "application/jsonlines", description, sum(1 for _ in file))
 
 
 def write_minari_sets(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
@@ -78,7 +76,7 @@ def write_minari_sets(order: DatasetOrder, folder: Path, progress: Progress) -> 
         name = write_minari(folder / MINARI, order.game, level, order.games, seed=order.seed)
         progress(number, len(GAMES))
         data = f"{MINARI}/{name}/data"
-        about = f"of `{name}`, episodes of {_LEVELS[level]} against `{OPPONENT}`"
+        about = f"of `{name}`, episodes against `{OPPONENT}` of {_LEVELS[level]}"
         told = f"The data {about}; `minari.load_dataset` loads it where MINARI_DATASETS_PATH is `{MINARI}`."
         yield DataFile(f"{data}/main_data.hdf5", "application/x-hdf5", told)
         yield DataFile(f"{data}/metadata.json", "application/json", f"The description {about}.")
