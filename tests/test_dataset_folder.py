@@ -247,6 +247,8 @@ class TestRefusals:
         [
             ("qubic-v0", {}, GameTooLargeError, "18 cells are the limit"),
             ("tictactoe-v0", {"kinds": ["position"]}, ParameterError, "did you mean positions"),
+            ("tictactoe-v0", {"kinds": "positions"}, ParameterError, "a list of some of positions, games"),
+            ("tictactoe-v0", {"kinds": []}, ParameterError, "a list of some of positions, games"),
             ("tictactoe-v0", {"board": "round"}, ParameterError, "unknown board"),
             ("tictactoe-v0", {"answer": "cell"}, ParameterError, "one {cell}"),
             ("tictactoe-v0", {"ties": "none"}, ParameterError, "unknown ties"),

@@ -13,7 +13,7 @@ from ttt_env.datasets.chat import Ties
 from ttt_env.datasets.croissant import croissant
 from ttt_env.datasets.kinds import GAME_CHATS, GAMES, MINARI, POSITION_CHATS, POSITIONS, WRITERS
 from ttt_env.datasets.minari_sets import import_minari
-from ttt_env.datasets.order import DataKind, DatasetOrder
+from ttt_env.datasets.order import DataKind, DatasetOrder, as_kinds
 from ttt_env.errors import ResultFileError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_path
@@ -71,7 +71,7 @@ def write_dataset(
     """
     order = DatasetOrder(
         get_game(game),
-        None if kinds is None else tuple(kinds),
+        as_kinds(kinds),
         one_per_class,
         finished,
         prompts,

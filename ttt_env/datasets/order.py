@@ -17,6 +17,15 @@ DataKind = Literal["positions", "games", "chat", "minari"]
 KINDS: tuple[DataKind, ...] = get_args(DataKind)
 
 
+def as_kinds(kinds: object) -> tuple[DataKind, ...] | None:
+    """The kinds, each once; None as it is. Raises `ParameterError` unless they are a list of some of `KINDS`."""
+    if kinds is None:
+        return None
+    if not isinstance(kinds, list | tuple) or not kinds:
+        raise ParameterError(f"kinds={shown(kinds)}: a list of some of {', '.join(KINDS)} is needed")
+    return tuple(dict.fromkeys(one_of("kind", kind, KINDS) for kind in kinds))
+
+
 @dataclass(frozen=True)
 class DatasetOrder:
     """What a data set is to hold, with the parameters of `write_dataset`, whose errors it raises."""
@@ -34,8 +43,6 @@ class DatasetOrder:
     published: date | None = None
 
     def __post_init__(self) -> None:
-        for kind in self.kinds or ():
-            one_of("kind", kind, KINDS)
         self.positions  # noqa: B018 - checks its parameters
         one_of("ties", self.ties, get_args(Ties))
         as_integer("games", self.games, "a data set", 1)
@@ -62,7 +69,7 @@ class DatasetOrder:
     def chosen_kinds(self) -> tuple[DataKind, ...]:
         """The kinds of data that are asked for; unasked, all that the game can have."""
         if self.kinds is not None:
-            return tuple(dict.fromkeys(self.kinds))
+            return self.kinds
         is_left_out = {"chat": not self.positions.has_texts, "minari": not self.has_id}
         return tuple(kind for kind in KINDS if not is_left_out.get(kind))
 
