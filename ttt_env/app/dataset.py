@@ -38,7 +38,11 @@ def dataset(
     """Write exact data of a game: positions and games as Parquet, conversations, and Minari's data sets."""
     from ttt_env.datasets import write_dataset
 
-    settings: dict[str, Any] = {"kinds": kind, "board": board, "ties": ties}  # which are checked there
+    settings: dict[str, Any] = {
+        "kinds": kind or None,
+        "board": board,
+        "ties": ties,
+    }  # which are checked there
     with progress_line(f"dataset {game}") as line:
         write_dataset(
             game,

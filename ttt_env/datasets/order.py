@@ -18,7 +18,7 @@ KINDS: tuple[DataKind, ...] = get_args(DataKind)
 
 
 def as_kinds(kinds: object) -> tuple[DataKind, ...] | None:
-    """The kinds, each once; None as it is. Raises `ParameterError` unless they are a list of some of `KINDS`."""
+    """The kinds, each once, or None. Raises `ParameterError` unless they are a list of some of `KINDS`."""
     if kinds is None:
         return None
     if not isinstance(kinds, list | tuple) or not kinds:
