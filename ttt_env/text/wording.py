@@ -4,12 +4,12 @@ from functools import lru_cache
 from textwrap import fill
 from typing import Literal, get_args
 
+from ttt_env.agent import Outcome
 from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
 from ttt_env.rules.catalogue import runs, squares
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position, Seat, cells_of
-from ttt_env.text.answers import Outcome
 
 BoardStyle = Literal["grid", "coordinates", "line"]
 _LINE = 106  # letters

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal
 
-from ttt_env.text.answers import Outcome
+from ttt_env.agent import Outcome
 from ttt_env.text.env import Replies, TextEnv
 from ttt_env.text.starts import start_rows
 from ttt_env.text.wording import BoardStyle
