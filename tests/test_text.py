@@ -292,6 +292,17 @@ class TestIllegal:
         env.reply("[4] [5]")
         assert env.done and env.reward == -1.0
 
+    @pytest.mark.parametrize("illegal", ["lose", "raise", "retry"])
+    def test_giving_up_loses_whatever_illegal_says(self, illegal: Any) -> None:
+        env = started(illegal=illegal, reward="shaped")
+        env.move(4)
+        value = ttt_env.solve(env.game).value_of(env.position)
+        assert "you have lost" in env.give_up()
+        assert (env.done, env.outcome, env.reward) == (True, "unreadable", -1 - (value + 1))
+        assert env.info["winner"] is None and env.info["regret"] == [0, value + 1]
+        with pytest.raises(ttt_env.EpisodeOrderError):
+            env.give_up()
+
 
 class TestRewards:
     def test_are_the_solvers_on_every_position_and_move(self) -> None:

@@ -231,6 +231,15 @@ class TextEnv:
         reading = self.answer.read(text, self.game)
         return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
 
+    def give_up(self) -> str:
+        """Lose the game as by a reply that names no cell, whatever `illegal` says, and return what happened.
+
+        It is for a player who says no more: ceasing to reply is then worth no more than losing. Raises
+        `EpisodeOrderError` as `move` does.
+        """
+        self._check_is_on()
+        return self._lose("unreadable")
+
     def _seed_replies(self, seed: int) -> None:
         self._seed_of_replies = seed
         for agent in self._seated[0]:
@@ -257,7 +266,7 @@ class TextEnv:
 
     def _wrong(self, outcome: Outcome) -> str:
         """What a reply does that plays no free cell."""
-        reason = _WRONG[outcome].format(form=self.answer.text_of(0))
+        reason = self._fault(outcome)
         if self.illegal == "raise":
             free = self.position.legal_cells
             raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
@@ -267,9 +276,16 @@ class TextEnv:
             left = self.retries - self._n_wrong
             more = f"{left + 1} more replies like this lose" if left else "One more reply like this loses"
             return f"That is no move: {reason}. Try again. {more} the game.\n\n{self._turn_text()}"
+        return self._lose(outcome)
+
+    def _lose(self, outcome: Outcome) -> str:
+        """What a reply does by which the game is lost."""
         self.moves.append(MoveRecord(None, known_value(self.position, self.nodes), -1))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        return f"The game is over, and you have lost: {reason}."
+        return f"The game is over, and you have lost: {self._fault(outcome)}."
+
+    def _fault(self, outcome: Outcome) -> str:
+        return _WRONG[outcome].format(form=self.answer.text_of(0))
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over
