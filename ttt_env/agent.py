@@ -172,12 +172,19 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, choice: object, position: Position, said: str | None = None) -> "Answer":
         """The answer that chooses this cell, or what is wrong with it. `said` is by default its text."""
-        said = shown(choice) if said is None else said[:_SAID]
+        said = shown(choice) if said is None else said
         try:
             cell = as_cell(choice, position.game)
         except IllegalMoveError:
-            return cls(None, "no cell", said)
-        return cls(None, "taken", said) if position.occupied_mask >> cell & 1 else cls(cell, "played", said)
+            return cls.failed("no cell", said)
+        if position.occupied_mask >> cell & 1:
+            return cls.failed("taken", said)
+        return cls(cell, "played", said[:_SAID])
+
+    @classmethod
+    def failed(cls, outcome: Outcome, said: str) -> "Answer":
+        """The answer that plays no cell, for this reason."""
+        return cls(None, outcome, said[:_SAID])
 
 
 class AskedAgent(Agent):

@@ -3,14 +3,11 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from ttt_env.agent import Answer, Outcome
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.game import Game
-
-Outcome = Literal["played", "unreadable", "several", "no cell", "taken"]
-"""What came of a reply: its cell was played; it has no answer in the agreed form; it has different ones; its
-number is no cell of the board; the cell is taken."""
+from ttt_env.rules.game import Game, Position
 
 _LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is no answer
 
@@ -68,3 +65,10 @@ class AnswerFormat:
             return Reading(None, "several" if numbers else "unreadable")
         cell = numbers.pop()
         return Reading(cell, "played") if cell < game.n_cells else Reading(None, "no cell")
+
+    def answer(self, reply: str, position: Position) -> Answer:
+        """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
+        reading = self.read(reply, position.game)
+        if reading.cell is None:
+            return Answer.failed(reading.outcome, reply)
+        return Answer.of(reading.cell, position, reply)

@@ -6,7 +6,7 @@ from typing import Any, Literal, SupportsIndex, TypedDict, get_args
 
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent
+from ttt_env.agent import Agent, Outcome
 from ttt_env.analysis.known import PROOF_NODES, known_value
 from ttt_env.envs.board import PlayAs, StartLike
 from ttt_env.envs.opponents import Lineup, Opponents
@@ -14,7 +14,7 @@ from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import Game, Position, Seat, as_cell
-from ttt_env.text.answers import AnswerFormat, Outcome
+from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import ByPosition
 from ttt_env.text.rewards import MoveRecord, Reward, reward_function
 from ttt_env.text.wording import BoardStyle, board_text, end_text, prompt_text, turn_text
