@@ -24,6 +24,7 @@ from ttt_env.app.console import (
     progress_line,
     write_file,
 )
+from ttt_env.app.dataset import dataset
 from ttt_env.app.games import games_app
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
@@ -397,6 +398,9 @@ def text(
     settings["illegal"] = one_of("illegal", illegal, ("retry", "lose"))
     env = TextEnv(game, opponent, answer=answer, seed=seed, **settings)
     raise typer.Exit(converse(env, sys.stdin, typer.echo))
+
+
+app.command()(dataset)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import Any, Literal, SupportsIndex, TypedDict, get_args
 from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Outcome
-from ttt_env.analysis.known import PROOF_NODES, known_value
+from ttt_env.analysis.known import PROOF_NODES
 from ttt_env.envs.board import PlayAs, StartLike
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.single import SingleAgentEnv
@@ -17,17 +17,10 @@ from ttt_env.rules.game import Game, Position, Seat, as_cell
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import ByPosition
 from ttt_env.text.rewards import MoveRecord, Reward, reward_function
-from ttt_env.text.wording import BoardStyle, board_text, end_text, prompt_text, turn_text
+from ttt_env.text.wording import BoardStyle, board_text, end_text, fault_text, prompt_text, turn_text
 
 IllegalReply = Literal["lose", "raise", "retry"]
 Replies = Literal["by_position", "by_stream"]
-
-_WRONG: dict[Outcome, str] = {
-    "unreadable": "the reply names no cell in the form {form}",
-    "several": "the reply names more than one cell",
-    "no cell": "the board has no such cell",
-    "taken": "this cell is taken",
-}
 
 
 class TextInfo(TypedDict):
@@ -252,9 +245,9 @@ class TextEnv:
 
     def _play(self, cell: int) -> str:
         position = self.position
-        before, after = known_value(position, self.nodes), known_value(position.child(cell), self.nodes)
+        record = MoveRecord.of(position, cell, self.nodes)
         _, result, is_over, _, info = self._env.step(cell)
-        self.moves.append(MoveRecord(cell, before, None if after is None else -after))
+        self.moves.append(record)
         self._winner = info.get("winner")
         self._settle("played", result, is_over)
         told = f"You have played {cell}."
@@ -266,7 +259,7 @@ class TextEnv:
 
     def _wrong(self, outcome: Outcome) -> str:
         """What a reply does that plays no free cell."""
-        reason = self._fault(outcome)
+        reason = fault_text(outcome, self.answer.template)
         if self.illegal == "raise":
             free = self.position.legal_cells
             raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
@@ -280,12 +273,9 @@ class TextEnv:
 
     def _lose(self, outcome: Outcome) -> str:
         """What a reply does by which the game is lost."""
-        self.moves.append(MoveRecord(None, known_value(self.position, self.nodes), -1))
+        self.moves.append(MoveRecord.of(self.position, None, self.nodes))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        return f"The game is over, and you have lost: {self._fault(outcome)}."
-
-    def _fault(self, outcome: Outcome) -> str:
-        return _WRONG[outcome].format(form=self.answer.text_of(0))
+        return f"The game is over, and you have lost: {fault_text(outcome, self.answer.template)}."
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over

@@ -32,7 +32,7 @@ class ByPosition(Agent):
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
         rng_of_position: Any
         if self._takes_one_draw:
-            rng_of_position = _OneDraw(f"{self.seed} {position.mine} {position.theirs}")
+            rng_of_position = _OneDraw(self.seed, position.mine, position.theirs)
         else:
             rng_of_position = np.random.default_rng((self.seed, position.mine, position.theirs))
         return chosen_cell(self.agent, position, rng_of_position)
@@ -41,10 +41,15 @@ class ByPosition(Agent):
 class _OneDraw:
     """The one random number that drawing from a policy takes, a tenth of the time that a generator takes."""
 
-    def __init__(self, key: str) -> None:
-        self._key = key
+    def __init__(self, seed: int, mine: int, theirs: int) -> None:
+        self._key = f"{seed} {mine} {theirs}"
 
     def random(self) -> float:
         """A number from [0, 1): the upper 53 of 64 bits of a hash."""
         bits = int.from_bytes(blake2b(self._key.encode(), digest_size=8).digest(), "little")
         return (bits >> 11) * _2_TO_MINUS_53
+
+
+def number_at(seed: int, mine: int, theirs: int) -> float:
+    """The random number from [0, 1) that belongs to a position under a seed."""
+    return _OneDraw(seed, mine, theirs).random()

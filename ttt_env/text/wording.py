@@ -4,6 +4,7 @@ from functools import lru_cache
 from textwrap import fill
 from typing import Literal, get_args
 
+from ttt_env.agent import Outcome
 from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
 from ttt_env.rules.catalogue import runs, squares
@@ -137,6 +138,12 @@ def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
     )
 
 
+@lru_cache(maxsize=64)
+def intro_text(game: Game, seat: Seat) -> str:
+    """What a player is told of a game before its first turn: the rules and its mark."""
+    return f"{rules_text(game)}\n\nYou are {seat}."
+
+
 def prompt_text(
     position: Position, style: BoardStyle = "grid", answer: str = "[{cell}]", last: int | None = None
 ) -> str:
@@ -155,7 +162,24 @@ def prompt_text(
     """
     seat = position.to_move
     moved = "" if last is None else f" {'O' if seat == 'X' else 'X'} has played {last}."
-    return f"{rules_text(position.game)}\n\nYou are {seat}.{moved}\n\n{turn_text(position, style, answer)}"
+    return f"{intro_text(position.game, seat)}{moved}\n\n{turn_text(position, style, answer)}"
+
+
+_FAULTS: dict[Outcome, str] = {
+    "unreadable": "the reply names no cell in the form {form}",
+    "several": "the reply names more than one cell",
+    "no cell": "the board has no such cell",
+    "taken": "this cell is taken",
+}
+
+
+def fault_text(outcome: Outcome, answer: str) -> str:
+    """Why a reply is no move: half a sentence. `answer` is a text in which `{cell}` stands for the cell.
+
+    >>> fault_text("unreadable", "[{cell}]")
+    'the reply names no cell in the form [0]'
+    """
+    return _FAULTS[outcome].format(form=answer.replace("{cell}", "0"))
 
 
 def end_text(winner: Seat | None, seat: Seat) -> str:

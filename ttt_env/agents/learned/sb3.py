@@ -185,15 +185,15 @@ def _load(path: str, game: Game) -> "BasePolicy":
 
 def _content(path: str) -> tuple[dict[str, Any], Any]:
     """What a model file says of the model, and the weights of its policy."""
-    try:
-        from stable_baselines3.common.save_util import load_from_zip_file
-    except ImportError as error:
-        raise ImportError('sb3 agents need the extra "train": pip install "ttt-env[train]"') from error
-    try:
+    try:  # before seconds go by in the import of what reads it
         stream = opened(path if Path(path).exists() else f"{path}.zip")  # as Stable-Baselines3 names files
     except OSError as error:
         raise PolicyFileError(f"{path} is no model: {reason(error)}") from error
     with stream:
+        try:
+            from stable_baselines3.common.save_util import load_from_zip_file
+        except ImportError as error:
+            raise ImportError('sb3 agents need the extra "train": pip install "ttt-env[train]"') from error
         with _blaming(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:
