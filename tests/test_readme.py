@@ -52,7 +52,8 @@ def test_the_block_that_takes_long_keeps_its_promise(tmp_path, monkeypatch):
     run_block(text, tmp_path, monkeypatch)
 
 
-def test_sessions():
+def test_sessions(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     namespace = {}
     for kind, text in BLOCKS:
         if kind == "pycon":
