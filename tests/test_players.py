@@ -26,6 +26,7 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Asked
 from ttt_env.app.certifying import _Pace
 from ttt_env.app.console import ProgressLine
+from ttt_env.app.scorecard import verdict
 from ttt_env.errors import PlayerError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
@@ -143,7 +144,7 @@ class TestPromptAgent:
             ("[3] [4]", None, "several", "[3] [4]"),
             ("", None, "unreadable", ""),
             ("x" * 3_000_000, None, "unreadable", "x" * 1_000),
-            ("\ud800", None, "unreadable", "\ud800"),
+            ("\ud800", None, "unreadable", "?"),
             (None, None, "unreadable", "None"),
             (4, None, "unreadable", "4"),
         ],
@@ -151,6 +152,13 @@ class TestPromptAgent:
     )
     def test_reads_replies(self, reply: Any, cell: int | None, outcome: str, said: str) -> None:
         assert PromptAgent(GAME, lambda prompt: reply).answer(MIDDLE) == (cell, outcome, said)
+
+    def test_whatever_is_replied_can_be_kept(self, tmp_path: Path) -> None:
+        certificate = ttt_env.certify(PromptAgent(GAME, lambda prompt: "\ud800\x00\x1b[2J\u202e日本"))
+        certificate.save(tmp_path / "c.json")
+        assert ttt_env.Certificate.load(tmp_path / "c.json") == certificate
+        for text in (str(certificate), refutation_text(certificate), verdict(certificate)):
+            assert not set(text.encode().decode()) & set("\x00\x1b\u202e")
 
     def test_errors_lose_or_are_raised(self) -> None:
         def failing(prompt: str) -> str:
@@ -285,6 +293,7 @@ class TestCommandAgent:
         assert not (tmp_path / "x").exists()
 
     def test_is_known_by_what_is_in_its_files(self, tmp_path: Path) -> None:
+        assert CommandAgent(GAME, [sys.executable, "-c", "pass\n" * 1_000]).label == Path(sys.executable).name
         bot = tmp_path / "bot.py"
         bot.write_text("print(4)")
         first = CommandAgent(GAME, f"python {bot} --key {KEY}")
@@ -547,6 +556,7 @@ class TestCommandLine:
         assert len(asked) == len(set(asked)) == 497
         facts = json.loads(ttt("certify", "--command", command, "--json", cwd=tmp_path).stdout)
         assert facts["asked"] == 497 and facts["forfeits"][0]["outcome"] == "crashed"
+        assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
         assert log.read_text().splitlines() == asked  # nothing was asked again
 
     def test_a_model(self, endpoint: Endpoint, tmp_path: Path) -> None:

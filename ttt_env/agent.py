@@ -179,12 +179,17 @@ class Answer(NamedTuple):
             return cls.failed("no cell", said)
         if position.occupied_mask >> cell & 1:
             return cls.failed("taken", said)
-        return cls(cell, "played", said[:_SAID])
+        return cls(cell, "played", _kept(said))
 
     @classmethod
     def failed(cls, outcome: Outcome, said: str) -> "Answer":
         """The answer that plays no cell, for this reason."""
-        return cls(None, outcome, said[:_SAID])
+        return cls(None, outcome, _kept(said))
+
+
+def _kept(said: str) -> str:
+    """The start of an answer, with question marks for halves of letters, which no file can keep."""
+    return said[:_SAID].encode("utf-8", "replace").decode()
 
 
 class AskedAgent(Agent):

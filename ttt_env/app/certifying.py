@@ -12,6 +12,7 @@ import typer
 
 from ttt_env.agent import Agent
 from ttt_env.analysis.asking import AnswerFile
+from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.many import certify_all
 from ttt_env.analysis.recorded import Asked, answering
@@ -29,6 +30,7 @@ from ttt_env.app.scorecard import scorecard, verdicts
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import as_file_name
+from ttt_env.text import refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent
 
 _MODELS = Path("models")
@@ -121,6 +123,8 @@ def _certify_asked(order: Order) -> None:
     with progress_line(f"certify {name}") as line, player:
         judged = answering(player, player.game, _Pace(line, n_kept).say, order.workers or 1, path)
         result = _judged(judged, name, None, order)
+        if result.facts:
+            result.facts["refutation_text"] = refutation_text(certify(judged))
     _tell(result, order)
 
 

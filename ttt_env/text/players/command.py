@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
 from hashlib import file_digest, sha256
+from os.path import isfile
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Self
@@ -96,7 +97,7 @@ class CommandAgent(AskedAgent):
     def _script(self) -> list[str]:
         """The first argument that is no option, if it is a file."""
         words = [argument for argument in self.arguments[1:] if not argument.startswith("-")]
-        return [word for word in words[:1] if Path(word).is_file()]
+        return list(filter(isfile, words[:1]))
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         program, answer = self._taken(), None
