@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import ttt_env
+from ttt_env.agent import Outcome
 from ttt_env.text import TextEnv, prompt_text
-from ttt_env.text.env import Outcome
 from ttt_env.text.rewards import MoveRecord
 from ttt_env.text.wording import fault_text, intro_text, turn_text
 

@@ -1,6 +1,7 @@
 """Games as environments of TRL: what holds without TRL; scripts/frameworks/trl_grpo.py trains with it."""
 
 import inspect
+import json
 import pickle
 from functools import partial
 from typing import Any, get_type_hints
@@ -11,7 +12,7 @@ import ttt_env
 from ttt_env import Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.text import TextEnv
-from ttt_env.text.adapters.trl import INSTRUCTION, GameEnvironment, rows
+from ttt_env.text.adapters.trl import INSTRUCTION, GameEnvironment, rows, start_rows
 
 GAME = ttt_env.get_game("tictactoe-v0")
 
@@ -38,7 +39,7 @@ class TestTools:
 
     def test_the_prompt_asks_for_a_call(self) -> None:
         environment = GameEnvironment(opponent=lowest)
-        row = rows([GAME.start.play(4)])[0]
+        row = rows(start_rows(GAME))[0]
         prompt = environment.reset(**row)
         assert prompt.endswith(
             "Answer with the number of a free cell in the form of a tool call: move(cell=0)."
@@ -90,8 +91,8 @@ class TestRewards:
         solution = ttt_env.solve(GAME)
         environment = GameEnvironment(opponent=lowest, reward="regret")
         positions = [position for layer in reachable(GAME) for position in layer.boards(layer.open)]
-        positions = positions[::7]
-        for position, row in zip(positions, rows(positions), strict=True):
+        for position in positions[::7]:
+            (row,) = rows([{"position": str(position), "play_as": position.to_move, "seed": 0}])
             environment.reset(**row)
             assert environment.text_env.position == position
             assert environment.get_reward() == environment.get_reward() == -1 - solution.value_of(position)
@@ -113,7 +114,7 @@ class TestGroups:
         factory = partial(GameEnvironment, "tictactoe-v0", opponent="random")
         one, other = factory(), factory()
         starts = set()
-        for row in rows([GAME.start] * 200, play_as="random"):
+        for row in rows(start_rows(GAME, seeds=100)):
             texts = [environment.reset(**row) for environment in (one, other)]
             starts.add(texts[0])
             while not one.text_env.done:
@@ -131,27 +132,12 @@ class TestGroups:
 
 
 class TestRows:
-    def test_seats(self) -> None:
-        positions = [GAME.start, GAME.start.play(4)]
-        assert [row["play_as"] for row in rows(positions)] == ["X", "O"]
-        assert [row["play_as"] for row in rows(positions, play_as="O")] == ["O", "O"]
-
     def test_all_values_are_plain(self) -> None:
-        (row,) = rows([GAME.start.play(4)], opponent=["random", "minimax"], instruction="Go on.")
-        assert list(row) == ["prompt", "position", "play_as", "opponent", "seed"]
-        assert row["position"] == ".../.X./..." and row["opponent"] == ["random", "minimax"]
-        assert type(row["seed"]) is int and row["prompt"][0]["content"] == "Go on."
+        first, *others = rows(start_rows(GAME, plies=2, seeds=3), instruction="Go on.")
+        assert {tuple(row) for row in [first, *others]} == {("prompt", "position", "play_as", "seed")}
+        assert json.loads(json.dumps(others)) == others
+        assert first["prompt"] == [{"role": "user", "content": "Go on."}]
 
-    def test_seeds_follow_rng(self) -> None:
-        seeds = [[row["seed"] for row in rows([GAME.start] * 20, rng=rng)] for rng in (0, 0, 1)]
-        assert seeds[0] == seeds[1] and not set(seeds[0]) & set(seeds[2]) and len(set(seeds[0])) == 20
-
-    @pytest.mark.parametrize("settings", [{"play_as": "alternate"}, {"rng": "x"}], ids=str)
-    def test_bad_ones(self, settings: dict[str, Any]) -> None:
-        with pytest.raises(ttt_env.ParameterError):
-            rows([GAME.start], **settings)
-
-    @pytest.mark.parametrize("position", [Position.parse("XXX/OO./..."), "X../.O./...", None], ids=str)
-    def test_where_no_game_starts(self, position: Any) -> None:
-        with pytest.raises(ttt_env.ImpossiblePositionError, match="no game can start in"):
-            rows([GAME.start, position])
+    def test_any_columns_may_come_along(self) -> None:
+        (row,) = rows([{"position": "X../.../...", "play_as": "O", "opponent": "minimax", "level": 3}])
+        assert GameEnvironment().reset(**row) == GameEnvironment(opponent="minimax").reset(**row)

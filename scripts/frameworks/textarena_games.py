@@ -27,6 +27,7 @@ from outcome import outcome
 import ttt_env  # ttt_env
 from ttt_env.text import AnswerFormat, TextEnv, prompt_text  # ttt_env
 from ttt_env.text.adapters.textarena import AgentPlayer  # ttt_env
+from ttt_env.text.players import PromptAgent  # ttt_env
 
 GAMES = 500
 SOLUTION = ttt_env.solve("tictactoe-v0")
@@ -95,8 +96,8 @@ def compare_with_text_env(replies: list[tuple[int, str]], rewards: dict, infos: 
     """A `TextEnv` ends with the same rewards and regrets, each player against what the other has played."""
     position, cells = ttt_env.get_game("tictactoe-v0").start, {}
     for _, action in replies:
-        cell = AnswerFormat().read(action, position.game).cell
-        if cell in position.legal_cells:
+        cell = AnswerFormat().answer(action, position).cell
+        if cell is not None:
             cells[position] = cell
             position = position.play(cell)
     for player_id, seat in enumerate("XO"):
@@ -151,12 +152,6 @@ def never_loses() -> None:
         assert rewards[0] == 1
 
 
-def certifiable(agent: ta.Agent) -> ttt_env.agent.AgentLike:  # ttt_env
-    """An agent of TextArena as one of this package, asked by the prompt of a position."""
-    answer = AnswerFormat()  # ttt_env
-    return lambda position: answer.read(agent(prompt_text(position, "line")), position.game).cell  # ttt_env
-
-
 def main() -> None:
     """Play, compare, and say what the perfect agent is worth."""
     agents = {0: Perfect(), 1: First()}
@@ -176,7 +171,8 @@ def main() -> None:
 
     compare()
     never_loses()
-    certificate = outcome(certifiable(Perfect()), ["textarena"])
+    player = PromptAgent("tictactoe-v0", Perfect(), board="line")  # ttt_env
+    certificate = outcome(player, ["textarena"])
     assert certificate.unbeatable
 
 

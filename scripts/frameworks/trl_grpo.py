@@ -44,14 +44,13 @@ from trl.chat_template_utils import qwen3_chat_template
 
 import ttt_env  # ttt_env
 from ttt_env.text import TextEnv
-from ttt_env.text.adapters.trl import GameEnvironment, rows  # ttt_env
+from ttt_env.text.adapters.trl import GameEnvironment, rows, start_rows  # ttt_env
 
 GAME = ttt_env.get_game("tictactoe-v0")
 SETTINGS = {"game": GAME, "opponent": "random", "board": "line", "reward": "shaped"}
-STARTS = [GAME.start] * 39 + [GAME.start.play(cell) for cell in range(9)]
 GROUP = 16  # rollouts of a row
 ROWS = 2  # of a step
-STEPS = len(STARTS) // ROWS
+STEPS = 25
 END = "<|im_end|>"
 
 
@@ -162,7 +161,7 @@ def played_again(completions: list[list[dict[str, Any]]], log_extra: Any, **colu
     rewards, replies = [], {}
     for number, completion in enumerate(completions):
         env = TextEnv(**SETTINGS)
-        row = {name: columns[name][number] for name in ("position", "play_as", "opponent", "seed")}
+        row = {name: columns[name][number] for name in ("position", "play_as", "seed")}
         env.reset(**row)
         for arguments in arguments_of(completion):
             if not env.done:
@@ -198,7 +197,7 @@ def check(logs: pd.DataFrame, seeds: list[int]) -> None:
 def main() -> None:
     """Train, check what was earned, and say what the perfect player is worth."""
     tokenizer = make_tokenizer()
-    dataset = Dataset.from_list(rows(STARTS, play_as="random"))  # ttt_env
+    dataset = Dataset.from_list(rows(start_rows(GAME, plies=1, seeds=10)))  # ttt_env
     with tempfile.TemporaryDirectory() as folder:
         trainer = GRPOTrainer(
             model=make_model(tokenizer),

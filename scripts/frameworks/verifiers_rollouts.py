@@ -30,6 +30,7 @@ from verifiers.v1.configs.cli.eval import EvalConfig
 
 import ttt_env  # ttt_env
 from ttt_env.text import TextEnv  # ttt_env
+from ttt_env.text.players import PromptAgent  # ttt_env
 
 TASKSET = {"id": "tictactoe", "opponent": "random", "board": "line", "plies": 2, "seeds": 2}  # ttt_env
 STARTS = 17  # the empty board on both seats, 3 positions after one move and 12 after two, up to symmetry
@@ -117,7 +118,8 @@ async def main() -> None:
     assert results["perfect"][-1.0] == 0 < results["first"][-1.0] < results["rubbish"][-1.0]
     assert all(trace.num_turns == 1 and trace.reward == -1.0 for trace in cut_off)
 
-    certificate = outcome(perfect_cell, ["verifiers"])
+    player = PromptAgent("tictactoe-v0", MODELS["perfect"], board="line")  # ttt_env
+    certificate = outcome(player, ["verifiers"])
     assert certificate.unbeatable
 
 

@@ -10,9 +10,10 @@ Importing this registers the games, so that TextArena makes them and lets two of
 
 As with TextArena's own games, there is each with other wrappers: `ttt_env/tictactoe-v0-train` shows a player
 the rules and the board and nothing of what was before, and `ttt_env/tictactoe-v0-raw` has no wrappers. Make
-one for each game: TextArena's wrappers forget nothing when a game is reset. The other way is open as well: an
-agent of TextArena is a function of a text, and what `-train` shows it is the prompt of the position, so that
-`certify` takes it as it takes every function of a prompt.
+one for each game: TextArena's wrappers forget nothing when a game is reset.
+
+The other way is open as well. An agent of TextArena is a function of a text, and what `-train` shows it is
+the prompt of the position, so that `ttt_env.certify(PromptAgent("tictactoe-v0", agent))` judges it.
 """
 
 from typing import Any, get_args
@@ -88,12 +89,10 @@ class GameEnv(ta.Env):
         """
         if self.state is None or self.state.done:
             raise EpisodeOrderError("no game is on: call reset()")
-        cell, outcome = self.answer.read(action, self.game)
+        cell, outcome, _ = self.answer.answer(action, self.position)
         player = self.state.current_player_id
         said = ta.ObservationType.PLAYER_ACTION
         self.state.add_observation(from_id=player, to_id=player, message=action, observation_type=said)
-        if cell is not None and self.position.occupied_mask >> cell & 1:
-            cell, outcome = None, "taken"
         if cell is None:
             self._refuse(player, outcome)
         else:

@@ -1,12 +1,12 @@
 """Games as environments of TRL: `environment_factory=` of its `GRPOTrainer`, and rows for its data set.
 
     from functools import partial
-    from ttt_env.text.adapters.trl import GameEnvironment, rows
+    from ttt_env.text.adapters.trl import GameEnvironment, rows, start_rows
 
-    start = ttt_env.get_game("tictactoe-v0").start
+    game = ttt_env.get_game("tictactoe-v0")
     trainer = GRPOTrainer(
         model="Qwen/Qwen3-0.6B",
-        train_dataset=Dataset.from_list(rows([start] * 64, play_as="random")),
+        train_dataset=Dataset.from_list(rows(start_rows(game, plies=1, seeds=100))),
         environment_factory=partial(GameEnvironment, "tictactoe-v0", opponent="minimax"),
     )
 
@@ -14,19 +14,16 @@ The extra `trl` has the versions that this was tried with; nothing here imports 
 Contract of an environment: https://huggingface.co/docs/trl/openenv
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, get_args
-
-import numpy as np
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ttt_env.envs.opponents import Opponents
-from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError, shown
-from ttt_env.rules.checks import as_generator, one_of
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import MAX_SEED
+from ttt_env.errors import EpisodeOrderError
+from ttt_env.rules.game import Game
 from ttt_env.text.env import TextEnv
+from ttt_env.text.starts import start_rows
 
-RowSeat = Literal["mover", "X", "O", "random"]
+__all__ = ["CALL", "INSTRUCTION", "GameEnvironment", "rows", "start_rows"]
 
 CALL = "of a tool call: move(cell={cell})"
 """How to name a cell: it ends the sentence "Answer with the number of a free cell in the form ..."."""
@@ -85,44 +82,15 @@ class GameEnvironment:
         return self.text_env.total_reward
 
 
-def rows(
-    positions: Iterable[Position],
-    *,
-    play_as: RowSeat = "mover",
-    opponent: str | Sequence[str] | None = None,
-    instruction: str = INSTRUCTION,
-    rng: np.random.Generator | int = 0,
-) -> list[dict[str, Any]]:
-    """A row for each position, for `datasets.Dataset.from_list`.
+def rows(starts: Iterable[Mapping[str, Any]], *, instruction: str = INSTRUCTION) -> list[dict[str, Any]]:
+    """A row of TRL's data set for each start of a game, for `datasets.Dataset.from_list`.
 
-    Its columns are `prompt`, a user's message with the `instruction`, and what `GameEnvironment.reset` takes:
-    `position` as text; `play_as`, the model's seat: that of the "mover", who is to move in the position, "X",
-    "O", or "random", by the seed; `opponent`, a spec string, a list of them, or None for that of the
-    environment; and `seed`, drawn from `rng`. Raises `ParameterError` for another `play_as`, and
-    `ImpossiblePositionError` for what is no position of a game that goes on.
+    The columns of a start, such as `start_rows` gives them, are what `TextEnv.reset` takes. `prompt`, a
+    user's message with the `instruction`, is put before them.
 
     >>> from ttt_env.rules.catalogue import get_game
-    >>> row = rows([get_game("tictactoe-v0").start.play(4)])[0]
-    >>> row["position"], row["play_as"]
-    ('.../.X./...', 'O')
+    >>> row = rows(start_rows(get_game("tictactoe-v0"), plies=1))[-1]
+    >>> row["position"], row["play_as"], row["seed"]
+    ('.../.X./...', 'O', 0)
     """
-    play_as = one_of("play_as", play_as, get_args(RowSeat))
-    rng = as_generator(rng)
-    return [
-        {
-            "prompt": [{"role": "user", "content": instruction}],
-            "position": str(position),
-            "play_as": position.to_move if play_as == "mover" else play_as,
-            "opponent": opponent,
-            "seed": int(rng.integers(MAX_SEED, endpoint=True)),
-        }
-        for position in map(_as_start, positions)
-    ]
-
-
-def _as_start(position: object) -> Position:
-    if isinstance(position, Position) and not position.checked().is_over:
-        return position
-    raise ImpossiblePositionError(
-        f"no game can start in {shown(position)}: a Position that goes on is needed"
-    )
+    return [{"prompt": [{"role": "user", "content": instruction}], **start} for start in starts]
