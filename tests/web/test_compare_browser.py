@@ -96,6 +96,7 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
         now[seat] = temperature
         exact = [percent(share) for share in ends(now["x"], now["o"]).result]
         page.wait(lambda exact=exact: page.all("#x-wins, #draws, #o-wins") == exact)
+        page.wait(lambda seat=seat, hot=temperature: page.address.get(seat) == f"{hot:g}")
         assert page.text(f"output[for=t-{seat}]") == str(temperature)
         moved = page.browser.find_element(By.CSS_SELECTOR, ".line.x").get_attribute("d") != path
         assert moved == (seat == "x")  # O's is along the axis

@@ -127,6 +127,8 @@ async function load(part, signal) {
   }
 }
 
+let due = { turn: "", at: 0 }; // when the page takes its next step by itself
+
 function begin() {
   const { signal } = going;
   const status = page().querySelector("[data-status]")?.textContent.trim() ?? "";
@@ -135,7 +137,10 @@ function begin() {
   parts(page()).forEach((part) => load(part, signal));
   const form = page().querySelector("form[data-after]");
   if (form) {
-    sleep(Number(form.dataset.after)).then(() => {
+    const { after, turn } = form.dataset;
+    // What a visitor does meanwhile, such as dragging a slider, does not put the turn off.
+    if (due.turn !== `${turn} ${after}`) due = { turn: `${turn} ${after}`, at: performance.now() + Number(after) };
+    sleep(due.at - performance.now()).then(() => {
       if (!signal.aborted) visit(form.action, { method: "POST", replace: true, isAsked: false });
     });
   }
