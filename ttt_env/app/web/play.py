@@ -68,6 +68,8 @@ class PlayPages:
 
     async def _cell(self, visit: Visit, form: Mapping[str, str]) -> int:
         table, agent = visit.table, visit.agent_to_move
+        if visit.is_review:
+            raise IllegalMoveError("The game is only looked at here: choose Play from here first.")
         if "cell" in form:
             if agent is not None:
                 raise IllegalMoveError(f"It is not your turn: {agent} is to move.")
@@ -86,8 +88,9 @@ class PlayPages:
             table = settled(visit.table, form, self._house.roster)
         except TttEnvError as error:
             return await self._shown(visit, [str(error)])
-        same = (table.x, table.o) == (visit.table.x, visit.table.o) and table.cells
-        return RedirectResponse(visit.url(table=table, ticket=visit.ticket if same else ""), 303)
+        is_new = table.game != visit.table.game or "anew" in form
+        after = visit.anew(table.fresh()) if is_new else visit.seated(table.x, table.o)
+        return RedirectResponse(after.url(), 303)
 
     async def see(self, request: Request) -> Response:
         """The board with what is known about each move, as a part of a page."""
@@ -129,7 +132,7 @@ class PlayPages:
     async def _shown(self, visit: Visit, complaints: list[str]) -> HTMLResponse:
         table = visit.table
         delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
-        goes_on = visit.agent_to_move and not visit.is_paused and not complaints
+        goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
             "play.html",
             400 if complaints else 200,
@@ -141,11 +144,19 @@ class PlayPages:
             presets=presets(table.game),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
+            is_midway=bool(table.cells) and not visit.is_over,
             kinds=KINDS,
             sides=SIDES,
             form=form_of_game(table.game),
             is_known=self._house.tickets.holds(table, visit.ticket),
+            branch=self._branch(visit).url(),
         )
+
+    def _branch(self, visit: Visit) -> Visit:
+        """The visit that plays on from the position on the board."""
+        table = visit.table.branched()
+        ticket = self._house.tickets.next(visit.table, visit.ticket, table)
+        return replace(visit, table=table, ticket=ticket, is_review=False)
 
 
 async def body_of(request: Request) -> dict[str, str]:
