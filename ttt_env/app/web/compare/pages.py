@@ -21,6 +21,7 @@ from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.live import sweep_of
+from ttt_env.app.web.origin import is_foreign
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.errors import ParameterError, TttEnvError, unknown
@@ -203,7 +204,8 @@ class Matches(ComparePart):
         number = reader.read("number", a_number("number", _MAX_GAME_NUMBER))
         shown = {"row": row, "column": column, "seat": seat, "number": number}
         played = replay = None
-        if {"row", "column"} <= reader.fields.keys() and not reader.complaints:
+        is_asked = {"row", "column"} <= reader.fields.keys() and not reader.complaints
+        if is_asked and not is_foreign(request):
             try:
                 played = await self._study(met, game, (row, column))
                 x, o = (row, column) if seat == "X" else (column, row)
@@ -212,7 +214,15 @@ class Matches(ComparePart):
                 replay = await self._replay(table, "/compare", {"game": game.name, **shown}, reader)
             except (TttEnvError, ImportError) as error:
                 reader.complaints.append(str(error))
-        return self._page("compare.html", reader.complaints, game=game, **shown, match=played, replay=replay)
+        return self._page(
+            "compare.html",
+            reader.complaints,
+            game=game,
+            **shown,
+            match=played,
+            replay=replay,
+            asks=is_asked and not played and not reader.complaints,
+        )
 
     async def ladder(self, request: Request) -> Response:
         """The heat map, as a part of a page."""
