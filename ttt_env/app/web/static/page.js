@@ -51,6 +51,7 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
     const response = await fetch(url, { method, body, signal });
     const text = await response.text();
     const fetched = new DOMParser().parseFromString(text, "text/html");
+    fetched.querySelectorAll("noscript").forEach((unused) => unused.remove());
     const next = fetched.getElementById("page");
     if (!next) return complain(text);
     if (section(new URL(response.url)) !== section(location)) return location.assign(response.url);
@@ -309,6 +310,7 @@ async function copyLink(button) {
   }
 }
 
+for (const unused of document.querySelectorAll("main noscript")) unused.remove();
 begin();
 rove();
 follow();
