@@ -24,6 +24,8 @@ from ttt_env.app.web.inside.look import (
 from ttt_env.app.web.inside.search import searched
 from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.weights import weighed
+from ttt_env.app.web.live import sweep_of
+from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
 from ttt_env.app.web.table import PlayTable
@@ -48,7 +50,7 @@ class InsidePages:
 
     async def show(self, request: Request) -> Response:
         """The view that the address asks for."""
-        return await self._shown(*self._read(request))
+        return await self._shown(*self._read(request), whole=is_whole(request))
 
     async def tree(self, request: Request) -> Response:
         """The game tree and the board beside it, as a part of a page: it may take seconds."""
@@ -77,8 +79,8 @@ class InsidePages:
     def _read(self, request: Request) -> tuple[InsideLook, list[str]]:
         return read_look(fields_of(request), self._house.roster)
 
-    async def _shown(self, look: InsideLook, complaints: list[str]) -> Response:
-        is_later = look["view"] == "tree" and not is_instant(look.table.game)
+    async def _shown(self, look: InsideLook, complaints: list[str], whole: bool = False) -> Response:
+        is_later = look["view"] == "tree" and not is_instant(look.table.game) and not whole
         context = self._around(look) if is_later else await self._seen(look)
         return self._house.page(
             "inside.html",
@@ -102,6 +104,7 @@ class InsidePages:
             "to": lambda twig: look.url(table=_followed(look.table, twig)),
             "example": EXAMPLE.url(),
             "most": MAX_SIMULATIONS,
+            "is_live": look["view"] == "tree" and is_instant(look.table.game),
         }
 
     async def _seen(self, look: InsideLook) -> dict[str, Any]:
@@ -121,7 +124,9 @@ class InsidePages:
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
         lane = await self._house.lane_of_study(game)
         foresight = await self._house.desk.study(lane, self._house.foreseer.foresee, *question)
-        return {"foresight": foresight, "plan": plan_of(foresight.tree)}
+        is_soft = look["tree.agent"] == "softmax"
+        sweep = sweep_of(game, look.table.record.cells, "x-temperature", "o-temperature") if is_soft else None
+        return {"foresight": foresight, "plan": plan_of(foresight.tree), "sweep": sweep}
 
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)

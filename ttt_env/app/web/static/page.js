@@ -51,6 +51,7 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
     const response = await fetch(url, { method, body, signal });
     const text = await response.text();
     const fetched = new DOMParser().parseFromString(text, "text/html");
+    fetched.querySelectorAll("noscript").forEach((unused) => unused.remove());
     const next = fetched.getElementById("page");
     if (!next) return complain(text);
     if (section(new URL(response.url)) !== section(location)) return location.assign(response.url);
@@ -127,6 +128,8 @@ async function load(part, signal) {
   }
 }
 
+let due = { turn: "", at: 0 }; // when the page takes its next step by itself
+
 function begin() {
   const { signal } = going;
   const status = page().querySelector("[data-status]")?.textContent.trim() ?? "";
@@ -135,7 +138,10 @@ function begin() {
   parts(page()).forEach((part) => load(part, signal));
   const form = page().querySelector("form[data-after]");
   if (form) {
-    sleep(Number(form.dataset.after)).then(() => {
+    const { after, turn } = form.dataset;
+    // What a visitor does meanwhile, such as dragging a slider, does not put the turn off.
+    if (due.turn !== `${turn} ${after}`) due = { turn: `${turn} ${after}`, at: performance.now() + Number(after) };
+    sleep(due.at - performance.now()).then(() => {
       if (!signal.aborted) visit(form.action, { method: "POST", replace: true, isAsked: false });
     });
   }
@@ -304,6 +310,7 @@ async function copyLink(button) {
   }
 }
 
+for (const unused of document.querySelectorAll("main noscript")) unused.remove();
 begin();
 rove();
 follow();
