@@ -10,6 +10,7 @@ import os
 import pickle
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from queue import Queue
 from threading import Event, Lock, Thread
@@ -51,13 +52,21 @@ class Job:
         If all have given up, the job is not begun; if it runs, `stop` is called with it unless somebody else
         asks within `patience` seconds.
         """
+        loop, is_done = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell(_: "Future[Any]") -> None:
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(is_done.set)
+
         self._n_waiting += 1
+        self.future.add_done_callback(tell)
         try:
-            return await asyncio.shield(asyncio.wrap_future(self.future))
+            await is_done.wait()
         finally:
             self._n_waiting -= 1
             if not self._n_waiting and not self.future.done() and not self.future.cancel():
-                asyncio.get_running_loop().call_later(patience, self._stop_if_left, stop)
+                loop.call_later(patience, self._stop_if_left, stop)
+        return self.future.result()
 
     def _stop_if_left(self, stop: Callable[["Job"], None]) -> None:
         if not self._n_waiting and not self.future.done():
