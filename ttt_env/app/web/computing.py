@@ -30,6 +30,7 @@ first; what else goes through all positions."""
 
 MAX_WAITING = 100  # in a lane
 MAX_KEPT_BYTES = 32_000_000  # of answers, as they are pickled
+_MAX_SEARCHES = 4  # at a time: each fills some memory
 _PATIENCE = 3.0  # seconds for which a study goes on that nobody waits for: the next page may ask the same
 
 
@@ -141,7 +142,7 @@ class Desk:
         n_processors = os.cpu_count() or 2
         self._lanes: dict[Lane, ThreadLane] = {
             "quick": ThreadLane("quick", max(2, n_processors)),
-            "search": ThreadLane("search", max(2, n_processors)),
+            "search": ThreadLane("search", min(_MAX_SEARCHES, max(2, n_processors))),
             "plan": plans or ThreadLane("plan", 1),
             "sweep": sweeps or ThreadLane("sweep", 1),
         }
