@@ -3,12 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, Floats, make_agent
+from ttt_env.agent import Agent, AgentLike, Effort, Floats, effort_of, make_agent
 from ttt_env.errors import GameLogError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_path
@@ -41,6 +41,10 @@ class Imitation(Agent):
             raise GameLogError(f"there is no game log {path}")
         self.fallback = make_agent(fallback, game)
         self.refresh()
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters.get("fallback", "random"), game)
 
     def refresh(self) -> None:
         """Read the log again, so that the games played since then count too."""

@@ -1,11 +1,12 @@
 """A policy as a table: of the solved game or of any agent, in memory and on disk."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Floats, checked_policies
+from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Effort, Floats, checked_policies
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
@@ -13,7 +14,7 @@ from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.sizes import CODE_CELLS, n_placements
+from ttt_env.rules.sizes import CODE_CELLS, check_enumerable, n_placements
 from ttt_env.rules.symmetry import canonical_boards, motions
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
@@ -70,6 +71,13 @@ class Lookup(BatchAgent):
             return
         table = _tabulated(solve(game).policy()) if path is None else _load(path, game)
         self._codes, self._policies, self._merged = table
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        if parameters.get("path") is not None:
+            return "little"
+        check_enumerable(game)
+        return "table"
 
     @classmethod
     def of(cls, agent: AgentLike, game: Game | str | None = None) -> "Lookup":

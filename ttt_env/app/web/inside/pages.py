@@ -23,7 +23,6 @@ from ttt_env.app.web.inside.look import (
 )
 from ttt_env.app.web.inside.search import searched
 from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
-from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.live import sweep_of
 from ttt_env.app.web.origin import is_whole
@@ -39,7 +38,6 @@ class InsidePages:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._foreseer = Foreseer()
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""
@@ -124,18 +122,19 @@ class InsidePages:
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
-        foresight = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
+        lane = await self._house.lane_of_study(game)
+        foresight = await self._house.desk.study(lane, self._house.foreseer.foresee, *question)
         is_soft = look["tree.agent"] == "softmax"
         sweep = sweep_of(game, look.table.record.cells, "x-temperature", "o-temperature") if is_soft else None
         return {"foresight": foresight, "plan": plan_of(foresight.tree), "sweep": sweep}
 
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)
-        result = await self._house.desk.study(True, searched, *question)
+        result = await self._house.desk.study("quick", searched, *question)
         return {"result": result, "plan": plan_of(result.tree)}
 
     async def _weighed(self, look: InsideLook) -> dict[str, Any]:
-        return {"weighing": await self._house.desk.study(True, weighed, look.table.position)}
+        return {"weighing": await self._house.desk.study("quick", weighed, look.table.position)}
 
 
 def _moved(table: PlayTable, kind: str) -> PlayTable:
