@@ -42,7 +42,7 @@ class House:
 
     def __post_init__(self) -> None:
         self.sage = Sage(self.roster)
-        self._templates = _environment(self)
+        self._templates = templates_of(self)
 
     def page(self, name: str, status: int = 200, **context: Any) -> HTMLResponse:
         """The template of this name as a response."""
@@ -77,7 +77,8 @@ def fields_of(request: Request) -> dict[str, str]:
     return dict(request.query_params) if len(str(request.url.query)) <= _MAX_ADDRESS_LETTERS else {}
 
 
-def _environment(house: House) -> Environment:
+def templates_of(house: House) -> Environment:
+    """The templates of the pages of this house."""
     environment = Environment(
         loader=PackageLoader("ttt_env.app.web"),
         autoescape=True,
@@ -88,6 +89,7 @@ def _environment(house: House) -> Environment:
     environment.filters |= {"percent": percent, "signed": signed}
     environment.globals |= {
         "house": house,
+        "static": "/static/",
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,
