@@ -19,10 +19,11 @@ from ttt_env.agent import BatchAgent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.export.folder import write_folder
-from ttt_env.app.web.export.site import AGENTS, GAME, agent_page
+from ttt_env.app.web.export.site import AGENTS, GAME, agent_page, exported
 from ttt_env.app.web.export.tables import facts_of, table_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.insight import Sage, judged_moves, strength
+from ttt_env.app.web.roster import Roster, named_models
 from ttt_env.app.web.table import PlayTable
 from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.boards import Boards
@@ -119,6 +120,16 @@ def visitor(browser, public):
     assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
 
 
+class Weighing(BatchAgent):
+    """Plays each cell with a chance of its own."""
+
+    is_fixed = True
+
+    def policies(self, boards):
+        weights = np.where(boards.legal, np.arange(1, boards.game.n_cells + 1) ** 2.0, 0)
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
 def after(cells):
     position = GAME.start
     for cell in cells:
@@ -193,6 +204,15 @@ def test_each_level_shows_what_it_is_worth(level, visitor, roster):
     assert visitor.text(f"{now} span") == level and shown == f"{level} {visitor.text(f'{now} small')}."
 
 
+def test_what_an_address_says_wrongly_is_left_out(visitor):
+    """Such as unknown agents, the temperature of an agent that has none, and illegal moves."""
+    for wrong in ("o=minimax:temperature=1", "o=constructor", "o=person"):
+        visitor.open(f"index.html#x=person&{wrong}&moves=4.4.9.x")
+        visitor.wait(lambda: len(visitor.moves) == 2)
+        assert visitor.moves[0] == 4
+        assert visitor.text('.presets a[aria-current="true"] b') == "Medium"
+
+
 def twigs_of(twig):
     yield ".".join(map(str, twig.cells)) or "root", twig.above, twig.below, twig.alike, twig.is_lit
     for child in twig.children:
@@ -254,6 +274,19 @@ def test_a_refuting_game_is_stepped_through_on_both_seats(visitor):
     assert visitor.moves[: len(record.cells) - 1] == list(record.cells[:-1])
 
 
+@pytest.mark.slow
+def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tmp_path):
+    Lookup.of(Weighing(GAME), GAME).save(tmp_path / "a & b#1.npz")
+    roster = Roster(named_models([str(tmp_path / "a & b#1.npz")]))
+    write_folder(tmp_path / "site", exported(roster, ()))
+    [name] = roster.models
+    visitor = Visitor(browser, (tmp_path / "site").as_uri() + "/")
+    visitor.open(agent_page(name)).click("#play")
+    visitor.wait(lambda: visitor.text("#strength").startswith(f"{name} gives away"))
+    assert visitor.text("#strength") == f"{name} {strength(roster, name, GAME)}."
+    assert visitor.run("return document.getElementById('opponent').value") == name
+
+
 def test_it_works_as_files_without_a_server(browser, public):
     visitor = Visitor(browser, public[1].as_uri() + "/")
     visitor.open("index.html#x=person&o=minimax&see=1")
@@ -265,7 +298,9 @@ def test_it_works_as_files_without_a_server(browser, public):
 @pytest.mark.parametrize(
     "address", ["index.html#see=1", "inside.html", "compare.html", agent_page("win-block")]
 )
-@pytest.mark.parametrize("width", [320, 390, 1024])
+@pytest.mark.parametrize(
+    "width", [320, pytest.param(390, marks=pytest.mark.slow), pytest.param(1024, marks=pytest.mark.slow)]
+)
 def test_no_page_scrolls_sideways(address, width, visitor):
     resize(visitor.browser, width, 800)
     visitor.open(address)
@@ -290,17 +325,10 @@ ANSWERS = """const [game, agents, done] = arguments;
       });"""
 
 
-class Weighing(BatchAgent):
-    """Plays each cell with a chance of its own."""
-
-    is_fixed = True
-
-    def policies(self, boards):
-        weights = np.where(boards.legal, np.arange(1, boards.game.n_cells + 1) ** 2.0, 0)
-        return weights / weights.sum(axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize("name", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=2"])
+@pytest.mark.parametrize(
+    "name",
+    ["tictactoe-v0", pytest.param("tictactoe-v0:misere=true", marks=pytest.mark.slow), "mnk-v0:m=4,n=2,k=2"],
+)
 def test_every_position_has_the_policies_and_values_of_python(name, page, roster):
     game = get_game(name)
     players = AGENTS if name == GAME.name else ("minimax", "win-block", "softmax")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files as resources
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.compare.certificate import Proved, picture, prove
@@ -79,6 +80,13 @@ def address(path: str, **fields: object) -> str:
     return f"{page}#{fields['seat']}" if "seat" in fields else page
 
 
+def play_url(x: str, o: str, cells: tuple[int, ...] = ()) -> str:
+    """Where a game is played on after these moves."""
+    return (
+        f"index.html#{urlencode({'x': x, 'o': o, 'moves': moves_text(cells)}, safe=':,=', quote_via=quote)}"
+    )
+
+
 class _Refutation(Replay):
     """A refuting game whose links stay on its page, where a script follows them."""
 
@@ -87,8 +95,7 @@ class _Refutation(Replay):
 
     @property
     def play_url(self) -> str:
-        cells = self.table.cells[: self.table.at]
-        return f"index.html#x={self.table.x}&o={self.table.o}&moves={moves_text(cells)}"
+        return play_url(self.table.x, self.table.o, self.table.cells[: self.table.at])
 
 
 class _Site:
@@ -102,6 +109,7 @@ class _Site:
             "static": "",
             "scripts": (FACTS, SCRIPT),
             "address": address,
+            "play_url": play_url,
             "game": GAME,
         }
 

@@ -37,9 +37,9 @@ export function legalStart(text, game) {
   return cells;
 }
 
-/** The fields of an address without the empty ones; temperatures and moves stay readable. */
-export const stateOf = (fields) =>
-  Object.entries(fields).filter(([, value]) => value !== "").map(([name, value]) => `${name}=${value}`).join("&");
+/** The fields as they stand in an address, without the empty ones; temperatures and moves stay readable. */
+export const stateOf = (fields) => Object.entries(fields).filter(([, value]) => value !== "")
+  .map(([name, value]) => `${name}=${`${value}`.replace(/[^\w.:,=-]/g, encodeURIComponent)}`).join("&");
 
 /**
  * Draw the position after these moves. `known` maps free cells to what is known about a move there; `isOpen` says

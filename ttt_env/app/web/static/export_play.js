@@ -11,7 +11,7 @@ const NOTHING = 1e-9; // what rounding leaves of an exploitability of 0
 /** What the address says; wrong parts are left out. */
 function readTable(hash, { game, agents, first }) {
   const fields = new URLSearchParams(hash.slice(1));
-  const isPlayer = (name) => name === PERSON || Object.hasOwn(agents, name.split(":")[0]) || Object.hasOwn(agents, name);
+  const isPlayer = (name) => name === PERSON || Object.hasOwn(agents, name) || hasSliders(name.split(":")[0], agents);
   const [x, o] = ["x", "o"].map((seat) => fields.get(seat) ?? "");
   const isFine = isPlayer(x) && isPlayer(o) && (x === PERSON) !== (o === PERSON);
   const cells = legalStart(fields.get("moves") ?? "", game);
@@ -24,6 +24,8 @@ function readTable(hash, { game, agents, first }) {
 
 const addressOf = ({ x, o, cells, at, sees }) =>
   `#${stateOf({ x, o, moves: cells.join("."), at: at < cells.length ? at : "", see: sees ? "1" : "" })}`;
+
+const hasSliders = (name, agents) => Object.hasOwn(agents, name) && agents[name].temperature !== undefined;
 
 /** The agent's own name, with the parameters that the sliders have given it. */
 function parametersOf(player, agents) {
@@ -65,9 +67,10 @@ export function startPlay(ttt) {
     show();
   }
 
-  function play(cell) {
+  /** A reply replaces the move before it, so that a step back in the browser leads to one's own turn. */
+  function play(cell, isReply = false) {
     const cells = [...table.cells.slice(0, table.at), cell];
-    go({ cells, at: cells.length });
+    go({ cells, at: cells.length }, { replaces: isReply });
   }
 
   /** The nearest number of moves, of these, after which the person is to move or the game is over. */
@@ -98,7 +101,7 @@ export function startPlay(ttt) {
     setLink("undo", before());
     setLink("redo", after());
     byId("see").setAttribute("aria-checked", `${table.sees}`);
-    if (goesOn) timer = setTimeout(() => play(drawn(number, agent.policy[number])), DELAY);
+    if (goesOn) timer = setTimeout(() => play(drawn(number, agent.policy[number]), true), DELAY);
   }
 
   function drawn(number, chances) {
@@ -140,7 +143,7 @@ export function startPlay(ttt) {
   function showSettings({ name, asX, asO }) {
     byId("opponent").value = name;
     for (const each of ["X", "O"]) byId(`person-${each}`).checked = each === seat();
-    const parameters = parametersOf(player(), agents), isSoft = parameters.temperature !== undefined;
+    const parameters = parametersOf(player(), agents), isSoft = hasSliders(name, agents);
     byId("temperatures").hidden = !isSoft;
     for (const key of isSoft ? ["temperature", "opponent_temperature"] : []) {
       const slider = byId(`agent-${key}`);
@@ -181,6 +184,7 @@ export function startPlay(ttt) {
 
   function read() {
     table = readTable(location.hash, ttt);
+    if (location.hash) history.replaceState(null, "", addressOf(table)); // without what was wrong with it
     show();
   }
 
