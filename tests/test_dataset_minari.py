@@ -94,6 +94,14 @@ class TestReferenceScores:
 
 
 class TestWriting:
+    def test_into_a_folder_that_is_told_from_here(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        name = write_minari("data", "tictactoe-v0", "novice", 3)
+        monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
+        assert minari.load_dataset(name).total_episodes == 3
+
     def test_the_same_seed_gives_the_same_bytes(self, folder: Path, tmp_path: Path) -> None:
         again, other = tmp_path / "again", tmp_path / "other"
         for root, seed in ((again, 0), (other, 1)):

@@ -29,7 +29,8 @@ from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import verdict
 from ttt_env.errors import PlayerError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
-from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
+from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent, command
+from ttt_env.text.players.program import Program
 
 GAME = ttt_env.get_game("tictactoe-v0")
 PROGRAM = Path(scripted_models.__file__)
@@ -271,6 +272,30 @@ class TestCommandAgent:
         for thread in asking:
             thread.join(20)
         assert len(errors) == 3 and not agent._programs
+
+    def test_closing_ends_a_program_that_is_just_being_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        is_begun, may_go_on = threading.Event(), threading.Event()
+        started: list[Program] = []
+
+        def slowly(arguments: Any) -> Program:
+            is_begun.set()
+            assert may_go_on.wait(20)
+            started.append(Program(arguments))
+            return started[0]
+
+        monkeypatch.setattr(command, "Program", slowly)
+        agent = shell("sleep 1000")
+        asking = threading.Thread(target=pytest.raises, args=(PlayerError, agent.answer, GAME.start))
+        closing = threading.Thread(target=agent.close)
+        asking.start()
+        assert is_begun.wait(20)
+        closing.start()
+        closing.join(0.05)
+        assert closing.is_alive()  # it waits: nobody could end the program after Python's own end
+        may_go_on.set()
+        for thread in (closing, asking):
+            thread.join(20)
+        assert started[0].status == -signal.SIGKILL and not agent._programs
 
     def test_ends_with_its_agent(self) -> None:
         agent = shell("echo $$ >&2; read l; echo 4; read l")

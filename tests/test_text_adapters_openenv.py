@@ -1,6 +1,7 @@
 """The adapter for OpenEnv: what a server may be asked, and what it says without the framework.
 
-Most tests are skipped without the extra "openenv"; scripts/frameworks/openenv_server.py plays over the net.
+Most tests need the extra "openenv": `make frameworks-openenv_server` runs them where it is installed, after a
+script that plays over the net.
 """
 
 import asyncio

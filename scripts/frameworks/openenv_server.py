@@ -14,6 +14,9 @@ net in each position of its certificate.
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env[openenv]", "openenv-core==0.3.0"]
+#
+# [tool.frameworks]
+# tests = ["tests/test_text_adapters_openenv.py"]
 # ///
 
 import json

@@ -33,6 +33,7 @@ TABLE = re.compile(r"(?<=<!-- table: begin -->\n).*?(?=<!-- table: end -->)", re
 COLUMNS = ("framework", "script", "what it does", "autoreset", "lines", "as X", "as O", "worth", "seconds")
 # Of https://packaging.python.org/en/latest/specifications/inline-script-metadata/
 METADATA = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+TESTING = ("pytest>=8", "hypothesis>=6.100")  # what tests/conftest.py needs
 SECONDS = 600
 
 
@@ -85,7 +86,8 @@ class Script:
 
         `no-deps` are packages that pin more than they need: they are installed without what they ask for, and
         with `no-build-isolation` built by what is in the environment. `downloads` says what their build gets
-        from elsewhere than PyPI.
+        from elsewhere than PyPI. `tests` are files of tests that need the framework, and run after the
+        script.
         """
         return dict(self.metadata.get("tool", {}).get("frameworks", {}))
 
@@ -111,6 +113,8 @@ def environment(script: Script, folder: Path = ENVIRONMENTS) -> Path:
     if script.requirements:
         editable = [part for each in script.requirements for part in _pip_arguments(each)]
         commands.append([*install, "-c", constraints, *editable])
+    if "tests" in script.options:
+        commands.append([*install, *TESTING])
     if packages := script.options.get("no-deps"):
         isolation = ["--no-build-isolation"] if script.options.get("no-build-isolation") else []
         commands.append([*install, "--no-deps", *isolation, *packages])
@@ -132,7 +136,8 @@ def _pip_arguments(requirement: str) -> list[str]:
 def run(script: Script, python: Path) -> dict[str, Any]:
     """What the script says that it reached, and the seconds that it took; it runs far from this folder.
 
-    Raises `subprocess.SubprocessError` if it fails or takes too long, `ValueError` if it says nothing.
+    Raises `subprocess.SubprocessError` if it or one of its tests fails or takes too long, `ValueError` if it
+    says nothing.
     """
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as folder:
@@ -151,6 +156,9 @@ def run(script: Script, python: Path) -> dict[str, Any]:
     outcomes = [line for line in process.stdout.splitlines() if line.startswith('{"versions"')]
     if not outcomes:
         raise ValueError(f"{script.name} does not end with outcome(…)")
+    if tests := script.options.get("tests"):
+        command = [python, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "-m", "", *tests]
+        subprocess.run(command, cwd=ROOT, env=outside, check=True, timeout=SECONDS)
     return {**json.loads(outcomes[-1]), "seconds": round(seconds, 1)}
 
 

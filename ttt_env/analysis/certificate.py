@@ -200,8 +200,9 @@ class Certificate(Saved):
             ],
             "imperfect": self.n_imperfect,
             "symmetry_classes": self.n_classes,
-            "inconsistent": self.inconsistent
-            and [[str(one), str(other)] for one, other in self.inconsistent],
+            "inconsistent": _or_none(
+                lambda pairs: [[str(one), str(other)] for one, other in pairs], self.inconsistent
+            ),
         }
 
     @classmethod

@@ -76,7 +76,8 @@ def write_minari(
     env = make(game.name, opponent)
     name = f"ttt_env/{as_file_name(game.name)}/{level}-v0"
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder, prefix=".minari-") as unfinished:
+    # Minari's HDF5 storage takes only absolute paths.
+    with TemporaryDirectory(dir=folder.absolute(), prefix=".minari-") as unfinished:
         storage = storage_class.new(unfinished, env.observation_space, env.action_space, env.spec)
         storage.update_metadata(
             {

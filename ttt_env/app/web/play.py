@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -17,6 +18,7 @@ from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, pars
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves, strength
 from ttt_env.app.web.live import sweep_at
+from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
 from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
@@ -46,7 +48,14 @@ class PlayPages:
     async def show(self, request: Request) -> Response:
         """The table that the address describes."""
         visit, complaints = self._read(request)
-        return await self._shown(visit, complaints)
+        return await self._shown(visit, complaints, **await self._parts(visit) if is_whole(request) else {})
+
+    async def _parts(self, visit: Visit) -> dict[str, Any]:
+        """The variables of the parts that show what is known, if the visitor wants to see it."""
+        if not visit.sees:
+            return {}
+        seen = {} if visit.is_over else await self._seen(visit)
+        return seen | await self._judged(visit)
 
     async def move(self, request: Request) -> Response:
         """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""
@@ -68,6 +77,8 @@ class PlayPages:
 
     async def _cell(self, visit: Visit, form: Mapping[str, str]) -> int:
         table, agent = visit.table, visit.agent_to_move
+        if visit.is_review:
+            raise IllegalMoveError("The game is only looked at here: choose Play from here first.")
         if "cell" in form:
             if agent is not None:
                 raise IllegalMoveError(f"It is not your turn: {agent} is to move.")
@@ -86,25 +97,31 @@ class PlayPages:
             table = settled(visit.table, form, self._house.roster)
         except TttEnvError as error:
             return await self._shown(visit, [str(error)])
-        same = (table.x, table.o) == (visit.table.x, visit.table.o) and table.cells
-        return RedirectResponse(visit.url(table=table, ticket=visit.ticket if same else ""), 303)
+        is_new = table.game != visit.table.game or "anew" in form
+        after = visit.anew(table.fresh()) if is_new else visit.seated(table.x, table.o)
+        return RedirectResponse(after.url(), 303)
 
     async def see(self, request: Request) -> Response:
         """The board with what is known about each move, as a part of a page."""
         visit, _ = self._read(request)
+        return self._house.page("see.html", visit=visit, **await self._seen(visit))
+
+    async def _seen(self, visit: Visit) -> dict[str, Any]:
         table = visit.table
         quick = is_instant(table.game) and await self._house.is_quick_to_study(table.game, table.x, table.o)
         edition = self._house.roster.edition(table.x, table.o)
         insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
-        return self._house.page("see.html", visit=visit, board=board, insight=insight, sweep=sweep_at(table))
+        return {"board": board, "insight": insight, "sweep": sweep_at(table)}
 
     async def judge(self, request: Request) -> Response:
         """The moves of the game with the mistakes among them, as a part of a page."""
         visit, _ = self._read(request)
+        return self._house.page("moves.html", visit=visit, **await self._judged(visit))
+
+    async def _judged(self, visit: Visit) -> dict[str, Any]:
         quick = is_instant(visit.table.game)
-        judged = await self._house.desk.study(quick, judged_moves, visit.table)
-        return self._house.page("moves.html", visit=visit, verdicts=judged)
+        return {"verdicts": await self._house.desk.study(quick, judged_moves, visit.table)}
 
     async def strength(self, request: Request) -> Response:
         """How strong an agent is, as a part of a page."""
@@ -126,26 +143,34 @@ class PlayPages:
             complaints.append("The address is too long, or says nothing.")
         return visit, complaints
 
-    async def _shown(self, visit: Visit, complaints: list[str]) -> HTMLResponse:
+    async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
         table = visit.table
         delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
-        goes_on = visit.agent_to_move and not visit.is_paused and not complaints
+        goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
             "play.html",
             400 if complaints else 200,
+            **{"board": board_of(table.position, table.last)} | parts,
             visit=visit,
             complaints=complaints,
             headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
-            board=board_of(table.position, table.last),
             delay=delay if goes_on else None,
             presets=presets(table.game),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
+            is_midway=bool(table.cells) and not visit.is_over,
             kinds=KINDS,
             sides=SIDES,
             form=form_of_game(table.game),
             is_known=self._house.tickets.holds(table, visit.ticket),
+            branch=self._branch(visit).url(),
         )
+
+    def _branch(self, visit: Visit) -> Visit:
+        """The visit that plays on from the position on the board."""
+        table = visit.table.branched()
+        ticket = self._house.tickets.next(visit.table, visit.ticket, table)
+        return replace(visit, table=table, ticket=ticket, is_review=False)
 
 
 async def body_of(request: Request) -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from hashlib import file_digest, sha256
 from os.path import isfile
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Condition, Thread
 from typing import Any, Self
 
 from ttt_env.agent import Answer, AskedAgent
@@ -21,6 +21,7 @@ from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.players.program import Program
 
 _MAX_ENDS = 20  # of a program that has not answered once
+_STARTING = 10.0  # seconds that a program takes to start at most
 _DIGITS = 12  # of the fingerprint
 _CELL = AnswerFormat("{cell}")
 _GOES_ON = ("played", "several", "no cell", "taken")  # answers after which the program is asked again
@@ -53,7 +54,8 @@ class CommandAgent(AskedAgent):
         super().__init__(get_game(game))
         self.arguments = _split(command)
         self.timeout = as_seconds("timeout", timeout, "CommandAgent")
-        self._lock = Lock()
+        self._lock = Condition()
+        self._n_starting = 0
         self._programs: set[Program] = set()
         self._idle: list[Program] = []
         self._is_closed, self._has_answered, self._n_ends = False, False, 0
@@ -135,6 +137,7 @@ class CommandAgent(AskedAgent):
                 if self._is_closed:
                     raise PlayerError(f"{self!r} is closed")
                 program = self._idle.pop() if self._idle else None
+                self._n_starting += program is None
             if program is None:
                 return self._started()
             if program.status is None:
@@ -150,12 +153,12 @@ class CommandAgent(AskedAgent):
                 program = Program(self.arguments)
             except OSError as error:
                 started.set_exception(PlayerError(f"{self!r} cannot be started: {error.strerror}"))
-                return
-            with self._lock:
+            else:
                 self._programs.add(program)
-                if self._is_closed:
-                    program.kill()
-            started.set_result(program)
+                started.set_result(program)
+            with self._lock:
+                self._n_starting -= 1
+                self._lock.notify_all()
 
         Thread(target=start, name="starting").start()
         return started.result()
@@ -172,6 +175,7 @@ class CommandAgent(AskedAgent):
         """End all programs; whoever waits for an answer gets a `PlayerError`."""
         with self._lock:
             self._is_closed = True
+            self._lock.wait_for(lambda: not self._n_starting, _STARTING)
             for program in self._programs:
                 program.kill()  # those that are asked now are ended by who asks them
             idle, self._idle = self._idle, []
