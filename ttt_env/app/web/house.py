@@ -46,7 +46,7 @@ class House:
         self.roster, self.sage, self.foreseer = self.bench.roster, self.bench.sage, self.bench.foreseer
         self.sweeper = Sweeper(self.bench)
         self.desk = Desk(self.sweeper.plans, self.sweeper.sweeps)
-        self._templates = _environment(self)
+        self._templates = templates_of(self)
 
     def page(self, name: str, code: int = 200, /, **context: Any) -> HTMLResponse:
         """The template of this name as a response with this status code."""
@@ -90,7 +90,8 @@ def fields_of(request: Request) -> dict[str, str]:
     return dict(request.query_params) if len(str(request.url.query)) <= _MAX_ADDRESS_LETTERS else {}
 
 
-def _environment(house: House) -> Environment:
+def templates_of(house: House) -> Environment:
+    """The templates of the pages of this house."""
     environment = Environment(
         loader=PackageLoader("ttt_env.app.web"),
         autoescape=True,
@@ -101,6 +102,7 @@ def _environment(house: House) -> Environment:
     environment.filters |= {"percent": percent, "signed": signed}
     environment.globals |= {
         "house": house,
+        "static": "/static/",
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,
