@@ -1,5 +1,7 @@
 """The page in a real browser: by clicks, by keys, on a phone; what its console says fails a test."""
 
+import time
+
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -65,6 +67,33 @@ def test_undo_and_redo_against_an_agent(page):
     assert page.moves == played and page.marked("x") == [4]
     page.browser.back()
     page.wait(lambda: page.marked("x") == [])
+
+
+def test_a_move_of_the_list_is_looked_at_and_the_rest_stays(page):
+    page.open("x=person&o=random").play(4).wait(lambda: len(page.moves) == 2)
+    page.play(next(cell for cell in range(9) if cell not in page.moves)).wait(lambda: len(page.moves) == 4)
+    played = page.moves
+    page.click("#move-1").wait(lambda: page.status.startswith("Move 1 of 4"))
+    time.sleep(0.6)  # in which an agent replies twice
+    assert page.moves == played and page.address["at"] == "1" and page.marked("x") == [4]
+    assert len(page.browser.find_elements(By.CSS_SELECTOR, ".moves li")) == 4
+    page.find("#cell-8").click()
+    time.sleep(0.2)
+    assert page.moves == played
+    page.click("#latest").wait(lambda: "at" not in page.address)
+    page.click("#move-1").wait(lambda: page.address.get("at") == "1")
+    page.click("#branch").wait(lambda: "at" not in page.address and len(page.moves) == 2)
+    assert page.moves[0] == 4
+
+
+def test_arrow_keys_in_the_choice_of_games_give_up_no_game(page):
+    page.open("x=person&o=person").play(4)
+    page.find("#kind-tictactoe-v0").send_keys(Keys.ARROW_RIGHT)
+    page.play(0)  # an answer comes
+    time.sleep(0.2)
+    assert page.moves == [4, 0] and "game=tictactoe-v0" in page.browser.current_url
+    page.find("#kind-tictactoe-v0").send_keys(Keys.ARROW_RIGHT)
+    page.click("#game button").wait(lambda: page.address["game"] == "square-v0" and page.moves == [])
 
 
 def test_qubic_is_four_layers_and_arrows_go_from_one_to_the_next(page):

@@ -95,7 +95,7 @@ def test_the_imitation_agent_learns_from_the_log_of_this_server(client):
     shown = client.get("/play/see?x=imitation&o=person").text
     corner, other = "25%", "0%"
     chances = [corner, other, corner, other, other, other, corner, other, corner]
-    assert re.findall(r"<b>(.*?)</b>", shown)[:9] == chances
+    assert re.findall(r'"chance"[^>]*>(.*?)</b>', shown) == chances
 
 
 @pytest.mark.parametrize(
@@ -256,3 +256,77 @@ def test_the_values_shown_are_those_of_the_solution(client):
     assert {tile[1]: tile[2] for tile in tiles if tile} == {cell: words[v] for cell, v in values.items()}
     judged = client.get("/play/moves?o=person&moves=4.1").text
     assert "A mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged
+
+
+def links_of(page):
+    """The addresses of the links that have an id."""
+    return {name: unescape(url) for name, url in re.findall(r'id="([\w-]+)" href="(.*?)"', page.text)}
+
+
+def test_the_move_list_is_a_review_that_makes_no_move(client):
+    start = "/play?x=person&o=minimax&moves=4.0.8.2"
+    for at in range(1, 4):
+        page = client.get(links_of(client.get(start))[f"move-{at}"])
+        assert status(page) == f"Move {at} of 4: {'OX'[at % 2]} on {[4, 0, 8][at - 1]}"
+        assert "data-after" not in page.text and 'type="submit"' not in page.text
+        assert cells_of(page) == (4, 0, 8, 2) and 'id="move-4"' in page.text
+        refused = move(client, page.url, None if at % 2 else 6)
+        assert refused.status_code == 400 and "looked at" in complaint(refused)
+        back, forth = (client.get(links_of(page)[name]) for name in ("undo", "redo"))
+        assert f"at={at - 1}&review=1" in str(back.url)
+        assert ("review" in str(forth.url)) == (at < 3)
+        assert str(client.get(links_of(page)["latest"]).url).endswith("moves=4.0.8.2")
+    assert "data-after" in client.get(start.replace(".2", "")).text
+
+
+def test_play_from_here_branches_and_its_game_is_recorded(client, log):
+    page = client.get("/play?x=person&o=person")
+    for cell in (0, 3, 1, 4):
+        page = move(client, page.url, cell)
+    reviewed = client.get(links_of(page)["move-2"])
+    branch = client.get(links_of(reviewed)["branch"])
+    assert cells_of(branch) == (0, 3) and "review" not in str(branch.url)
+    for cell in (8, 4, 7, 5):
+        branch = move(client, branch.url, cell)
+    assert status(branch) == "O wins"
+    assert [game.record.cells for game in log.games("tictactoe-v0")] == [(0, 3, 8, 4, 7, 5)]
+    foreign = client.get("/play?x=person&o=person&moves=0.3.1.4&at=2&review=1")
+    assert "key" not in dict(parse_qsl(urlsplit(links_of(foreign)["branch"]).query))
+
+
+def test_an_agent_does_not_make_anew_what_was_taken_back(client):
+    page = client.get("/play?x=random&o=person&moves=4&at=0")
+    assert "data-after" not in page.text and "Let random move" in page.text
+    watched = client.get("/play?x=random&o=random&moves=4.0.8&at=2")
+    assert "data-after" not in watched.text and status(watched) == "random (X) is to move"
+    assert cells_of(move(client, page.url)) != ()
+
+
+@pytest.mark.parametrize("way", ["form", "preset"])
+def test_another_opponent_in_mid_game_is_no_game_from_a_link(way, client, log):
+    page = move(client, client.get("/play?x=person&o=minimax").url, 4)
+    page = move(client, page.url)
+    if way == "preset":
+        url = unescape(re.search(r'<li><a href="([^"]*)"><b>Easy</b>', page.text)[1])
+        page = client.get(url)
+    else:
+        page = client.get("/play/table", params={"was": urlsplit(str(page.url)).query, "o": "random"})
+    assert "o=random" in str(page.url) and len(cells_of(page)) == 2
+    for _ in range(2):
+        assert "changed in mid-game" in page.text and "from a link" not in page.text
+        page = move(client, page.url, next(iter({*range(9)} - {*cells_of(page)})))
+    fresh = client.get(links_of(page)["new"])
+    assert "changed" not in str(fresh.url) and "Finished games are recorded" in fresh.text
+    opened = client.get("/play?x=person&o=minimax&moves=4.0")
+    assert "Opened from a link" in opened.text
+    other = client.get("/play/table", params={"was": urlsplit(str(opened.url)).query, "o": "random"})
+    assert "Opened from a link" in other.text
+
+
+def test_a_game_in_mid_play_is_given_up_by_the_button_alone(client):
+    assert "data-ask" not in client.get("/play").text
+    assert "data-ask" not in client.get(f"/play?o=person&{FINISHED}").text
+    page = client.get("/play?moves=4.0")
+    assert "data-ask" in page.text and 'name="anew"' in page.text
+    given_up = client.get("/play/table", params={"was": "moves=4.0", "kind": "tictactoe-v0", "anew": "1"})
+    assert cells_of(given_up) == () and "x=person&o=minimax" in str(given_up.url)

@@ -1,5 +1,6 @@
 """The game on the table, without a web server."""
 
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -154,7 +155,7 @@ def test_a_ticket_holds_for_the_table_it_was_made_for_alone():
         after = table.played(cell)
         ticket, table = tickets.next(table, ticket, after), after
         assert tickets.holds(table, ticket)
-    changed = table.undone().played(3), table.seated("O", "random"), PlayTable(TICTACTOE, x="random")
+    changed = table.undone().played(3), replace(table, o="random"), PlayTable(TICTACTOE, x="random")
     for other in (*changed, table_of()):
         assert not tickets.holds(other, ticket)
         assert tickets.next(other, ticket, other.played(7)) == ""

@@ -16,6 +16,7 @@ from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves, strength
+from ttt_env.app.web.live import sweep_at
 from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
 from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
@@ -45,28 +46,30 @@ class PlayPages:
     async def show(self, request: Request) -> Response:
         """The table that the address describes."""
         visit, complaints = self._read(request)
-        return self._shown(visit, complaints)
+        return await self._shown(visit, complaints)
 
     async def move(self, request: Request) -> Response:
         """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""
         visit, complaints = self._read(request)
         if complaints:
-            return self._shown(visit, complaints)
+            return await self._shown(visit, complaints)
         try:
             cell = await self._cell(visit, await body_of(request))
             after = visit.table.played(cell)
         except (TttEnvError, ImportError, BusyError) as error:
-            return self._shown(visit, [str(error)])
+            return await self._shown(visit, [str(error)])
         ticket = self._house.tickets.next(visit.table, visit.ticket, after)
         moved = replace(visit, table=after, ticket=ticket)
         try:
             await self._house.desk.move(True, self._house.record, moved)
         except GameLogError as error:
-            return self._shown(moved, [str(error)])
+            return await self._shown(moved, [str(error)])
         return RedirectResponse(moved.url(), 303)
 
     async def _cell(self, visit: Visit, form: Mapping[str, str]) -> int:
         table, agent = visit.table, visit.agent_to_move
+        if visit.is_review:
+            raise IllegalMoveError("The game is only looked at here: choose Play from here first.")
         if "cell" in form:
             if agent is not None:
                 raise IllegalMoveError(f"It is not your turn: {agent} is to move.")
@@ -84,9 +87,10 @@ class PlayPages:
         try:
             table = settled(visit.table, form, self._house.roster)
         except TttEnvError as error:
-            return self._shown(visit, [str(error)])
-        same = (table.x, table.o) == (visit.table.x, visit.table.o) and table.cells
-        return RedirectResponse(visit.url(table=table, ticket=visit.ticket if same else ""), 303)
+            return await self._shown(visit, [str(error)])
+        is_new = table.game != visit.table.game or "anew" in form
+        after = visit.anew(table.fresh()) if is_new else visit.seated(table.x, table.o)
+        return RedirectResponse(after.url(), 303)
 
     async def see(self, request: Request) -> Response:
         """The board with what is known about each move, as a part of a page."""
@@ -96,7 +100,7 @@ class PlayPages:
         edition = self._house.roster.edition(table.x, table.o)
         insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
-        return self._house.page("see.html", visit=visit, board=board, insight=insight)
+        return self._house.page("see.html", visit=visit, board=board, insight=insight, sweep=sweep_at(table))
 
     async def judge(self, request: Request) -> Response:
         """The moves of the game with the mistakes among them, as a part of a page."""
@@ -125,10 +129,10 @@ class PlayPages:
             complaints.append("The address is too long, or says nothing.")
         return visit, complaints
 
-    def _shown(self, visit: Visit, complaints: list[str]) -> HTMLResponse:
+    async def _shown(self, visit: Visit, complaints: list[str]) -> HTMLResponse:
         table = visit.table
         delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
-        goes_on = visit.agent_to_move and not visit.is_paused and not complaints
+        goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
             "play.html",
             400 if complaints else 200,
@@ -139,11 +143,20 @@ class PlayPages:
             delay=delay if goes_on else None,
             presets=presets(table.game),
             is_exact=is_solved(table.game),
+            is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
+            is_midway=bool(table.cells) and not visit.is_over,
             kinds=KINDS,
             sides=SIDES,
             form=form_of_game(table.game),
             is_known=self._house.tickets.holds(table, visit.ticket),
+            branch=self._branch(visit).url(),
         )
+
+    def _branch(self, visit: Visit) -> Visit:
+        """The visit that plays on from the position on the board."""
+        table = visit.table.branched()
+        ticket = self._house.tickets.next(visit.table, visit.ticket, table)
+        return replace(visit, table=table, ticket=ticket, is_review=False)
 
 
 async def body_of(request: Request) -> dict[str, str]:

@@ -13,7 +13,14 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat
 from ttt_env.rules.notation import GameRecord
 
-_FLAGS = {"see": "sees", "pause": "is_paused", "unrecorded": "is_unrecorded"}
+_FLAGS = {
+    "see": "sees",
+    "pause": "is_paused",
+    "unrecorded": "is_unrecorded",
+    "review": "is_review",
+    "changed": "is_changed",
+}
+"""The attribute of `Visit` for each flag of an address."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,14 @@ class PlayTable:
         """The table after so many of the moves."""
         return replace(self, at=at)
 
-    def seated(self, seat: Seat, who: str) -> "PlayTable":
-        """The table with another player on this seat."""
-        return replace(self, x=who) if seat == "X" else replace(self, o=who)
+    @property
+    def is_back(self) -> bool:
+        """Whether moves were taken back that are still known."""
+        return self.at < len(self.cells)
+
+    def branched(self) -> "PlayTable":
+        """The table without the moves that were taken back."""
+        return replace(self, cells=self.record.cells)
 
     def fresh(self) -> "PlayTable":
         """A new game of the same two."""
@@ -167,12 +179,18 @@ def _with_at(table: PlayTable, text: str) -> PlayTable:
 
 @dataclass(frozen=True)
 class Visit:
-    """A table, how it is shown, and the ticket that says that it was played here."""
+    """A table, how it is shown, and the ticket that says that it was played here.
+
+    In a review of a game the moves that were taken back are looked at, and none is made. `is_changed` says
+    that a player was replaced in mid-game, so that the game is nobody's record.
+    """
 
     table: PlayTable
     sees: bool = False
     is_paused: bool = False
     is_unrecorded: bool = False
+    is_review: bool = False
+    is_changed: bool = False
     ticket: str = ""
 
     @property
@@ -184,6 +202,35 @@ class Visit:
     def url(self, path: str = "/play", **changes: Any) -> str:
         """The address of this visit with these attributes changed."""
         return f"{path}?{replace(self, **changes).query}"
+
+    def anew(self, table: PlayTable) -> "Visit":
+        """The visit of a new game."""
+        return replace(self, table=table, ticket="", is_review=False, is_changed=False)
+
+    def reviewed(self, at: int) -> "Visit":
+        """The visit that shows the board after so many moves, and makes none."""
+        return replace(self, table=self.table.at_move(at), is_review=at < len(self.table.cells))
+
+    def back(self) -> "Visit | None":
+        """The visit after an undo, in a review a move earlier; None if there is nothing to take back."""
+        return self._stepped(self.table.undone(), self.table.at - 1)
+
+    def forth(self) -> "Visit | None":
+        """The visit after a redo, in a review a move later; None if nothing was taken back."""
+        return self._stepped(self.table.redone(), self.table.at + 1)
+
+    def _stepped(self, table: PlayTable | None, at: int) -> "Visit | None":
+        if table is None:
+            return None
+        return self.reviewed(at) if self.is_review else replace(self, table=table)
+
+    def seated(self, x: str, o: str) -> "Visit":
+        """The visit with these players, who play on from the position on the board."""
+        if (x, o) == (self.table.x, self.table.o):
+            return self
+        table = replace(self.table, x=x, o=o)
+        is_changed = self.is_changed or bool(self.table.cells and self.ticket)
+        return replace(self, table=table, ticket="", is_changed=is_changed)
 
     @property
     def shared_url(self) -> str:
@@ -198,7 +245,19 @@ class Visit:
     @property
     def agent_to_move(self) -> str | None:
         """The agent whose turn it is."""
-        return None if self.is_over or self.table.mover == PERSON else self.table.mover
+        nobody = self.is_over or self.is_review or self.table.mover == PERSON
+        return None if nobody else self.table.mover
+
+    @property
+    def move_url(self) -> str | None:
+        """Where a person's move is sent; None if no person may move."""
+        can_move = not (self.is_over or self.is_review or self.agent_to_move)
+        return self.url("/play/move") if can_move else None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an agent waits to be told to move: what was taken back is not made anew by itself."""
+        return self.is_paused or self.table.is_back
 
     @property
     def is_watched(self) -> bool:
@@ -208,17 +267,25 @@ class Visit:
     @property
     def status(self) -> str:
         """The state of the game in a line."""
+        if self.is_review:
+            return self._looked_at()
         if self.is_over:
             return self._end()
         seat = self.table.position.to_move
         if self.agent_to_move:
-            return f"{self.mover_name} ({seat}) is {'to move' if self.is_paused else 'thinking …'}"
+            return f"{self.mover_name} ({seat}) is {'to move' if self.is_waiting else 'thinking …'}"
         return f"{seat} to move" if self.table.x == self.table.o else f"Your turn: {seat}"
 
     @property
     def mover_name(self) -> str:
         """The name of the player to move, without parameters."""
         return short_name(self.table.mover)
+
+    def _looked_at(self) -> str:
+        at, n_moves = self.table.at, len(self.table.cells)
+        if not at:
+            return f"Before the first of {n_moves} moves"
+        return f"Move {at} of {n_moves}: {SEATS[(at - 1) % 2]} on {self.table.last}"
 
     def _end(self) -> str:
         winner = self.table.position.winner
@@ -240,4 +307,5 @@ def read_visit(fields: Mapping[str, str], roster: Roster) -> tuple[Visit, list[s
     """The visit that an address describes, and what is wrong with the address."""
     table, complaints = read_table(fields, roster)
     flags = {attribute: fields.get(name) == "1" for name, attribute in _FLAGS.items()}
+    flags["is_review"] = flags["is_review"] and table.is_back
     return Visit(table, ticket=fields.get("key", "")[:64], **flags), complaints

@@ -15,10 +15,12 @@ from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare.certificate import picture, prove
 from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
 from ttt_env.app.web.compare.runs import MAX_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
-from ttt_env.app.web.compare.softmax import SLIDERS, curves, temperatures
+from ttt_env.app.web.compare.softmax import GAME as SWEPT_GAME
+from ttt_env.app.web.compare.softmax import OPENINGS, SLIDERS, curves, temperatures
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
+from ttt_env.app.web.live import sweep_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.errors import ParameterError, TttEnvError, unknown
@@ -341,6 +343,8 @@ class Curves(ComparePart):
             "compare_softmax.html",
             complaints,
             sliders=SLIDERS,
+            openings=OPENINGS,
+            sweep=sweep_of(SWEPT_GAME, (), "t-x", "t-o"),
             shown={"x": f"{x:g}", "o": f"{o:g}"},
             ends=ends,
             chances=chances,

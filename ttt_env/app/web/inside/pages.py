@@ -25,6 +25,7 @@ from ttt_env.app.web.inside.search import searched
 from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.inside.weights import weighed
+from ttt_env.app.web.live import sweep_of
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
 from ttt_env.app.web.table import PlayTable
@@ -104,6 +105,7 @@ class InsidePages:
             "to": lambda twig: look.url(table=_followed(look.table, twig)),
             "example": EXAMPLE.url(),
             "most": MAX_SIMULATIONS,
+            "is_live": look["view"] == "tree" and is_instant(look.table.game),
         }
 
     async def _seen(self, look: InsideLook) -> dict[str, Any]:
@@ -122,7 +124,9 @@ class InsidePages:
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
         foresight = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
-        return {"foresight": foresight, "plan": plan_of(foresight.tree)}
+        is_soft = look["tree.agent"] == "softmax"
+        sweep = sweep_of(game, look.table.record.cells, "x-temperature", "o-temperature") if is_soft else None
+        return {"foresight": foresight, "plan": plan_of(foresight.tree), "sweep": sweep}
 
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)

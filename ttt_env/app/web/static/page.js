@@ -1,39 +1,73 @@
-// Links and forms of this site are fetched and <main> is put in place of the old one: no page is built here.
-// [data-load] parts are fetched after the rest, [data-after] forms are sent by themselves after so many ms.
+// Links and forms of this site are fetched and <main> is made like the new one: no page is built here.
+// [data-load] parts are fetched after the rest, [data-after] forms are sent by themselves after so many ms,
+// [data-live] forms while one of their sliders moves, [data-follow] elements are kept in view.
+
+import { morph } from "./morph.js";
+import { refigure } from "./live.js";
 
 const page = () => document.getElementById("page");
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-const loaded = new Map(); // the parts that were fetched, by address
+const texts = new Map(); // what parts were filled with, and what is under way, by address
 let going = new AbortController(); // what a newer visit puts an end to
+let asking = Promise.resolve(); // the form that a control has sent: what is clicked meanwhile follows its answer
 
-async function visit(url, { method = "GET", body, replace = false } = {}) {
+// What a hand or a caret is on stays as it is whatever answer comes in.
+let pressed = null; // from the press of a pointer to the click
+let edited = null; // the control that was changed last, and when, until an answer tells of it
+
+addEventListener("pointerdown", (event) => (pressed = event.target), true);
+for (const end of ["pointerup", "pointercancel", "dragend"]) {
+  addEventListener(end, () => setTimeout(() => (pressed = null)), true);
+}
+
+const isOneControl = (a, b) => a === b || (a.type === "radio" && a.name === b.name && a.form === b.form);
+const isEditing = (control) => control.matches("select, textarea, input:not([type=range], [type=radio], [type=checkbox])");
+
+/** What keeps its value when an answer to a question asked `since` comes in; 0 is one that nobody asked. */
+function isHeld(control, since) {
+  if (!control.matches("input, select, textarea")) return false;
+  if (control === pressed || (edited && edited.at > since && isOneControl(control, edited.control))) return true;
+  return !since && control === document.activeElement && isEditing(control);
+}
+
+function patch(old, next, since = 0) {
+  const focused = document.activeElement;
+  const fixed = [pressed, focused].filter((node) => node && node !== document.body && old.contains(node));
+  morph(old, next, (control) => isHeld(control, since), fixed);
+  if (!focused?.isConnected) document.getElementById(focused?.id)?.focus({ preventScroll: true });
+  // A link that leads nowhere now, such as Forward at the end, keeps the focus all the same.
+  else if (focused.matches("a:not([href])")) focused.tabIndex = -1;
+  if (edited?.control.type === "range" && edited.control.isConnected) showMoved(edited.control);
+  rove();
+  follow();
+}
+
+/** Go to an address. `isAsked` tells a visitor's wish from a step that a page takes by itself. */
+async function visit(url, { method = "GET", body, replace = false, isAsked = true } = {}) {
   going.abort();
   const { signal } = (going = new AbortController());
+  const since = isAsked ? performance.now() : 0;
   try {
     const response = await fetch(url, { method, body, signal });
     const text = await response.text();
     const fetched = new DOMParser().parseFromString(text, "text/html");
     const next = fetched.getElementById("page");
     if (!next) return complain(text);
-    await Promise.race([Promise.all(parts(next).filter(isSoon).map((part) => load(part, signal))), sleep(150)]);
+    if (section(new URL(response.url)) !== section(location)) return location.assign(response.url);
+    const early = parts(next).filter((part) => isSoon(part) || isKnown(part));
+    await Promise.race([Promise.all(early.map((part) => load(part, signal))), sleep(150)]);
     if (signal.aborted) return;
     if (response.redirected || (method === "GET" && response.ok)) {
       history[replace ? "replaceState" : "pushState"](null, "", response.url);
     }
     document.title = fetched.title;
-    swap(next);
+    if (isAsked) scrolledByHand = new WeakSet();
+    if (edited?.at <= since) edited = null;
+    patch(page(), next, since);
+    begin();
   } catch (error) {
     if (error.name !== "AbortError") complain("The server does not answer. Is ttt web still running?");
   }
-}
-
-function swap(next) {
-  const focused = document.activeElement?.id;
-  const open = [...page().querySelectorAll("details[open]")].map((details) => details.id);
-  page().replaceWith(document.adoptNode(next));
-  page().querySelectorAll("details").forEach((details) => (details.open ||= open.includes(details.id)));
-  document.getElementById(focused)?.focus({ preventScroll: true });
-  begin();
 }
 
 function complain(text) {
@@ -47,18 +81,8 @@ function complain(text) {
 
 const parts = (root) => [...root.querySelectorAll("[data-load]")];
 const isSoon = (part) => !("later" in part.dataset);
+const isKnown = (part) => typeof texts.get(part.dataset.load) === "string";
 let last = Promise.resolve(); // the parts that may come later are fetched one by one: a browser has few connections
-
-function fetched(url, isLater, signal) {
-  if (!loaded.has(url)) {
-    if (loaded.size > 200) loaded.clear();
-    const begun = isLater ? last.then(() => textOf(url)) : textOf(url, signal);
-    if (isLater) last = begun.catch(() => {});
-    loaded.set(url, begun);
-    begun.catch(() => loaded.delete(url));
-  }
-  return loaded.get(url);
-}
 
 async function textOf(url, signal) {
   const response = await fetch(url, { signal });
@@ -66,38 +90,100 @@ async function textOf(url, signal) {
   return response.text();
 }
 
+function fetched(url, signal) {
+  if (!texts.has(url)) {
+    if (texts.size > 200) texts.clear();
+    const begun = textOf(url, signal).then((text) => texts.set(url, text) && text);
+    texts.set(url, begun);
+    begun.catch(() => texts.delete(url));
+  }
+  return texts.get(url);
+}
+
+/** A turn at fetching the parts that may come later, taken if the part still waits for this address. */
+function inTurn(part, url) {
+  const isWanted = () => part.isConnected && part.dataset.load === url;
+  const turn = last.then(() => (isWanted() ? fetched(url) : ""));
+  last = turn.catch(() => {});
+  return turn;
+}
+
+function fill(part, text) {
+  part.innerHTML = text;
+  delete part.dataset.load;
+}
+
 async function load(part, signal) {
+  const url = part.dataset.load;
   try {
-    const text = await fetched(part.dataset.load, "later" in part.dataset, signal);
-    const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
-    part.innerHTML = text;
-    delete part.dataset.load;
-    rove();
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    const text = isKnown(part) ? texts.get(url) : await (isSoon(part) ? fetched(url, signal) : inTurn(part, url));
+    if (part.dataset.load !== url || !text) return;
+    if (part.ownerDocument !== document) return fill(part, text);
+    const filled = part.cloneNode(false);
+    fill(filled, text);
+    patch(part, filled);
   } catch (error) {
     if (error.name !== "AbortError") part.title = error.message;
   }
 }
 
+let due = { turn: "", at: 0 }; // when the page takes its next step by itself
+
 function begin() {
   const { signal } = going;
   const status = page().querySelector("[data-status]")?.textContent.trim() ?? "";
-  document.getElementById("live").textContent = status;
+  const live = document.getElementById("live");
+  if (live.textContent !== status) live.textContent = status;
   parts(page()).forEach((part) => load(part, signal));
-  rove();
   const form = page().querySelector("form[data-after]");
   if (form) {
-    sleep(Number(form.dataset.after)).then(() => {
-      if (!signal.aborted) visit(form.action, { method: "POST", replace: true });
+    const { after, turn } = form.dataset;
+    // What a visitor does meanwhile, such as dragging a slider, does not put the turn off.
+    if (due.turn !== `${turn} ${after}`) due = { turn: `${turn} ${after}`, at: performance.now() + Number(after) };
+    sleep(due.at - performance.now()).then(() => {
+      if (!signal.aborted) visit(form.action, { method: "POST", replace: true, isAsked: false });
     });
   }
 }
 
-function send(form, submitter) {
+function send(form, { submitter, replace } = {}) {
   const fields = new URLSearchParams(new FormData(form));
   if (submitter?.name) fields.append(submitter.name, submitter.value);
-  if (form.method === "post") visit(form.action, { method: "POST", body: fields });
-  else visit(`${form.getAttribute("action")}?${fields}`);
+  if (form.method === "post") return visit(form.action, { method: "POST", body: fields });
+  return visit(`${form.getAttribute("action")}?${fields}`, { replace });
+}
+
+// While a slider moves its form is sent again and again, the next time when the answer is there. A whole move of it,
+// from the first input to the change that ends it, is one step back in the browser.
+let move = null; // what was sent last in this move
+let unsent = null; // the form and the move to be sent next
+let isSliding = false;
+
+function slide(form, isEnd) {
+  move ??= { sent: "" };
+  unsent = { form, move };
+  if (isEnd) move = null;
+  if (!isSliding) asking = sendSlid();
+}
+
+async function sendSlid() {
+  isSliding = true;
+  while (unsent) {
+    const { form, move } = unsent;
+    const fields = `${new URLSearchParams(new FormData(form))}`;
+    unsent = null;
+    if (fields === move.sent) continue;
+    const replace = move.sent !== "";
+    move.sent = fields;
+    await Promise.all([send(form, { replace }), sleep(100)]);
+  }
+  isSliding = false;
+}
+
+/** Show, before any answer, what a slider that is being moved says. */
+function showMoved(slider) {
+  slider.parentElement.querySelector("output").textContent = slider.value;
+  refigure(page());
 }
 
 // The board is one stop of the tab key; arrows go from cell to cell.
@@ -153,6 +239,28 @@ addEventListener("keydown", (event) => {
 
 const section = ({ pathname }) => pathname.split("/")[1]; // another one has its own header and styles
 
+// A tree or table that scrolls shows its [data-follow] element, until a visitor scrolls it while it moves by itself.
+let scrolledByHand = new WeakSet();
+const scroller = (node) => node.closest?.(".tree, .scroll");
+
+for (const way of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+  addEventListener(way, ({ target, type }) => {
+    const box = scroller(target);
+    if (box && (type !== "pointerdown" || target === box)) scrolledByHand.add(box);
+  }, { passive: true });
+}
+
+function follow() {
+  for (const mark of page().querySelectorAll("[data-follow]")) {
+    const box = scroller(mark);
+    const [around, own] = [box, mark].map((node) => node.getBoundingClientRect());
+    const isOut = own.left < around.left || own.right > around.right || own.top < around.top || own.bottom > around.bottom;
+    if (!isOut || scrolledByHand.has(box)) continue;
+    box.scrollLeft += own.left + own.width / 2 - around.left - around.width / 2;
+    box.scrollTop += own.top + own.height / 2 - around.top - around.height / 2;
+  }
+}
+
 addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   if (event.target.closest("#theme")) return changeTheme();
@@ -161,20 +269,25 @@ addEventListener("click", (event) => {
   if (!link || !page().contains(link) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (link.origin !== location.origin || link.hasAttribute("download") || section(link) !== section(location)) return;
   event.preventDefault();
-  visit(link.href);
+  asking.then(() => link.href && visit(link.href));
 });
 
 addEventListener("submit", (event) => {
   event.preventDefault();
-  send(event.target, event.submitter);
+  asking.then(() => send(event.target, { submitter: event.submitter }));
 });
 
-addEventListener("input", (event) => {
-  if (event.target.type === "range") event.target.parentElement.querySelector("output").textContent = event.target.value;
+addEventListener("input", ({ target }) => {
+  edited = { control: target, at: performance.now() };
+  if (target.type !== "range") return;
+  showMoved(target);
+  if ("live" in target.form.dataset) slide(target.form, false);
 });
 
-addEventListener("change", (event) => {
-  if (event.target.form && event.target.form.method === "get") send(event.target.form);
+addEventListener("change", ({ target }) => {
+  if (target.form?.method !== "get" || "ask" in target.form.dataset) return;
+  if (target.type === "range" && "live" in target.form.dataset) slide(target.form, true);
+  else asking = send(target.form);
 });
 
 addEventListener("popstate", () => visit(location.href, { replace: true }));
@@ -197,3 +310,5 @@ async function copyLink(button) {
 }
 
 begin();
+rove();
+follow();

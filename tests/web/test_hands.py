@@ -1,0 +1,142 @@
+"""What a hand or a caret is on while the page moves: pressed, typed and dragged at the pace of people."""
+
+import time
+
+import pytest
+
+pytest.importorskip("selenium")
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from tests.web.serving import resize
+
+HELD = 0.1  # seconds between down and up
+RUNNING = "/inside?view=mcts&mcts.pace=fast&mcts.run=yes"  # a frame each 150 ms
+
+
+def look(page, address):
+    page.browser.get(page.url + address)
+    return page
+
+
+def hand(page):
+    return ActionChains(page.browser, duration=50)
+
+
+def press(page, element):
+    hand(page).move_to_element(element).click_and_hold().pause(HELD).release().perform()
+
+
+def test_every_press_of_pause_and_play_arrives_while_a_search_runs(page):
+    look(page, RUNNING)
+    for number in range(14):
+        before = page.text("#pause")
+        assert before == ("Pause" if number % 2 == 0 else "Play")
+        time.sleep(0.07 * (number % 5))  # at another moment of a frame each time
+        press(page, page.find("#pause"))
+        wait_shortly(page, lambda before=before: page.text("#pause") != before)
+
+
+def wait_shortly(page, condition):
+    """Far longer than an answer takes, and far shorter than a person tries again."""
+    end = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < end, "what was done did not arrive"
+        time.sleep(0.01)
+
+
+def test_digits_stay_in_their_order_while_a_search_runs(page):
+    look(page, RUNNING)
+    seed = page.find("#mcts-seed")
+    press(page, seed)
+    seed.send_keys(Keys.CONTROL, "a")
+    began = page.text("#done")
+    for digit in "31415926":
+        hand(page).send_keys(digit).pause(HELD).perform()
+    assert page.text("#done") != began, "the search did not run meanwhile"
+    assert page.find("#mcts-seed").get_property("value") == "31415926"
+    page.press(Keys.ENTER)
+    wait_shortly(page, lambda: page.address.get("mcts.seed") == "31415926")
+
+
+def drag(page, slider, steps=12):
+    """The values that stand beside the slider while it is dragged to the left."""
+    watch = """window.shown = []; const [slider] = arguments;
+        const output = slider.parentElement.querySelector('output');
+        const note = () => shown.push(Number(output.textContent));
+        slider.addEventListener('input', () => requestAnimationFrame(note));"""
+    page.browser.execute_script(watch, slider)
+    # One chain: between two the driver lets go.
+    chain = hand(page).move_to_element(slider).click_and_hold()
+    for _ in range(steps):
+        chain.move_by_offset(-int(slider.rect["width"] / 30), 0).pause(HELD)
+    chain.release().perform()
+    return page.browser.execute_script("return shown")
+
+
+def test_a_slider_is_dragged_on_while_agents_play(page):
+    look(page, "/play?x=softmax&o=softmax&see=1")
+    slider = page.find("#x-temperature")
+    shown = drag(page, slider)
+    assert len(shown) >= 12 and shown == sorted(shown, reverse=True) and shown[-1] <= shown[0] - 1
+    assert slider.is_displayed() and len(page.moves) > 0, "no frame came meanwhile"
+    wait_shortly(page, lambda: f"temperature={shown[-1]:g}" in page.address["x"])
+    page.wait(lambda: len(page.moves) > 2)
+
+
+def test_focus_selection_and_scrolling_outlast_the_frames(page):
+    resize(page.browser, 390, 844)
+    look(page, RUNNING + "&mcts.done=300")
+    page.find("#leap").send_keys(Keys.TAB)
+    prepare = """const tree = document.querySelector('.tree'); scrollTo(0, 120);
+        tree.dispatchEvent(new WheelEvent('wheel', {bubbles: true}));
+        tree.scrollLeft = 9; tree.scrollTop = 21;
+        getSelection().selectAllChildren(document.querySelector('.thick'));"""
+    state = """const tree = document.querySelector('.tree');
+        return [scrollY, tree.scrollLeft, tree.scrollTop, `${getSelection()}`, document.activeElement.id,
+                document.activeElement.matches(':focus-visible')]"""
+    page.browser.execute_script(prepare)
+    before, began = page.browser.execute_script(state), int(page.text("#done"))
+    assert before[1:] == [9, 21, "lit: the path of the last simulation", "far", True]
+    wait_shortly(page, lambda: int(page.text("#done")) > began + 4)
+    assert page.browser.execute_script(state) == before
+
+
+def test_any_tree_becomes_like_any_other_and_what_has_a_key_stays_itself(page):
+    """On 500 pairs of random trees; `fixed` elements do not even move."""
+    script = """const [done] = [arguments[0]];
+        import('/static/morph.js').then(({ morph }) => {
+          let seed = 1;
+          const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+          const grown = (depth) => {
+            const node = document.createElement(['p', 'b', 'a'][random(3)]);
+            for (const name of ['class', 'title', 'href']) if (random(2)) node.setAttribute(name, random(3));
+            const keys = [1, 2, 3, 4, 5, 6].filter(() => random(2)).sort(() => random(3) - 1);
+            for (const key of depth ? keys : []) {
+              const child = random(4) ? grown(depth - 1) : document.createTextNode(random(9));
+              if (child.dataset && random(2)) child.dataset.key = key;
+              node.append(child);
+            }
+            return node;
+          };
+          const keyed = (root) => new Map([...root.children].filter((each) => each.dataset.key)
+            .map((each) => [each.nodeName + each.dataset.key, each]));
+          const wrong = [];
+          for (let pair = 0; pair < 500; pair++) {
+            const [old, next] = [grown(3), grown(3)], wanted = next.cloneNode(true);
+            const before = keyed(old), fixed = [...before.values()].slice(-1), moved = [];
+            if (next.nodeName !== old.nodeName) continue;
+            const insert = old.insertBefore, append = old.append;
+            old.insertBefore = (node, place) => (moved.push(node), insert.call(old, node, place));
+            old.append = (node) => (moved.push(node), append.call(old, node));
+            morph(old, next, () => false, fixed);
+            if (!old.isEqualNode(wanted)) wrong.push(`${pair} differs`);
+            if (fixed.some((node) => moved.includes(node))) wrong.push(`${pair} moved`);
+            for (const [key, node] of keyed(old)) {
+              if ((before.get(key) ?? node) !== node) wrong.push(`${pair} replaced ${key}`);
+            }
+          }
+          done(wrong);
+        });"""
+    page.open()
+    assert page.browser.execute_async_script(script) == []
