@@ -60,8 +60,12 @@ class Explanation:
     @property
     def cells(self) -> list[int]:
         """The cells that may be played, the likeliest first."""
-        played = [cell for cell, chance in self.policy.items() if chance > 0]
-        return sorted(played, key=lambda cell: (-self.policy[cell], cell))
+        return [cell for cell in self.ranked if self.policy[cell] > 0]
+
+    @property
+    def ranked(self) -> list[int]:
+        """All legal cells, the likeliest first."""
+        return sorted(self.policy, key=lambda cell: (-self.policy[cell], cell))
 
     @property
     def chances(self) -> CellNumbers:
@@ -104,9 +108,8 @@ class Explanation:
 
     def _rows(self) -> list[list[str]]:
         """The table of the cells, the likeliest first, below its head."""
-        cells = sorted(self.policy, key=lambda cell: (-self.policy[cell], cell))
         head = ["cell", *(column.meaning for column in self.columns)]
-        return [head, *([str(cell), *(column.text(cell) for column in self.columns)] for cell in cells)]
+        return [head, *([str(cell), *(column.text(cell) for column in self.columns)] for cell in self.ranked)]
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as dictionaries and lists for JSON; cells are keys of type int."""
@@ -150,10 +153,10 @@ def named_cells(cells: list[int]) -> str:
     """Cells in a sentence; many are only counted.
 
     >>> named_cells([2]), named_cells([2, 6]), named_cells([0, 2, 6, 8, 4])
-    ('cell 2', 'cell 2 or 6', 'one of 5 cells')
+    ('cell 2', 'cell 2 or 6', 'any of 5 cells')
     """
     return (
-        f"cell {' or '.join(map(str, cells))}" if len(cells) <= _MAX_NAMED else f"one of {len(cells)} cells"
+        f"cell {' or '.join(map(str, cells))}" if len(cells) <= _MAX_NAMED else f"any of {len(cells)} cells"
     )
 
 

@@ -117,11 +117,8 @@ def test_a_search_plays_and_pauses(page):
 
 def test_the_weights_of_square_on_their_cells(page):
     look(page, "/inside?view=weights&game=square-v0")
-    script = (
-        "return [...document.querySelectorAll('.tile .weights')].map((cell) => cell.innerText.split(/\\s+/))"
-    )
     opening = [3, 5, 5, 3, 5, 7, 7, 5, 5, 7, 7, 5, 3, 5, 5, 3]
-    assert page.browser.execute_script(script) == [[str(weight)] * 2 for weight in opening]
+    assert shown(page) == {cell: str(weight) for cell, weight in enumerate(opening)}
     page.play(5)
     assert page.text("#chosen") == "weights plays 10"
     page.play(10)

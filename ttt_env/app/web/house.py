@@ -17,6 +17,7 @@ from ttt_env.app.web.insight import Sage
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.tickets import Tickets
+from ttt_env.explanation import fact_text
 from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
@@ -85,7 +86,7 @@ def _environment(house: House) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "signed": signed}
+    environment.filters |= {"percent": percent, "signed": signed, "fact": fact_text}
     environment.globals |= {
         "house": house,
         "STONES": board.STONES,
