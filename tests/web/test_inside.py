@@ -345,9 +345,9 @@ class TestLastMove:
         assert "In 1 recorded game a player was to move in this position" in text
 
     def test_a_move_that_the_agent_would_not_make_is_told_from_its_own(self, client):
-        strange = "It would not play 1 there now."
-        assert strange in text_of(client.get("/inside?view=move&x=minimax&o=person&moves=4.0.8.2.1"))
-        assert strange not in text_of(client.get("/inside?view=move&x=win-block&o=person&moves=4.0.8.2.1"))
+        strange = "It would not play 3 there now."
+        assert strange in text_of(client.get("/inside?view=move&x=minimax&o=person&moves=4.0.8.2.3"))
+        assert strange not in text_of(client.get("/inside?view=move&x=random&o=person&moves=4.0.8.2.3"))
 
     def test_a_search_without_a_seed_says_that_it_is_a_new_one(self, client):
         anew = "without a seed each one differs"
