@@ -47,6 +47,7 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
 def _print_tallies(tallies: list[tuple[Tally, Expectation]]) -> None:
     """Write a table of one line for each agent and seat."""
     table = Table("agent", "person", "won", "drawn", "lost", "random wins", "draws", "loses", box=None)
+    table.columns[0].overflow = "fold"
     for column in table.columns[2:]:
         column.justify = "right"
     for game in dict.fromkeys(tally.game for tally, _ in tallies):
