@@ -11,6 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ttt_env import Agent
+from ttt_env.app.web.start import config_of
 
 
 class Patient(Agent):
@@ -28,9 +29,7 @@ class Server(uvicorn.Server):
     """The application on a free port of this machine, in a thread."""
 
     def __init__(self, app):
-        super().__init__(
-            uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1)
-        )
+        super().__init__(config_of(app, host="127.0.0.1", port=0, log_level="critical"))
         self._thread = threading.Thread(target=self.run, daemon=True)
 
     def __enter__(self):

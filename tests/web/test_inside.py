@@ -327,14 +327,14 @@ class TestLastMove:
 
     @pytest.mark.parametrize("game", GAMES)
     def test_in_any_game(self, client, game):
-        page = client.get(f"/inside?view=move&game={game}&x=newell-simon&o=weights&moves=0.5.1&wait=1")
+        page = client.get(f"/inside?view=move&game={game}&x=newell-simon&o=weights&moves=0.5.1&whole=1")
         assert "newell-simon (X) has played 1" in text_of(page) and marked(page) == [1]
 
     def test_what_takes_long_comes_after_the_page(self, client):
         page = client.get("/inside?view=move&game=mnk-v0:m=5,n=2,k=3&x=brute-force&moves=0")
         part = client.get(unescape(re.search(r'data-load="(.*?)"', page.text)[1]))
         assert "brute-force (X) has played 0" in text_of(part) and "sum over all games" in text_of(part)
-        without_script = client.get(unescape(re.search(r'<noscript><a .*?href="(.*?)"', page.text)[1]))
+        without_script = client.get(unescape(re.search(r'class="whole" href="(.*?)"', page.text)[1]))
         assert figures(without_script) == figures(part) and figures(part)
         too_large = client.get("/inside/tree?view=move&game=qubic-v0&x=brute-force&moves=0")
         assert "too many" in text_of(too_large)

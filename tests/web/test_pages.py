@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from tests.web.serving import Patient, Server
 from ttt_env import GameRecord, agent, get_game, solve
 from ttt_env.agent import ENTRY_POINT_GROUP
+from ttt_env.app.web.computing import Desk
 from ttt_env.app.web.server import create_app
 
 FINISHED = "moves=0.3.1.4.2"
@@ -330,3 +331,62 @@ def test_a_game_in_mid_play_is_given_up_by_the_button_alone(client):
     assert "data-ask" in page.text and 'name="anew"' in page.text
     given_up = client.get("/play/table", params={"was": "moves=4.0", "kind": "tictactoe-v0", "anew": "1"})
     assert cells_of(given_up) == () and "x=person&o=minimax" in str(given_up.url)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "allowed"),
+    [("GET", "/nowhere", 404, None), ("GET", "/play/../../etc/passwd", 404, None),
+     ("POST", "/play", 405, {"GET", "HEAD"}), ("DELETE", "/play/see", 405, {"GET", "HEAD"}),
+     ("PUT", "/play/move", 405, {"POST"}), ("GET", "/play/move", 405, {"POST"}),
+     ("POST", "/static/page.js", 405, {"GET", "HEAD"})],
+)  # fmt: skip
+def test_what_is_not_there_is_a_page_that_leads_home(method, path, code, allowed, client):
+    page = client.request(method, path)
+    assert page.status_code == code and links_of(page)["home"] == "/play" and "<nav" in page.text
+    told = page.headers.get("allow")
+    assert (told and set(told.split(", "))) == allowed
+
+
+FOREIGN = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+PARTS = ["/play/see", "/play/moves", "/play/strength", "/compare/ladder", "/compare/proof", "/inside/tree",
+         "/compare/certificate.json", "/compare/certificate.svg"]  # fmt: skip
+PAGES = ["/play", "/inside", "/compare", "/compare/agent", "/compare/softmax", "/compare/runs"]
+
+
+@pytest.fixture
+def idle_client(client, monkeypatch):
+    """A client of a server that must not compute anything for other sites."""
+    monkeypatch.setattr(Desk, "study", lambda *_: pytest.fail("something was computed"))
+    return client
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [FOREIGN, FOREIGN | {"sec-fetch-site": "same-site"}, FOREIGN | {"sec-fetch-mode": "cors"},
+     FOREIGN | {"sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}],
+)  # fmt: skip
+@pytest.mark.parametrize("path", PARTS + PAGES)
+def test_no_picture_script_or_frame_of_another_site_makes_it_compute(path, headers, idle_client):
+    assert idle_client.get(path, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("path", PARTS)
+@pytest.mark.parametrize(
+    "headers",
+    [FOREIGN | {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}, {"referer": "http://evil.example/"}],
+)  # fmt: skip
+def test_no_link_of_another_site_leads_to_a_part(path, headers, idle_client):
+    assert idle_client.get(path, headers=headers).status_code == 403
+
+
+def test_a_link_of_another_site_leads_to_a_page_and_a_match_is_asked_for(client):
+    link = FOREIGN | {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    for path in PAGES:
+        assert client.get(path, headers=link).status_code == 200
+    match = "/compare?game=tictactoe-v0&row=random&column=win-block"
+    asked = client.get(match, headers=link)
+    assert asked.status_code == 200 and 'id="match"' not in asked.text
+    own = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert 'id="match"' in client.get(links_of(asked)["asked"], headers=own).text
+    typed = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert 'id="match"' in client.get(match, headers=typed).text

@@ -45,9 +45,9 @@ class House:
         self.sage = Sage(self.roster)
         self._templates = _environment(self)
 
-    def page(self, name: str, status: int = 200, **context: Any) -> HTMLResponse:
-        """The template of this name as a response."""
-        return HTMLResponse(self._templates.get_template(name).render(**context), status)
+    def page(self, name: str, code: int = 200, /, **context: Any) -> HTMLResponse:
+        """The template of this name as a response with this status code."""
+        return HTMLResponse(self._templates.get_template(name).render(**context), code)
 
     def strength_url(self, game: Game, player: str) -> str:
         """The address of the sentence that says how strong an agent is."""

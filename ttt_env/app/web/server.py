@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -18,10 +17,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ttt_env.app.web.compare.pages import ComparePages
+from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
+from ttt_env.app.web.origin import REFUSED, is_foreign, is_opened
 from ttt_env.app.web.play import PlayPages
 from ttt_env.app.web.roster import Roster
 from ttt_env.storage.game_log import GameLog
@@ -47,6 +47,8 @@ _PAGES: list[tuple[str, str, Callable[[House], Pages]]] = [
     ("/compare", "Compare", ComparePages),
 ]
 """Address, name and class of each page: a new page is a new line here."""
+_OPENED = {"/", *(path for path, _, _ in _PAGES), *TABS}
+"""What links of other sites may lead to. Other addresses compute, and are for these pages alone."""
 
 
 def create_app(
@@ -72,7 +74,11 @@ def create_app(
             Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
             Middleware(_Guard),
         ],
-        exception_handlers={HTTPException: _refused, BusyError: _busy, ClientDisconnect: _gone},
+        exception_handlers={
+            HTTPException: partial(_refused, house),
+            BusyError: _busy,
+            ClientDisconnect: _gone,
+        },
         lifespan=partial(_closing, house),
     )
 
@@ -81,9 +87,13 @@ async def _home(request: Request) -> Response:
     return RedirectResponse("/play")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refused(house: House, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return PlainTextResponse(f"{error.detail}. The game is at /play.", error.status_code)
+    response = house.page("refused.html", error.status_code, status=error.status_code, reason=error.detail)
+    if error.status_code == 405:
+        # Files refuse other methods without saying which ones they take.
+        response.headers["allow"] = (error.headers or {}).get("Allow", "GET, HEAD")
+    return response
 
 
 async def _busy(request: Request, error: Exception) -> Response:
@@ -100,19 +110,12 @@ async def _closing(house: House, app: Starlette) -> AsyncIterator[None]:
     house.desk.close()
 
 
-def _is_foreign(request: Request) -> bool:
-    """Whether the browser says that a page of another site sent this request.
-
-    Browsers say it in `sec-fetch-site`; old ones, which do not, in `origin`.
-    """
-    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    if site is not None:
-        return site != "same-origin"
-    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
-
-
 class _Guard:
-    """Adds the headers that keep a page to this server, and refuses forms that pages of other sites send."""
+    """Adds the headers that keep a page to this server, and refuses what other sites should not ask for.
+
+    Their links may be followed to a page. Their forms make no moves, and no picture or script of theirs makes
+    the server compute.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -128,8 +131,8 @@ class _Guard:
             await send(message)
 
         request = Request(scope)
-        if request.method == "POST" and _is_foreign(request):
-            refused = PlainTextResponse("Moves are made on the page itself.", 403)
+        if is_foreign(request) and not (is_opened(request) and request.url.path in _OPENED):
+            refused = PlainTextResponse(REFUSED, 403)
             await refused(scope, receive, send_guarded)
             return
         await self._app(scope, receive, send_guarded)

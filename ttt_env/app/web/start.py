@@ -6,10 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 try:
     import uvicorn
+    from starlette.applications import Starlette
 
+    from ttt_env.app.web.connection import PromptConnection
     from ttt_env.app.web.server import create_app
 except ImportError as missing:
     raise ImportError('the web page needs the extra "web": pip install "ttt-env[web]"') from missing
@@ -47,11 +50,16 @@ def start(
             say(f"Finished games are recorded in {games.path}")
         shown = f"[{host}]" if ":" in host else host
         say(f"Play at http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends it)")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+        server = uvicorn.Server(config_of(app, log_level="warning"))
         # Computations that the end of the server cuts off are no errors to report.
         logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
+
+
+def config_of(app: Starlette, **more: Any) -> uvicorn.Config:
+    """How uvicorn serves the pages."""
+    return uvicorn.Config(app, http=PromptConnection, ws="none", timeout_graceful_shutdown=1, **more)
 
 
 def _is_loopback(host: str) -> bool:

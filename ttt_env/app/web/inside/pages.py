@@ -26,6 +26,7 @@ from ttt_env.app.web.inside.search import searched
 from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.live import sweep_of
+from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
 from ttt_env.app.web.table import PlayTable
@@ -61,8 +62,8 @@ class InsidePages:
         ]
 
     async def show(self, request: Request) -> Response:
-        """The view that the address asks for; with `wait` all of it at once, however long it takes."""
-        return await self._shown(*self._read(request), waits="wait" in fields_of(request))
+        """The view that the address asks for."""
+        return await self._shown(*self._read(request), whole=is_whole(request))
 
     async def tree(self, request: Request) -> Response:
         """What the view shows, the board and what is beside it, as a part of a page: it may take seconds."""
@@ -91,8 +92,8 @@ class InsidePages:
     def _read(self, request: Request) -> tuple[InsideLook, list[str]]:
         return read_look(fields_of(request), self._house.roster)
 
-    async def _shown(self, look: InsideLook, complaints: list[str], waits: bool = False) -> Response:
-        is_later = not waits and await self._is_slow(look)
+    async def _shown(self, look: InsideLook, complaints: list[str], whole: bool = False) -> Response:
+        is_later = not whole and await self._is_slow(look)
         context = self._around(look) if is_later else await self._seen(look)
         return self._house.page(
             "inside.html",

@@ -1,0 +1,66 @@
+"""Connections on which no whole request comes."""
+
+import socket
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from tests.web.serving import Server
+from ttt_env.app.web.connection import PromptConnection
+from ttt_env.app.web.server import create_app
+
+WHOLE = b"GET /static/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BEGUN = [
+    b"",
+    b"GET /play HT",
+    b"GET /play HTTP/1.1\r\nHost: localhost\r\n",
+    b"POST /play/move HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell",
+    WHOLE + b"GET /pl",
+]
+
+
+@pytest.fixture
+def url(monkeypatch):
+    """A server with little patience."""
+    monkeypatch.setattr(PromptConnection, "max_seconds", 0.3)
+    with Server(create_app()) as found:
+        yield found
+
+
+@pytest.mark.parametrize("begun", BEGUN)
+def test_a_connection_without_a_whole_request_ends(begun, url):
+    with socket.create_connection(("127.0.0.1", urlsplit(url).port), timeout=60) as visitor:
+        visitor.sendall(begun)
+        try:
+            while visitor.recv(4096):
+                pass
+        except ConnectionResetError:
+            pass
+
+
+def test_a_letter_now_and_then_holds_no_connection(url):
+    with socket.create_connection(("127.0.0.1", urlsplit(url).port), timeout=0.1) as visitor:
+        visitor.sendall(b"GET /play HTTP/1.1\r\nX: ")
+        with pytest.raises((BrokenPipeError, ConnectionError)):
+            for _ in range(1000):
+                visitor.sendall(b"x")
+                try:
+                    assert visitor.recv(10) == b""
+                except TimeoutError:
+                    continue
+
+
+def test_however_long_an_answer_takes_it_comes(url):
+    with httpx2.Client(timeout=60) as visitor:
+        for _ in range(2):  # on one connection
+            moved = visitor.post(f"{url}/play/move?game=qubic-v0&x=mcts:seconds=0.7&o=person")
+            assert moved.status_code == 303
+
+
+def test_many_silent_visitors_keep_nobody_out(url):
+    with ExitStack() as silent:
+        for _ in range(200):
+            silent.enter_context(socket.create_connection(("127.0.0.1", urlsplit(url).port)))
+        assert httpx2.get(f"{url}/play").status_code == 200
