@@ -53,6 +53,14 @@ _MOVES = frozenset({"policy", "policies", "choose"})
 _SEED = 20  # of the random numbers for an agent that has only `choose` and is asked for its policy
 
 
+Effort = Literal["little", "sweep", "table", "searches"]
+"""What making an agent for a game takes: hardly anything; a sweep over all positions, which takes seconds if
+there are millions of them; a policy for each of them besides, which takes far more memory; or a search of
+another agent in each of them."""
+
+EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
+
+
 class Agent:
     """Whatever has a policy on the positions of `game`.
 
@@ -100,6 +108,15 @@ class Agent:
         class's own moves: a subclass that overrides how it moves has to declare it again.
         """
         return False
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:
+        """What making the agent with these parameters takes: a declaration, for which nothing is computed.
+
+        Raises what the constructor would if the agent does not play the game. By default an agent plays every
+        game, and takes little; one that does not, or that looks at all positions, says so here.
+        """
+        return "little"
 
     @property
     def seconds_per_move(self) -> float:
@@ -470,6 +487,19 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
 
 
+def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
+    """What making this agent for the game takes: see `Agent.effort`. It is not made for it.
+
+    Raises as `make_agent` does, and what the agent raises that does not play the game.
+    """
+    game = get_game(game)
+    if not isinstance(spec, str):
+        make_agent(spec, game)
+        return "little"
+    build, parameters = _parsed(split_spec(spec))
+    return build.effort(game, **parameters)
+
+
 def _reader_of_model(model: object) -> Callable[[object, Game], Agent] | None:
     """The registered function that makes an agent of `model`, None if no library is registered for its class.
 
@@ -508,6 +538,12 @@ def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[
 
 
 def _from_spec(spec: Spec, game: Game) -> Agent:
+    build, parameters = _parsed(spec)
+    return build(game, **parameters)
+
+
+def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """The class that a spec names and the values of its parameters."""
     build = agent_class(spec.name)
     allowed = parameters_of(build, skip=1)
     texts, others = read_items(spec, build.__init__, skip=2)
@@ -520,7 +556,7 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
-    return build(game, **convert(spec.name, build.__init__, texts))
+    return build, convert(spec.name, build.__init__, texts)
 
 
 def _plain_value(

@@ -10,8 +10,9 @@ import pytest
 
 from tests.naive_uct import NaiveSearch
 from ttt_env import GameRecord, get_game, make_agent, play_game, solve
+from ttt_env.agents.mcts.search import Search
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
-from ttt_env.app.web.inside.search import MAX_NODES, searched
+from ttt_env.app.web.inside.search import MAX_NODES, drawn, searched
 from ttt_env.app.web.inside.twig import plan_of
 from ttt_env.app.web.inside.values import MAX_BOARDS, Foreseer, told_value
 from ttt_env.app.web.table import PlayTable
@@ -163,14 +164,73 @@ class TestSearch:
                 plain.run(1)
                 nodes = nodes_of(plain.root)
                 found = searched(position, done, number, 0.7, 0.25, playout)
-                drawn = {twig.cells: twig for twig in twigs(found.tree)}
-                assert {cells: twig.below for cells, twig in drawn.items()} == {
-                    cells: f"{nodes[cells][0]:.4g}/{nodes[cells][1]}" for cells in drawn
+                shown = {twig.cells: twig for twig in twigs(found.tree)}
+                assert {cells: twig.below for cells, twig in shown.items()} == {
+                    cells: f"{nodes[cells][0]:.4g}/{nodes[cells][1]}" for cells in shown
                 }
                 changed = {cells for cells, node in nodes.items() if node != before.get(cells)}
                 self.check_told(position, found, changed, nodes, before)
-                assert found.n_nodes == len(nodes) and len(drawn) >= min(len(nodes), MAX_NODES)
+                assert found.n_nodes == len(nodes)
+                if len(nodes) <= MAX_NODES:
+                    assert len(shown) == len(nodes)
                 before = nodes
+
+    @pytest.mark.parametrize("game", GAMES)
+    def test_the_most_visited_moves_are_drawn_first_and_equal_ones_alike(self, game):
+        for number, position in enumerate(positions(get_game(game), 3, seed=3)):
+            for done in (1, 7, 30, 64, 65, 150, 600):
+                search = Search(position, solve=False, seed=number)
+                search.run(simulations=done)
+                visits = {cells: visited for cells, (_, visited) in nodes_of(search.tree()).items()}
+                found = searched(position, done, number, 2**0.5, 0.5, "random").tree
+                self.check_order(found, visits)
+                lit = {twig.cells for twig in twigs(found) if twig.is_lit}
+                self.check_drawn({twig.cells for twig in twigs(found)}, lit, visits)
+
+    def check_order(self, tree, visits):
+        """Moves stand by their visits, and equal ones by their cells."""
+        for twig in twigs(tree):
+            cells = [child.cells for child in twig.children]
+            assert cells == sorted(cells, key=lambda each: (-visits[each], each[-1]))
+
+    def check_drawn(self, seen, lit, visits):
+        below = {parent: [c for c in visits if c and c[:-1] == parent] for parent in visits}
+        asked_for = drawn(visits)
+        assert seen == asked_for | lit and len(asked_for) <= MAX_NODES
+        unfinished = [
+            parent for parent in visits if parent in asked_for and not asked_for >= {*below[parent]}
+        ]
+        for parent, moves in below.items():
+            chosen = {visits[move] for move in moves if move in asked_for}
+            left = {visits[move] for move in moves if move not in asked_for}
+            assert not chosen or not left or min(chosen) > max(left)
+            if chosen and parent not in self.main_line(visits):
+                assert all(visits[other] <= visits[parent] for other in unfinished)
+        end, line = (), [()]
+        while moves := below[end]:  # the most visited path, as long as it is one
+            most = [move for move in moves if visits[move] == max(visits[each] for each in moves)]
+            if len(most) > 1 or len(line) == MAX_NODES:
+                break
+            end = most[0]
+            line.append(end)
+        assert {*line} <= asked_for
+
+    def main_line(self, visits):
+        """The root and the moves that none from the same position is visited more often than."""
+        return {
+            cells for cells in visits
+            if all(
+                visits[cells[:at]] == max(visits[c] for c in visits if c and c[:-1] == cells[: at - 1])
+                for at in range(1, len(cells) + 1)
+            )
+        }  # fmt: skip
+
+    def test_no_move_hides_those_that_are_visited_more(self):
+        """Nine moves, the fifth the most visited: what follows it is drawn before what follows the first."""
+        visits = {(): 60} | {(cell,): 9 if cell == 4 else 6 for cell in range(9)}
+        visits |= {(cell, reply): 1 for cell in range(9) for reply in range(9) if cell != reply}
+        replies = {(4, reply) for reply in range(9) if reply != 4}
+        assert drawn(visits) == {(), *((cell,) for cell in range(9))} | replies
 
     def check_told(self, position, found, changed, nodes, before):
         """The last simulation as the page tells it, against what changed in the plain tree."""

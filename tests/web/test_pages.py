@@ -1,18 +1,20 @@
 """The pages as text: what is said, what is refused, what is recorded."""
 
+import asyncio
 import gc
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from importlib.metadata import EntryPoint
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import httpx2
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from tests.web.serving import Patient, Server
+from tests.web.serving import Endless, Patient, Server
 from ttt_env import GameRecord, agent, get_game, solve
 from ttt_env.agent import ENTRY_POINT_GROUP
 from ttt_env.app.web.computing import Desk
@@ -225,6 +227,35 @@ def test_a_search_of_another_visitor_does_not_hold_up_the_moves(monkeypatch):
         assert not search.done()
         Patient.may_move.set()
         assert "moves=0" in str(search.result().url)
+
+
+def test_quick_questions_are_answered_while_slow_ones_are_at_work(monkeypatch):
+    """More searches than there are threads, and more sweeps than are done in the time of some clicks."""
+    point = EntryPoint("endless", "tests.web.serving:Endless", ENTRY_POINT_GROUP)
+    monkeypatch.setitem(agent._registry(), "endless", point)
+    search = "/play/move?game=qubic-v0&x=model:endless&o=person"
+    sweeps = [f"/play/see?game=square-v0&o=softmax:temperature={t / 10}" for t in range(1, 31)]
+    quick = ["see?o=random", "moves?moves=4.1", "see?o=mcts:simulations=20,seed=1&moves=4",
+             "strength?game=tictactoe-v0&player=weights", "../inside?view=mcts&mcts.done=50",
+             "../inside?game=qubic-v0&view=mcts&mcts.done=20", "../compare/softmax"]  # fmt: skip
+
+    async def visit(url):
+        async with httpx2.AsyncClient(base_url=url, timeout=300) as client:
+            searching = [asyncio.create_task(client.post(search)) for _ in range((os.cpu_count() or 2) + 4)]
+            sweeping = [asyncio.create_task(client.get(sweep)) for sweep in sweeps]
+            await asyncio.sleep(0.1)
+            for question in quick:
+                assert (await client.get(urljoin("/play/", question))).status_code == 200
+            moved = await client.post("/play/move?x=minimax&o=person")
+            assert moved.status_code == 303
+            assert not any(task.done() for task in searching) and not sweeping[-1].done()
+            for task in (*searching, *sweeping):
+                task.cancel()
+
+    Endless.was_stopped.clear()
+    with Server(create_app({"endless": "endless"})) as url:
+        asyncio.run(visit(url))
+        assert Endless.was_stopped.wait(300)  # its visitors have gone
 
 
 def move_at(url, query):

@@ -171,28 +171,47 @@ def test_the_record_is_of_the_moves_on_the_board():
 
 
 @pytest.mark.parametrize(
-    ("player", "game", "is_quick", "is_quick_to_study"),
+    ("player", "game", "lane"),
     [
-        ("person", "tictactoe-v0", True, True),
-        ("random", "tictactoe-v0", True, True),
-        ("minimax", "square-v0", False, False),  # which solves the game first
-        ("mcts:simulations=5000,seed=0", "tictactoe-v0", True, False),
-        ("mcts:simulations=50000,seed=0", "tictactoe-v0", False, False),
-        ("mcts:simulations=5000", "qubic-v0", True, False),
-        ("mcts:seconds=2", "qubic-v0", False, False),
-        ("minimax:seconds=2", "tictactoe-v0", False, False),
-        ("epsilon:(mcts:seconds=2)", "tictactoe-v0", False, False),
-        ("minimax", "qubic-v0", True, False),  # it refuses the game, and that at once
+        ("person", "tictactoe-v0", "quick"),
+        ("random", "tictactoe-v0", "quick"),
+        ("weights", "square-v0", "quick"),
+        ("minimax", "square-v0", "plan"),  # which solves the game first
+        ("epsilon:(minimax:depth=3)", "square-v0", "plan"),
+        ("minimax:seconds=2", "square-v0", "search"),
+        ("mcts:simulations=5000,seed=0", "tictactoe-v0", "quick"),
+        ("mcts:simulations=50000,seed=0", "tictactoe-v0", "search"),
+        ("mcts:simulations=5000", "qubic-v0", "quick"),
+        ("mcts:seconds=2", "qubic-v0", "search"),
+        ("minimax:seconds=2", "tictactoe-v0", "search"),
+        ("epsilon:(mcts:seconds=2)", "tictactoe-v0", "search"),
+        ("minimax", "qubic-v0", "quick"),  # it refuses the game, and that at once
     ],
 )
-def test_agents_say_themselves_how_long_they_take(player, game, is_quick, is_quick_to_study):
-    roster, made = Roster({}), get_game(game)
-    assert roster.is_quick(player, made) == is_quick
-    assert roster.is_quick_to_study(player, made) == is_quick_to_study
+def test_the_moves_of_agents_wait_where_it_takes_as_long(player, game, lane):
+    assert Roster({}).lane_of_move(player, get_game(game)) == lane
 
 
-def test_a_model_takes_long_until_it_is_made(tmp_path):
+@pytest.mark.parametrize(
+    ("players", "game", "lane"),
+    [
+        ("person random", "tictactoe-v0", "quick"),
+        ("person mcts:simulations=5000,seed=0", "tictactoe-v0", "sweep"),
+        ("person mcts:simulations=50,seed=0", "tictactoe-v0", "quick"),
+        ("person random", "square-v0", "sweep"),
+        ("person random", "mnk-v0:m=4,n=3,k=3", "sweep"),
+        ("person random", "qubic-v0", "search"),
+        ("", "square-v0", "sweep"),
+    ],
+)
+def test_studies_wait_where_it_takes_as_long(players, game, lane):
+    assert Roster({}).lane_of_study(get_game(game), *players.split()) == lane
+
+
+def test_a_model_is_loaded_among_the_searches_and_quick_from_then_on():
     roster = Roster({"mine": "weights"})
-    assert not roster.is_quick("model:mine", TICTACTOE)
+    assert roster.lane_of_move("model:mine", TICTACTOE) == "search"
+    assert roster.lane_of_study(TICTACTOE, "model:mine") == "search"
     roster.make("model:mine", TICTACTOE)
-    assert roster.is_quick("model:mine", TICTACTOE) and roster.is_quick_to_study("model:mine", TICTACTOE)
+    assert roster.lane_of_move("model:mine", TICTACTOE) == "quick"
+    assert roster.lane_of_study(TICTACTOE, "model:mine") == "quick"

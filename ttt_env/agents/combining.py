@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, Floats, make_agent, name_of
+from ttt_env.agent import EFFORTS, Agent, AgentLike, Effort, Floats, effort_of, make_agent, name_of
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
@@ -14,6 +15,7 @@ from ttt_env.explanation import Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import check_enumerable
 from ttt_env.rules.specs import split_items
 
 
@@ -23,8 +25,8 @@ class BestResponse(Planner):
     It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
     Lanctot et al. 2017). Other agents can often beat it.
 
-    Raises `GameTooLargeError` for a game of too many positions, `PolicyError` if the other agent has no
-    fixed policy.
+    An agent that declares no fixed policy is asked once in each position, and it is the answers that this one
+    replies to. Raises `GameTooLargeError` for a game of too many positions.
     """
 
     takes_agent = True
@@ -42,6 +44,14 @@ class BestResponse(Planner):
             () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
         )
         return replace(why, reason=reason, numbers=(numbers,), parts=parts)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        effort = effort_of(parameters["agent"], game)
+        check_enumerable(game)
+        if effort == "little" and make_agent(parameters["agent"], game).seconds_per_move:
+            return "searches"
+        return max(effort, "sweep", key=EFFORTS.index)
 
 
 class Mixture(Agent):
@@ -68,6 +78,12 @@ class Mixture(Agent):
         specs = split_items(agents, "+") if isinstance(agents, str) else agents
         self.agents = [make_agent(spec, game) for spec in specs]
         self.weights = _shares(weights, len(self.agents))
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        agents = parameters["agents"]
+        specs = split_items(agents, "+") if isinstance(agents, str) else agents
+        return max((effort_of(spec, game) for spec in specs), key=EFFORTS.index, default="little")
 
     @property
     def is_fixed(self) -> bool:  # noqa: D102
@@ -138,3 +154,7 @@ class Epsilon(Mixture):
     def __init__(self, game: Game, agent: AgentLike, epsilon: float = 0.1) -> None:
         share = as_number("epsilon", epsilon, "epsilon", most=1.0)
         super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - share, share])
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters["agent"], game)

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, BatchAgent, Floats, chances
+from ttt_env.agent import Agent, BatchAgent, Effort, Floats, chances
 from ttt_env.agents.heuristics.threats import ONE, OpenSets, Sight, open_sets, packed
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.explanation import Explanation, named_cells
@@ -168,6 +169,11 @@ class Rules(BatchAgent):
         super().__init__(game)
         check_size(game)
         self.rules = {name.strip(): _rule(name) for name in rules.split("+")}
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         candidates = boards.legal.copy()

@@ -1,9 +1,11 @@
 """The weights of Square tic-tac-toe, on every game."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.heuristics.threats import OpenSets, open_sets
 from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import holding, winning_sets
@@ -53,6 +55,11 @@ class Weights(BatchAgent):
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         check_size(game)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         winning = OpenSets(self.game, boards.mine, boards.theirs).completing()

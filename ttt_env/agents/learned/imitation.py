@@ -4,12 +4,22 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, Floats, chances, make_agent, name_of, of_legal_cells
+from ttt_env.agent import (
+    Agent,
+    AgentLike,
+    Effort,
+    Floats,
+    chances,
+    effort_of,
+    make_agent,
+    name_of,
+    of_legal_cells,
+)
 from ttt_env.errors import GameLogError
 from ttt_env.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
@@ -43,6 +53,10 @@ class Imitation(Agent):
             raise GameLogError(f"there is no game log {path}")
         self.fallback = make_agent(fallback, game)
         self.refresh()
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters.get("fallback", "random"), game)
 
     def refresh(self) -> None:
         """Read the log again, so that the games played since then count too."""

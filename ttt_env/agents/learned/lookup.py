@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Floats, chances, checked_policies
+from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Effort, Floats, chances, checked_policies
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
@@ -16,7 +16,7 @@ from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
 from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.sizes import CODE_CELLS, n_placements
+from ttt_env.rules.sizes import CODE_CELLS, check_enumerable, n_placements
 from ttt_env.rules.symmetry import canonical_boards, motions, symmetry_name
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
@@ -73,6 +73,13 @@ class Lookup(BatchAgent):
             return
         table = _tabulated(solve(game).policy()) if path is None else _load(path, game)
         self._codes, self._policies, self._merged = table
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        if parameters.get("path") is not None:
+            return "little"
+        check_enumerable(game)
+        return "table"
 
     @classmethod
     def of(cls, agent: AgentLike, game: Game | str | None = None) -> "Lookup":

@@ -6,12 +6,12 @@ from functools import cache, lru_cache
 from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.certificate import blunders_everywhere, certify
@@ -50,6 +50,12 @@ class QLearning(BatchAgent):
         super().__init__(game)
         file = pretrained_file("q-learning", game) if path is None else Path(path)
         self._positions, self._values = _load(file, game)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        if parameters.get("path") is None:
+            pretrained_file("q-learning", game)
+        return "little"
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 import numpy as np
 from gymnasium import spaces
 
-from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import planes_of
 from ttt_env.errors import PolicyFileError, UnknownAgentError
@@ -50,6 +50,11 @@ class SB3(BatchAgent):
         super().__init__(game)
         check_size(game)
         self._set_policy(_load(path, game), deterministic)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
 
     @classmethod
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.errors import ParameterError
@@ -54,6 +54,13 @@ class ValueNetwork(BatchAgent):
         check_size(game)
         file = pretrained_file("value-network", game) if path is None else Path(path)
         self.network = load_network(file, game)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        if parameters.get("path") is None:
+            pretrained_file("value-network", game)
+        return "little"
 
     @classmethod
     def of(cls, network: BoardNetwork) -> "ValueNetwork":

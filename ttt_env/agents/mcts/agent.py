@@ -4,13 +4,15 @@ from collections.abc import Callable
 from math import isnan, sqrt
 from secrets import randbits
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, Floats, of_legal_cells, sample
+from ttt_env.agent import Agent, Effort, Floats, of_legal_cells, sample
 from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import check_size
 
 DEFAULT_SIMULATIONS = 1000
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
@@ -64,6 +66,11 @@ class MCTS(Agent):
 
     def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
         return type(self), (self.game, *self._parameters)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
 
     @property
     def is_fixed(self) -> bool:  # noqa: D102

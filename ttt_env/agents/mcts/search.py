@@ -18,6 +18,7 @@ from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.checks import as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
+from ttt_env.stopping import check_wanted
 
 PLAYOUTS = ("random", "win-block")
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
@@ -72,6 +73,7 @@ class Search:
         end = perf_counter() + (inf if seconds is None else seconds)
         limit = inf if simulations is None else simulations
         while done < limit and not self.is_proved:
+            check_wanted()
             done += self._iterate(int(min(chunk, limit - done)))
             chunk = min(2 * chunk, _CHUNK)
             if perf_counter() >= end:

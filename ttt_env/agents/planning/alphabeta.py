@@ -14,6 +14,7 @@ from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
+from ttt_env.stopping import check_wanted
 
 _SLICE = 20_000  # nodes: some hundredths of a second
 
@@ -195,6 +196,7 @@ class _Searcher:
             return self._value_of_end(position) >= threshold
         kernel.set_root(self._search, position.mine, position.theirs, depth, threshold)
         while True:
+            check_wanted()
             answer = kernel.search(self._search, self._sets, _SLICE)
             if answer != kernel.OPEN:
                 return bool(answer == kernel.YES)

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.planning.lookahead import lookahead
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
@@ -22,7 +23,7 @@ from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules.sizes import check_enumerable, check_size, is_enumerable
 
 _TIE = 1e-12  # of the largest score: equal sums over up to 18! games differ by rounding
 _memoised = lru_cache(maxsize=8)
@@ -85,6 +86,14 @@ class Minimax(Planner):
         self._prefer, self._depth = prefer, depth
         super().__init__(game, _plan(game, self._values, depth, seconds), prefer, depth, seconds)
 
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        depth, seconds = parameters.get("depth"), parameters.get("seconds")
+        if depth is None and seconds is None:
+            _check_exact(game)
+        check_size(game)
+        return "sweep" if seconds is None and is_enumerable(game) else "little"
+
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
         """The game tree below a position with values and move probabilities: see `value_tree`.
 
@@ -129,12 +138,17 @@ def _plan(game: Game, values: Values | None, depth: int | None, seconds: float |
 
 
 def _exact(game: Game, prefer: str) -> Values:
+    _check_exact(game)
+    return distances(game).scores if prefer == "fast" else solve(game).values
+
+
+def _check_exact(game: Game) -> None:
+    """Raise `GameTooLargeError`, with the ways out, for a game of too many positions."""
     if not is_enumerable(game):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many for minimax to look at each position: "
             "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
         )
-    return distances(game).scores if prefer == "fast" else solve(game).values
 
 
 class Softmax(Planner):
@@ -160,6 +174,11 @@ class Softmax(Planner):
         self._temperatures = temperature, theirs
         plan = ValueAgent(game, (x, respond), (o, respond))
         super().__init__(game, plan, temperature, opponent_temperature)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_enumerable(game)
+        return "sweep"
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
         """The game tree below a position as the player to move there sees it: see `value_tree`."""
@@ -198,6 +217,11 @@ class BruteForce(Planner):
         self._values = _summed_scores(game)
         values_and_responder = self._values, _largest
         super().__init__(game, ValueAgent(game, values_and_responder, values_and_responder))
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_enumerable(game)
+        return "sweep"
 
     def scores(self, boards: Boards) -> Floats:
         """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""

@@ -22,7 +22,6 @@ from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
 from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
-from ttt_env.rules.sizes import is_instant
 
 _REPLY_AFTER, _WATCHED_AFTER = 250, 700  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -70,7 +69,7 @@ class PlayPages:
         ticket = self._house.tickets.next(visit.table, visit.ticket, after)
         moved = replace(visit, table=after, ticket=ticket)
         try:
-            await self._house.desk.move(True, self._house.record, moved)
+            await self._house.desk.move("quick", self._house.record, moved)
         except GameLogError as error:
             return await self._shown(moved, [str(error)])
         return RedirectResponse(moved.url(), 303)
@@ -85,9 +84,7 @@ class PlayPages:
             return cell_of(form)
         if agent is None:
             raise IllegalMoveError("No agent is to move here.")
-        desk, roster = self._house.desk, self._house.roster
-        quick = await desk.move(True, roster.is_quick, agent, table.game)
-        return await desk.move(quick, self._house.choose, table)
+        return await self._house.choice(table)
 
     async def settle(self, request: Request) -> Response:
         """A redirection to the table with the game and the players that the form describes."""
@@ -108,9 +105,12 @@ class PlayPages:
 
     async def _seen(self, visit: Visit) -> dict[str, Any]:
         table = visit.table
-        quick = is_instant(table.game) and await self._house.is_quick_to_study(table.game, table.x, table.o)
+        desk, sage = self._house.desk, self._house.sage
+        lane = await self._house.lane_of_study(table.game, table.x, table.o)
         edition = self._house.roster.edition(table.x, table.o)
-        insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
+        if lane == "sweep":  # for all positions of the game: whoever plays on meanwhile waits for the same
+            await desk.study(lane, sage.prepare, table.game, table.x, table.o, edition)
+        insight = await desk.study(lane, sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
         return {"board": board, "insight": insight, "sweep": sweep_at(table)}
 
@@ -120,8 +120,8 @@ class PlayPages:
         return self._house.page("moves.html", visit=visit, **await self._judged(visit))
 
     async def _judged(self, visit: Visit) -> dict[str, Any]:
-        quick = is_instant(visit.table.game)
-        return {"verdicts": await self._house.desk.study(quick, judged_moves, visit.table)}
+        lane = await self._house.lane_of_study(visit.table.game)
+        return {"verdicts": await self._house.desk.study(lane, judged_moves, visit.table)}
 
     async def strength(self, request: Request) -> Response:
         """How strong an agent is, as a part of a page."""
@@ -131,9 +131,9 @@ class PlayPages:
             player = self._house.roster.parse(fields.get("player", ""))
         except TttEnvError as error:
             return HTMLResponse(escape(str(error)), 400)
-        quick = not is_solved(game) or await self._house.is_quick_to_study(game, player)
+        lane = await self._house.lane_of_study(game, player) if is_solved(game) else "quick"
         roster, edition = self._house.roster, self._house.roster.edition(player)
-        sentence = await self._house.desk.study(quick, strength, roster, player, game, edition)
+        sentence = await self._house.desk.study(lane, strength, roster, player, game, edition)
         return HTMLResponse(escape(sentence))
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:

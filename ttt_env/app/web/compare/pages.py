@@ -29,7 +29,7 @@ from ttt_env.errors import ParameterError, TttEnvError, unknown
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import TABLE_CELLS, is_instant
+from ttt_env.rules.sizes import TABLE_CELLS
 
 _MAX_GAME_NUMBER = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
@@ -176,9 +176,9 @@ class ComparePart:
     ) -> Answer:
         """The result of `make` for these agents, computed once and kept, unless one of them still learns."""
         desk, roster = self._house.desk, self._house.roster
-        quick = await self._house.is_quick_to_study(game, *agents)
+        lane = await self._house.lane_of_study(game, *agents)
         learns = any(map(roster.learns, agents))
-        return await (desk.move if learns else desk.study)(quick, make, roster, game, *agents, *more)
+        return await (desk.move if learns else desk.study)(lane, make, roster, game, *agents, *more)
 
     async def _replay(
         self, whole: PlayTable, path: str, shown: dict[str, object], reader: AddressReader
@@ -186,7 +186,8 @@ class ComparePart:
         """The game after as many moves as the field `at` says, by default all."""
         n_moves = len(whole.cells)
         at = reader.read("at", a_number("at", n_moves, n_moves))
-        verdicts = await self._house.desk.study(is_instant(whole.game), judged_moves, whole)
+        lane = await self._house.lane_of_study(whole.game)
+        verdicts = await self._house.desk.study(lane, judged_moves, whole)
         return Replay(whole.at_move(at), tuple(verdicts), path, shown)
 
 
@@ -235,7 +236,7 @@ class Matches(ComparePart):
         return self._house.page("compare_ladder.html", game=game, address=address, **context)
 
     async def _laddered(self, game: Game, reader: AddressReader) -> dict[str, Any]:
-        table = await self._house.desk.study(False, ladder, self._house.roster, game)
+        table = await self._house.desk.study("sweep", ladder, self._house.roster, game)
         return {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
 
 
@@ -359,7 +360,7 @@ class Curves(ComparePart):
             x, o = temperatures(fields_of(request))
         except ParameterError as error:
             complaints, (x, o) = [str(error)], temperatures({})
-        ends, chances, worth = await self._house.desk.study(True, curves, x, o)
+        ends, chances, worth = await self._house.desk.study("quick", curves, x, o)
         return self._page(
             "compare_softmax.html",
             complaints,
@@ -377,7 +378,7 @@ class Curves(ComparePart):
         desk, folder = self._house.desk, self._house.runs
         reader = AddressReader(fields_of(request))
         over = reader.read("over", a_choice("axis", OVER))
-        listed = [] if folder is None else await desk.move(True, runs_in, folder)
+        listed = [] if folder is None else await desk.move("quick", runs_in, folder)
         names = request.query_params.getlist("run") if reader.fields else []
         drawn_curves: list[Curve] = []
         try:
@@ -386,7 +387,7 @@ class Curves(ComparePart):
             reader.complaints.append(str(error))
             runs = chosen_runs(listed, [])
         try:
-            drawn_curves = [await desk.study(False, curve, run) for run in runs]
+            drawn_curves = [await desk.study("search", curve, run) for run in runs]
         except ImportError as error:
             reader.complaints.append(str(error))
         return self._page(

@@ -24,7 +24,6 @@ from ttt_env.app.web.inside.look import (
 from ttt_env.app.web.inside.reason import AgentMove, board_of_reason, explained, last_move_of_an_agent
 from ttt_env.app.web.inside.search import searched
 from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
-from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.live import sweep_of
 from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.play import body_of, cell_of
@@ -50,7 +49,6 @@ class InsidePages:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._foreseer = Foreseer()
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""
@@ -114,7 +112,8 @@ class InsidePages:
         except TttEnvError:
             return False
         desk, roster = self._house.desk, self._house.roster
-        return not await desk.move(True, roster.is_quick, move.player, move.table.game)
+        lane = await desk.move("quick", roster.lane_of_move, move.player, move.table.game)
+        return lane != "quick"
 
     def _around(self, look: InsideLook) -> dict[str, Any]:
         """The variables that all templates of the page use."""
@@ -152,14 +151,15 @@ class InsidePages:
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
-        foresight = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
+        lane = await self._house.lane_of_study(game)
+        foresight = await self._house.desk.study(lane, self._house.foreseer.foresee, *question)
         is_soft = look["tree.agent"] == "softmax"
         sweep = sweep_of(game, look.table.record.cells, "x-temperature", "o-temperature") if is_soft else None
         return {"foresight": foresight, "plan": plan_of(foresight.tree), "sweep": sweep}
 
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)
-        result = await self._house.desk.study(True, searched, *question)
+        result = await self._house.desk.study("quick", searched, *question)
         return {"result": result, "plan": plan_of(result.tree)}
 
     async def _last_move(self, look: InsideLook) -> dict[str, Any]:
@@ -178,10 +178,10 @@ class InsidePages:
 
     async def _explained(self, look: InsideLook, move: AgentMove) -> dict[str, Any]:
         """The variables of the template that shows why this move was made."""
-        desk, roster, game = self._house.desk, self._house.roster, move.table.game
-        quick = await desk.move(True, roster.is_quick, move.player, game)
+        desk, roster = self._house.desk, self._house.roster
+        lane = await desk.move("quick", roster.lane_of_move, move.player, move.table.game)
         question = roster, move.player, move.table.position, roster.edition(move.player)
-        why = await desk.study(quick, explained, *question)
+        why = await desk.study(lane, explained, *question)
         is_search = move.player.partition(":")[0] == "mcts"
         return {
             "move": move,
