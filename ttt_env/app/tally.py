@@ -67,15 +67,22 @@ class Expectation:
         return self.of_random.as_x if seat == "X" else self.of_random.as_o
 
 
-def tallies_of(games: Iterable[LoggedGame]) -> list[Tally]:
-    """The tally of each agent that a person has finished a game against, those of most games first."""
+def tallies_of(
+    games: Iterable[LoggedGame], named: Callable[[str], str | None] = lambda agent: agent
+) -> list[Tally]:
+    """The tally of each agent that a person has finished a game against, those of most games first.
+
+    `named` gives the name under which an agent of the log is counted, None for one that is left out.
+    """
     tallies: dict[str, Tally] = {}
     for record, x, o, *_ in games:
         end, players = record.positions()[-1], (x, o)
         if not end.is_over or None in players or players.count(PERSON) != 1:
             continue
         seat = SEATS[players.index(PERSON)]
-        agent = str(players[1 - players.index(PERSON)])
+        agent = named(str(players[1 - players.index(PERSON)]))
+        if agent is None:
+            continue
         tally = tallies.setdefault(agent, Tally(record.game.name, agent))
         tally.seats[seat].count(end.winner, seat)
     return sorted(tallies.values(), key=lambda tally: (-tally.games, tally.agent))

@@ -55,6 +55,10 @@ class House:
         """The address of the sentence that says how strong an agent is."""
         return f"/play/strength?{urlencode({'game': game.name, 'player': player})}"
 
+    def people_url(self, game: Game, player: str) -> str:
+        """The address of the table that says what people got against an agent."""
+        return f"/compare/people/agent?{urlencode({'game': game.name, 'agent': player})}"
+
     async def choice(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
         lane = await self.desk.move("quick", self.roster.lane_of_move, table.mover, table.game)
