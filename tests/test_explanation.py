@@ -12,7 +12,7 @@ import pytest
 
 import ttt_env
 from ttt_env import Agent, GameRecord, Position, get_game, make_agent, network_agent, play_game
-from ttt_env.agent import name_of
+from ttt_env.agent import agent_names, name_of
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.pretrained import pretrained_file
@@ -51,6 +51,9 @@ def column(why, meaning):
 
 
 class TestEveryAgent:
+    def test_every_registered_agent_is_here(self):
+        assert {spec.partition(":")[0] for spec in SPECS} | {"sb3"} == set(agent_names())
+
     @pytest.mark.parametrize("spec", SPECS)
     def test_the_chances_are_those_by_which_it_plays(self, spec):
         agent = make_agent(spec)

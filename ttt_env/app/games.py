@@ -56,9 +56,9 @@ def _print_tallies(tallies: list[tuple[Tally, Expectation]]) -> None:
             if tally.game == game:
                 _add_rows(table, tally, expectation)
     Console(soft_wrap=True).print(table)
-    for tally, expectation in tallies:
-        if expectation.lack:
-            typer.echo(f"{tally.agent}: {expectation.lack}")
+    for lack in dict.fromkeys(expectation.lack for _, expectation in tallies):
+        if lack:
+            typer.echo(f"–  {lack}")
 
 
 def _add_rows(table: Table, tally: Tally, expectation: Expectation) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.evaluation import Match, Result, match
 from ttt_env.analysis.recorded import declared_agent
-from ttt_env.errors import GameTooLargeError, TttEnvError
+from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated, n_placements
@@ -102,6 +102,8 @@ def expected(agent: str, game: Game, make: Callable[[str, Game], Agent] = make_a
         if made.seconds_per_move * n_placements(game.n_cells) > _MAX_SECONDS:
             raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
         return Expectation(match("random", made, game, exact=True))
+    except PolicyError:
+        return Expectation(None, f"{agent} has no fixed policy; a seed gives it one, if it takes one")
     except (TttEnvError, ImportError) as error:
         return Expectation(None, str(error))
 

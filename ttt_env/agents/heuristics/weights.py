@@ -71,15 +71,16 @@ class Weights(BatchAgent):
 
     def _explained(self, position: Position) -> Explanation:
         mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
-        mine, theirs = (
-            of_legal_cells(position, weights[0]) for weights in cell_weights(Boards.of([position]))
-        )
-        reason, sets = _why(position, max(mine.values()), max(theirs.values()))
-        numbers = (
-            CellNumbers(f"worth to {mover}", mine, "count"),
-            CellNumbers(f"worth to {other}", theirs, "count"),
-        )
-        return Explanation(position, chances(self, position), reason, numbers, sets=sets)
+        weights = (of_legal_cells(position, worth[0]) for worth in cell_weights(Boards.of([position])))
+        numbers = [
+            CellNumbers(f"worth to {seat}", worth, "count")
+            for seat, worth in zip((mover, other), weights, strict=True)
+        ]
+        mine, theirs = (max(column.by_cell.values()) for column in numbers)
+        reason, sets = _why(position, mine, theirs)
+        if theirs > mine:
+            numbers.reverse()  # the larger weights decide
+        return Explanation(position, chances(self, position), reason, tuple(numbers), sets=sets)
 
 
 def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, tuple[tuple[int, ...], ...]]:

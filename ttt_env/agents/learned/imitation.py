@@ -157,7 +157,7 @@ def _learned(game: Game, games: Sequence[LoggedGame]) -> _Habits:
     canonical, which = np.unique(keys, return_inverse=True)
     counts = np.zeros((2, len(canonical), game.n_cells), np.int64)
     np.add.at(counts, (is_unnamed, which, motions(game)[moved_by, cells]), 1)
-    together = np.stack([_counted_together(game, canonical, rows) for rows in counts])
+    together = np.stack([_counted_together(game, canonical, rows) if rows.any() else rows for rows in counts])
     totals = together.sum(axis=0)
     # A game comes to a position once at most, so that each move counted there is of another game.
     return _Habits(game, canonical, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
