@@ -165,9 +165,9 @@ def test_on_a_phone_only_the_tree_scrolls(page, view):
 def test_the_last_move_of_an_agent_from_the_game(page):
     page.open("x=person&o=win-block").play(4)
     page.wait(lambda: len(page.moves) == 2)
-    reply = page.moves[1]
-    page.click(f"#cell-{next(cell for cell in (0, 2) if cell != reply)}").wait(lambda: len(page.moves) == 4)
-    *_, own, reply = page.moves
+    own = next(cell for cell in (0, 1) if page.moves[1] not in (cell, 8 - cell))
+    page.click(f"#cell-{own}").wait(lambda: len(page.moves) == 4)
+    reply = 8 - own
     page.click("#inside").wait(lambda: page.text(".status") == f"win-block (O) has played {reply}")
     assert page.text("#why") == f"The rule block fires: cell {reply} would complete a winning set of X."
     assert shown(page)[reply] == "100%" and {own, 4, reply} <= set(marked(page, "lit"))
