@@ -19,6 +19,7 @@ from ttt_env import GameRecord, agent, get_game, solve
 from ttt_env.agent import ENTRY_POINT_GROUP
 from ttt_env.app.web.computing import Desk
 from ttt_env.app.web.server import create_app
+from ttt_env.rules.sizes import ENUMERABLE_CELLS
 
 FINISHED = "moves=0.3.1.4.2"
 
@@ -146,6 +147,33 @@ def test_a_log_that_fails_does_not_cost_the_game(client, log):
 def test_an_agent_that_cannot_play_the_game_says_why(client):
     page = move(client, "/play?game=qubic-v0&x=minimax&o=person")
     assert page.status_code == 400 and "minimax:depth=4" in complaint(page) and "data-after" not in page.text
+
+
+OFFERED = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-v0", "qubic-v0",
+           "square-v0:n=5", "mnk-v0:m=9,n=9,k=5"]  # fmt: skip
+LARGE = ["square-v0", "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=3,k=3"]
+
+
+@pytest.mark.parametrize("game", [*OFFERED, *(pytest.param(game, marks=pytest.mark.slow) for game in LARGE)])
+def test_whoever_is_offered_can_play_and_the_others_are_shown_with_the_reason(game, client):
+    page = client.get(f"/play?game={game}")
+    assert page.status_code == 200
+    options = set(re.findall(r'<option value="([\w-]+)"(?: selected)?( disabled)? title="(.*?)">', page.text))
+    assert {"person", "random", "mixture", "rules", "mcts", "ppo"} < {name for name, *_ in options}
+    for name, is_refused, told in options - {("person", "", "")}:
+        answer = move(client, f"/play?game={game}&x={name}&o=person", follow_redirects=False)
+        assert answer.status_code == (400 if is_refused else 303), name
+        if is_refused:
+            shown = client.get(f"/play?game={game}&x={name}&o=person")
+            assert shown.status_code == 400
+            assert unescape(told) == complaint(shown) == complaint(answer)
+    refused = {name for name, is_refused, _ in options if is_refused}
+    assert ("minimax" in refused) == (get_game(game).n_cells > ENUMERABLE_CELLS)
+
+
+def test_another_game_brings_opponents_who_can_play_it(client):
+    page = client.get("/play/table", params={"was": "o=softmax", "kind": "qubic-v0", "o": "softmax"})
+    assert page.status_code == 200 and "o=mcts" in str(page.url)
 
 
 def test_after_a_refused_move_the_agent_still_moves_by_itself(client):

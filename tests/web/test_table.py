@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ttt_env import GameRecord, get_game, play_game
+from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import form_of_game, game_of_form, parse_game
 from ttt_env.app.web.roster import PERSON, Roster, named_models
 from ttt_env.app.web.table import PlayTable, Visit, read_table, read_visit
@@ -115,10 +116,43 @@ def test_no_text_reaches_the_file_system(name, path, roster, monkeypatch):
 
 
 def test_no_offered_agent_takes_free_text(roster):
+    wrong = (*PATHS, "", "+", "win+", "random+lookup:/etc/passwd", "1+nan", "-1", "1+" * 9, "x" * 999)
     for name in roster.names:
         for control in roster.controls(name).values():
             assert control.choices or control.least <= control.most
-            assert control.name not in ("path", "rules", "agents", "weights", "fallback")
+            assert control.name not in ("path", "fallback")
+            for text in wrong if control.read is not None else ():
+                with pytest.raises(TttEnvError):
+                    control.checked(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "usual"),
+    [("mixture", "mixture:weights+random"), ("mixture:agents=minimax + random", "mixture:minimax+random"),
+     ("mixture:minimax+random,weights=7.0+3", "mixture:minimax+random,weights=7+3"),
+     ("mixture:(softmax:0.20)+(mcts:seed=3,simulations=0100)",
+      "mixture:softmax:temperature=0.2+(mcts:simulations=100,seed=3)"),
+     ("rules", "rules"), ("rules:centre+block", "rules"), ("rules:win + fork", "rules:rules=win+fork")],
+)  # fmt: skip
+def test_mixtures_and_rules_are_chosen_by_their_parts(text, usual, roster):
+    assert roster.parse(text) == usual == roster.parse(usual)
+    assert roster.make(usual, TICTACTOE).policy(TICTACTOE.start).sum() == pytest.approx(1)
+    assert spec_of_values(usual.partition(":")[0], roster.values(usual)) == usual
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mixture:nobody+random", "mixture:imitation", "mixture:epsilon:random", "mixture:mixture:random",
+     "mixture:" + "random+" * 6 + "random", "mixture:random,weights=1+2x", "rules:win+win", "rules:wi",
+     "mixture:lookup:/etc/passwd+random", "mixture:(lookup:/etc/passwd)"],
+)  # fmt: skip
+def test_what_cannot_be_a_part_is_named(text, roster):
+    with pytest.raises(TttEnvError):
+        roster.parse(text)
+
+
+def test_weights_have_to_be_as_many_as_the_agents(roster):
+    assert "2 agents" in roster.refusal("mixture:weights+random,weights=1+2+3", TICTACTOE)
 
 
 def test_models_are_known_by_name_alone(tmp_path):

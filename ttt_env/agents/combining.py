@@ -83,6 +83,7 @@ class Mixture(Agent):
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
         agents = parameters["agents"]
         specs = split_items(agents, "+") if isinstance(agents, str) else agents
+        _shares(parameters.get("weights"), len(specs))
         return max((effort_of(spec, game) for spec in specs), key=EFFORTS.index, default="little")
 
     @property

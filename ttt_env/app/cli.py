@@ -434,7 +434,10 @@ def web(
         Path | None, typer.Option(help="folder of training runs whose curves the page shows")
     ] = None,
 ) -> None:
-    """Play, and look into agents, on a page in the browser."""
+    """Play, and look into agents, on a page in the browser.
+
+    The server takes up to 1.7 GB of memory, 1 GB of it for sweeps over games of millions of positions.
+    """
     from ttt_env.app.web.start import start
 
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)

@@ -10,6 +10,7 @@ import os
 import pickle
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from queue import Queue
 from threading import Event, Lock, Thread
@@ -29,6 +30,7 @@ first; what else goes through all positions."""
 
 MAX_WAITING = 100  # in a lane
 MAX_KEPT_BYTES = 32_000_000  # of answers, as they are pickled
+_MAX_SEARCHES = 4  # at a time: each fills some memory
 _PATIENCE = 3.0  # seconds for which a study goes on that nobody waits for: the next page may ask the same
 
 
@@ -51,13 +53,21 @@ class Job:
         If all have given up, the job is not begun; if it runs, `stop` is called with it unless somebody else
         asks within `patience` seconds.
         """
+        loop, is_done = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell(_: "Future[Any]") -> None:
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(is_done.set)
+
         self._n_waiting += 1
+        self.future.add_done_callback(tell)
         try:
-            return await asyncio.shield(asyncio.wrap_future(self.future))
+            await is_done.wait()
         finally:
             self._n_waiting -= 1
             if not self._n_waiting and not self.future.done() and not self.future.cancel():
-                asyncio.get_running_loop().call_later(patience, self._stop_if_left, stop)
+                loop.call_later(patience, self._stop_if_left, stop)
+        return self.future.result()
 
     def _stop_if_left(self, stop: Callable[["Job"], None]) -> None:
         if not self._n_waiting and not self.future.done():
@@ -132,7 +142,7 @@ class Desk:
         n_processors = os.cpu_count() or 2
         self._lanes: dict[Lane, ThreadLane] = {
             "quick": ThreadLane("quick", max(2, n_processors)),
-            "search": ThreadLane("search", max(2, n_processors)),
+            "search": ThreadLane("search", min(_MAX_SEARCHES, max(2, n_processors))),
             "plan": plans or ThreadLane("plan", 1),
             "sweep": sweeps or ThreadLane("sweep", 1),
         }

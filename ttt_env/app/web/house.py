@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.computing import Desk, Lane
@@ -25,6 +26,7 @@ from ttt_env.storage.game_log import GameLog
 
 _SOURCE = "web"
 _MAX_ADDRESS_LETTERS = 4_000
+_MAX_TREE = 1 << 21  # nodes of a search, 67 MB: some seconds of searching
 
 
 @dataclass
@@ -43,8 +45,8 @@ class House:
 
     def __post_init__(self) -> None:
         self.roster, self.sage, self.foreseer = self.bench.roster, self.bench.sage, self.bench.foreseer
-        sweeper = Sweeper(self.bench)
-        self.desk = Desk(sweeper.plans, sweeper.sweeps)
+        self.sweeper = Sweeper(self.bench)
+        self.desk = Desk(self.sweeper.plans, self.sweeper.sweeps)
         self._templates = _environment(self)
 
     def page(self, name: str, code: int = 200, /, **context: Any) -> HTMLResponse:
@@ -84,7 +86,8 @@ class House:
 
 def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
     """The cell that the agent to move draws by this seed."""
-    return roster.make(table.mover, table.game).choose(table.position, np.random.default_rng(seed))
+    with trees_of(_MAX_TREE):
+        return roster.make(table.mover, table.game).choose(table.position, np.random.default_rng(seed))
 
 
 def fields_of(request: Request) -> dict[str, str]:

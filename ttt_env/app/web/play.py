@@ -145,6 +145,12 @@ class PlayPages:
 
     async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
         table = visit.table
+        desk, roster = self._house.desk, self._house.roster
+        offers = await desk.move("quick", roster.offers, table.game)
+        if not complaints:
+            players = dict.fromkeys((table.x, table.o))
+            told = [await desk.move("quick", roster.refusal, player, table.game) for player in players]
+            complaints = [refusal for refusal in told if refusal]
         delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
@@ -155,6 +161,8 @@ class PlayPages:
             complaints=complaints,
             headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
             delay=delay if goes_on else None,
+            offers=offers,
+            refused={offer.name: offer.refusal for offer in offers if offer.refusal},
             presets=presets(table.game),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
@@ -200,7 +208,10 @@ def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTa
     x, o = (_player_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
     if game == table.game:
         return replace(table, x=x, o=o)
-    return PlayTable(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
+    hardest = presets(game)[-1].player
+    x, o = (moved_over(player, table.game, game) for player in (x, o))
+    x, o = (hardest if roster.refusal(player, game) else player for player in (x, o))
+    return PlayTable(game, x, o)
 
 
 def _player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:

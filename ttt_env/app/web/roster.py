@@ -10,8 +10,8 @@ from ttt_env.analysis.known import is_solved
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.computing import Keeper, Lane
-from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
-from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError, UnknownAgentError, unknown
+from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
+from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import (
     INSTANT_CELLS,
@@ -36,6 +36,15 @@ _LIMITS: dict[Effort, tuple[int, str]] = {
 LEVELS = ("Easy", "Medium", "Hard", "Perfect")
 
 
+@dataclass(frozen=True)
+class Offer:
+    """A player by `name`: why it cannot play a game, or else what has to be waited for; empty if nothing."""
+
+    name: str
+    refusal: str
+    cost: str
+
+
 class Roster:
     """The agents that the page knows; `models` maps the names of the command line's models to specs.
 
@@ -47,6 +56,7 @@ class Roster:
         self.models = {f"{_MODEL}{name}": spec for name, spec in models.items()}
         self.names = (PERSON, *offered_names(), *self.models)
         self._made: Keeper[Agent] = Keeper(64, 3)
+        self._refusals: Keeper[str] = Keeper(256, 256)
         self.editions = 0
 
     def parse(self, text: str) -> str:
@@ -56,16 +66,7 @@ class Roster:
         """
         if text == PERSON or text in self.models:
             return text
-        spec = split_spec(text)
-        if spec.name not in self.names or spec.name == PERSON:
-            raise UnknownAgentError(unknown("agent", text[:40], self.names))
-        values = dict(spec.keywords)
-        if spec.value is not None:
-            first = next(iter(controls_of(spec.name)), None)
-            if first is None or first in values:
-                raise ParameterError(f"{spec.name} takes no {spec.value[:40]!r} here")
-            values[first] = spec.value
-        return spec_of_values(spec.name, values)
+        return usual_spec(text, offered_names())
 
     def controls(self, player: str) -> dict[str, Control]:
         """The controls of a player's parameters; a person and a model have none."""
@@ -134,11 +135,25 @@ class Roster:
 
     def refusal(self, player: str, game: Game) -> str:
         """Why this player cannot play the game here, in a sentence; empty if it can."""
+        return self._refusals.get_or_make(game, player, lambda: self._refusal(player, game))
+
+    def _refusal(self, player: str, game: Game) -> str:
         try:
             self.effort(player, game)
         except (TttEnvError, ImportError) as error:
             return str(error)
         return ""
+
+    def offers(self, game: Game) -> list[Offer]:
+        """The players by name, with what keeps them from this game or makes one wait for them."""
+        return [Offer(name, *self._told(name, game)) for name in self.names]
+
+    def _told(self, name: str, game: Game) -> tuple[str, str]:
+        """The refusal of a player without parameters, and what it costs."""
+        player = name if name == PERSON or name in self.models else spec_of_values(name, {})
+        refusal = self.refusal(player, game)
+        is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
+        return refusal, "looks at all positions first, some seconds" if is_slow else ""
 
     def effort(self, player: str, game: Game) -> Effort:
         """What it takes to make the agent that a player is, which is not made for it.

@@ -26,6 +26,9 @@ from ttt_env.stopping import stopped_by
 MAX_SWEEP_MB = 1000
 """Of memory that the process of the sweeps may use. It is enforced on Linux."""
 
+MAX_MB = 1700
+"""Of memory that the server takes, the process of the sweeps included."""
+
 _FULL_MB = 850  # after an answer: the process is replaced before the next question
 _TRIES = 2  # of a question, if the process ends while it is at it
 _NICE = 10  # the pages go first
