@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, shown, unknown
+from ttt_env.errors import (
+    IllegalMoveError,
+    ImpossiblePositionError,
+    ParameterError,
+    PolicyError,
+    UnknownAgentError,
+    shown,
+    unknown,
+)
+from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, as_cell
@@ -140,6 +149,30 @@ class Agent:
     def picture(self, position: Position, last: int | None = None) -> "Picture":
         """The board with the probability of each move on its cell, to look at in a notebook or to save."""
         return position.picture(None if position.is_over else self.policy(position).tolist(), last)
+
+    def explain(self, position: Position) -> Explanation:
+        """Why the agent moves in the position as it does: what it knows of each cell, and what decides.
+
+        Every agent has at least its policy to show. One that has reasons overrides `_explained`.
+
+        >>> print(make_agent("win-block").explain(Position.parse("XX./OO./...")).reason)
+        The rule win fires: cell 2 completes a winning set of X.
+
+        Raises `IllegalMoveError` if the game is over, `ImpossiblePositionError` for a position of another
+        game.
+        """
+        if position.game != self.game:
+            raise ImpossiblePositionError(
+                f"{position} is a position of {position.game.name}, not of {self.game.name}"
+            )
+        if position.is_over:
+            raise IllegalMoveError(f"there is no move to explain: the game {position} is over")
+        return self._explained(position)
+
+    def _explained(self, position: Position) -> Explanation:
+        """`explain` in a position of this game that is not over."""
+        reason = f"{name_of(self)} says which cells it plays, and no more."
+        return Explanation(position, chances(self, position), reason)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; takes one `rng.random()`.
@@ -364,6 +397,16 @@ def checked_policy(agent: Agent, position: Position) -> Floats:
     return _checked(agent, position, agent.policy(position))
 
 
+def chances(agent: Agent, position: Position) -> dict[int, float]:
+    """The agent's `checked_policy` in a position by legal cell."""
+    return of_legal_cells(position, checked_policy(agent, position))
+
+
+def of_legal_cells(position: Position, numbers: NDArray[Any]) -> dict[int, float]:
+    """The numbers `[cells]` of the legal cells, by cell."""
+    return {cell: float(numbers[cell]) for cell in position.legal_cells}
+
+
 def _checked(agent: Agent, position: Position, answer: object) -> Floats:
     policy = _as_floats(agent, answer, (agent.game.n_cells,), position)
     probabilities = policy.tolist()
@@ -400,6 +443,12 @@ def _registry(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
 def agent_names() -> list[str]:
     """The names under which agents are installed here, ours and those of other packages."""
     return sorted(_registry())
+
+
+def name_of(agent: Agent) -> str:
+    """The name under which the agent's class is installed; that of the class if it is not."""
+    kind = f"{type(agent).__module__}:{type(agent).__qualname__}"
+    return next((name for name, point in _registry().items() if point.value == kind), type(agent).__name__)
 
 
 def agent_class(name: str) -> type[Agent]:

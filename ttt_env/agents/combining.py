@@ -1,15 +1,17 @@
 """Agents made of other agents."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import EFFORTS, Agent, AgentLike, Effort, Floats, effort_of, make_agent
+from ttt_env.agent import EFFORTS, Agent, AgentLike, Effort, Floats, effort_of, make_agent, name_of
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.errors import ParameterError, shown
+from ttt_env.explanation import Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
@@ -30,8 +32,18 @@ class BestResponse(Planner):
     takes_agent = True
 
     def __init__(self, game: Game, agent: AgentLike) -> None:
-        inner = make_agent(agent, game)
-        super().__init__(game, best_response(inner, game), inner)
+        self.agent = make_agent(agent, game)
+        super().__init__(game, best_response(self.agent, game), self.agent)
+
+    def _explained(self, position: Position) -> Explanation:
+        why, name = super()._explained(position), name_of(self.agent)
+        numbers = replace(why.numbers[0], meaning=f"expected result against {name}")
+        reason = f"Against {name} {named_cells(why.cells)} has the highest expected wins less losses."
+        after = position.play(why.cells[0])
+        parts = (
+            () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
+        )
+        return replace(why, reason=reason, numbers=(numbers,), parts=parts)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
@@ -97,6 +109,20 @@ class Mixture(Agent):
         if self.is_fixed:
             return super().choose(position, rng)
         return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
+
+    def _explained(self, position: Position) -> Explanation:
+        asked = [
+            (agent, share) for agent, share in zip(self.agents, self.weights.tolist(), strict=True) if share
+        ]
+        parts = tuple(
+            PartExplanation(name_of(agent), agent.explain(position), share) for agent, share in asked
+        )
+        reason = f"For each move one of these is drawn: {', '.join(part.title for part in parts)}."
+        average = {
+            cell: sum(share * part.why.policy[cell] for part, (_, share) in zip(parts, asked, strict=True))
+            for cell in position.legal_cells
+        }
+        return Explanation(position, average, reason, parts=parts)
 
 
 def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:

@@ -1,6 +1,7 @@
 """Agents that look ahead: each moves by the values of one sweep over the game."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from math import lcm
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, Effort, Floats
+from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.planning.lookahead import lookahead
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
@@ -16,7 +17,9 @@ from ttt_env.analysis.layers import Moves, reachable
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.analysis.value_tree import value_tree
 from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.render.tree import TreeNode
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game, Position
@@ -50,6 +53,9 @@ class Planner(Agent):
     def seconds_per_move(self) -> float:  # noqa: D102
         return self._plan.seconds_per_move
 
+    def _explained(self, position: Position) -> Explanation:
+        return self._plan.explain(position)
+
 
 class Minimax(Planner):
     """Best play, uniform among the best moves (von Neumann 1928).
@@ -77,6 +83,7 @@ class Minimax(Planner):
         if (depth or seconds) and prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
         self._values = None if depth or seconds else _exact(game, prefer)
+        self._prefer, self._depth = prefer, depth
         super().__init__(game, _plan(game, self._values, depth, seconds), prefer, depth, seconds)
 
     @classmethod
@@ -95,6 +102,32 @@ class Minimax(Planner):
         if self._values is None:
             raise ParameterError("only minimax without depth and seconds has the values of a whole tree")
         return value_tree(position, depth, self._values, (best, best))
+
+    def _explained(self, position: Position) -> Explanation:
+        why = super()._explained(position)
+        if self._values is None:
+            if not is_enumerable(self.game):
+                return why
+            reason = f"Looking {self._depth} moves ahead, {named_cells(why.cells)} is best."
+            return replace(why, reason=reason, facts={"moves looked ahead": self._depth})
+        scores = why.numbers[0].by_cell
+        values = {cell: float(np.sign(score)) for cell, score in scores.items()}
+        numbers = [CellNumbers("value under best play", values)]
+        value = max(values.values())
+        keeps = f"{named_cells(why.cells)} keeps to it" if value > -1 else "whatever it plays"
+        reason = f"Under best play of both {position.to_move} {RESULTS[int(value)]}, and {keeps}"
+        if self._prefer == "fast":
+            n_moves = _moves_to_end(position, scores)
+            numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
+            reason += {1: " soonest", -1: f": latest after {named_cells(why.cells)}"}.get(int(value), "")
+        return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
+
+
+def _moves_to_end(position: Position, scores: Mapping[int, float]) -> dict[int, float]:
+    """How many moves follow after each cell under perfect play, by the scores of `distances`."""
+    n_cells = position.game.n_cells
+    ends = {cell: n_cells + 1 - abs(score) if score else n_cells for cell, score in scores.items()}
+    return {cell: end - position.ply - 1 for cell, end in ends.items()}
 
 
 def _plan(game: Game, values: Values | None, depth: int | None, seconds: float | None) -> Agent:
@@ -138,6 +171,7 @@ class Softmax(Planner):
         x, o = _softmax_values(game, temperature, theirs), _softmax_values(game, theirs, temperature)
         respond, ascribed = softmax(temperature), softmax(theirs)
         self._views = (x, (respond, ascribed)), (o, (ascribed, respond))
+        self._temperatures = temperature, theirs
         plan = ValueAgent(game, (x, respond), (o, respond))
         super().__init__(game, plan, temperature, opponent_temperature)
 
@@ -150,6 +184,17 @@ class Softmax(Planner):
         """The game tree below a position as the player to move there sees it: see `value_tree`."""
         values, responders = self._views[position.ply % 2]
         return value_tree(position, depth, values, responders)
+
+    def _explained(self, position: Position) -> Explanation:
+        own, theirs = self._temperatures
+        reason = (
+            f"The chance of a move grows with its value as exp(value / {own:g}). The value is the mean of "
+            "what can follow, weighted by such chances."
+        )
+        if own == 0:
+            reason = "At temperature 0 the largest value decides."
+        facts = {"own temperature": own, "temperature ascribed to the opponent": theirs}
+        return replace(super()._explained(position), reason=reason, facts=facts)
 
 
 @_memoised
@@ -181,6 +226,17 @@ class BruteForce(Planner):
     def scores(self, boards: Boards) -> Floats:
         """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""
         return self._values.q(boards) / _unit(self.game)
+
+    def _explained(self, position: Position) -> Explanation:
+        sums = of_legal_cells(position, self.scores(Boards.of([position]))[0])
+        why = Explanation(
+            position, chances(self, position), "", (CellNumbers("sum over all games", sums, "number"),)
+        )
+        reason = (
+            f"Added up over all games that can follow, {named_cells(why.cells)} has the largest sum. A game "
+            "that ends with k stones counts 50/(k+1) won, 10/(k+1) drawn, −10/(k+1) lost."
+        )
+        return replace(why, reason=reason)
 
 
 def _unit(game: Game) -> int:

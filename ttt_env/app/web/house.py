@@ -19,6 +19,7 @@ from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.tickets import Tickets
+from ttt_env.explanation import fact_text
 from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
@@ -55,6 +56,10 @@ class House:
     def strength_url(self, game: Game, player: str) -> str:
         """The address of the sentence that says how strong an agent is."""
         return f"/play/strength?{urlencode({'game': game.name, 'player': player})}"
+
+    def people_url(self, game: Game, player: str) -> str:
+        """The address of the table that says what people got against an agent."""
+        return f"/compare/people/agent?{urlencode({'game': game.name, 'agent': player})}"
 
     async def choice(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
@@ -99,7 +104,7 @@ def templates_of(house: House) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "signed": signed}
+    environment.filters |= {"percent": percent, "signed": signed, "fact": fact_text}
     environment.globals |= {
         "house": house,
         "static": "/static/",
