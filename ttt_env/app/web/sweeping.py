@@ -31,7 +31,7 @@ MAX_MB = 1700
 
 _FULL_MB = 850  # after an answer: the process is replaced before the next question
 _TRIES = 2  # of a question, if the process ends while it is at it
-_NICE = 10  # the pages go first
+_NICE = 5  # the pages go first, but a busy machine does not starve the sweeps
 _SHARED = ("roster", "sage", "foreseer")
 _LENGTH = 8  # bytes before each message that say how long it is
 _NO_MORE = -1  # instead of an edition: the answer is not wanted any more
