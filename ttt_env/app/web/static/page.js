@@ -131,7 +131,8 @@ let due = { turn: "", at: 0 }; // when the page takes its next step by itself
 
 function begin() {
   const { signal } = going;
-  const status = page().querySelector("[data-status]")?.textContent.trim() ?? "";
+  const shown = page().querySelector("[data-status]");
+  const status = [shown?.dataset.reply, shown?.textContent.trim()].filter(Boolean).join(" ");
   const live = document.getElementById("live");
   if (live.textContent !== status) live.textContent = status;
   parts(page()).forEach((part) => load(part, signal));
@@ -223,6 +224,12 @@ function cellOf(digit) {
 
 const SHORTCUTS = { u: "undo", r: "redo", n: "new", p: "pause", s: "see" };
 
+// Whether digits and letters do something by themselves: people who speak to their computer type by accident.
+const letters = document.getElementById("letters");
+document.getElementById("keys").hidden = false;
+letters.checked = localStorage.getItem("letters") !== "off";
+letters.addEventListener("change", () => localStorage.setItem("letters", letters.checked ? "on" : "off"));
+
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
   const tile = document.activeElement?.closest?.(".tile");
@@ -230,6 +237,8 @@ addEventListener("keydown", (event) => {
   if (!/^\d$/.test(event.key)) typed = { text: "", at: 0 };
   if (event.key in ARROWS && (tile || document.activeElement === document.body || document.activeElement === page())) {
     focus(tile ? neighbour(tile, ARROWS[event.key]) : tiles().find((each) => each.tabIndex === 0));
+  } else if (!letters.checked) {
+    return;
   } else if (/^\d$/.test(event.key)) {
     focus(cellOf(event.key));
   } else if (event.key in SHORTCUTS) {
