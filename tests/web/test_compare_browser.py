@@ -154,3 +154,37 @@ def test_on_a_phone_the_match_is_over_the_page_and_closes(page):
     box = page.browser.find_element(By.ID, "match").rect
     assert box["width"] == 360 and box["height"] <= 0.9 * 740
     page.click(".close").wait(lambda: not page.text("#match h2"))
+
+
+@pytest.mark.parametrize("width", [865, 960, 1070, 1200])
+def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
+    resize(page.browser, width, 900)
+    page.open("/compare?game=tictactoe-v0&row=random&column=win-block")
+    script = """const box = document.querySelector('.scroll'), match = document.getElementById('match');
+        const right = (node) => node.getBoundingClientRect().right;
+        const left = (node) => node.getBoundingClientRect().left;
+        const opened = document.querySelector('.heat a[aria-current]');
+        const name = document.querySelector('.heat tbody th');
+        const seen = right(opened) <= right(box) && left(opened) >= right(name);
+        const lost = [...document.querySelectorAll('.heat thead th')].filter((head) => {
+          head.scrollIntoView({inline: 'end', block: 'nearest'});
+          return right(head) > right(box) + 1 || right(head) > left(match);
+        });
+        return [seen, lost.length, document.querySelectorAll('.heat thead th').length];"""
+    seen, lost, columns = page.browser.execute_script(script)
+    assert seen and not lost and columns == 2 + len(page.all(".heat tbody tr"))
+    assert page.overflow <= 0
+
+
+def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder(page):
+    resize(page.browser, 390, 844)
+    page.open("/compare")
+    script = """const box = (node) => node.getBoundingClientRect();
+        const middle = (node) => (box(node).left + box(node).right) / 2;
+        const heads = [...document.querySelectorAll('.heat thead th')].slice(2);
+        const cells = (row) => [...row.querySelectorAll('td:not(.mean)')];
+        const rows = [...document.querySelectorAll('.heat tbody tr')].map(cells);
+        return [heads.every((head) => head.checkVisibility() && box(head).height > 10),
+          rows.flatMap((row) => row.map((cell, at) => Math.abs(middle(cell) - middle(heads[at]))))];"""
+    are_shown, distances = page.browser.execute_script(script)
+    assert are_shown and max(distances) < 2

@@ -102,6 +102,37 @@ def test_focus_selection_and_scrolling_outlast_the_frames(page):
     assert page.browser.execute_script(state) == before
 
 
+@pytest.fixture
+def slow_page(page):
+    """A visitor to whom every answer takes 150 ms on its way."""
+    conditions = {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.browser.execute_cdp_cmd("Network.enable", {})
+    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
+    yield page
+    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions | {"latency": 0})
+
+
+def test_what_is_typed_is_not_lost_to_what_is_pressed_next(slow_page):
+    """The press leaves the field, so both are asked for within a tenth of a second."""
+    look(slow_page, "/inside?view=mcts")
+    slow_page.find("#mcts-seed").send_keys("7")
+    typed = slow_page.find("#mcts-seed").get_property("value")
+    press(slow_page, slow_page.find("#step"))
+    wait_shortly(slow_page, lambda: slow_page.address.get("mcts.done") == "1")
+    assert slow_page.address["mcts.seed"] == typed and slow_page.text("#done") == "1"
+
+
+def test_an_answer_that_was_overtaken_is_dropped(slow_page):
+    look(slow_page, "/inside?view=mcts")
+    for jump in ("leap", "far", "step"):
+        slow_page.browser.execute_script("document.getElementById(arguments[0]).click()", jump)
+    wait_shortly(slow_page, lambda: slow_page.text("#done") != "0")
+    time.sleep(0.5)  # in which the other answers would come
+    assert slow_page.text("#done") == slow_page.address["mcts.done"] == "1"
+    slow_page.browser.back()
+    wait_shortly(slow_page, lambda: slow_page.text("#done") == "0")
+
+
 def test_any_tree_becomes_like_any_other_and_what_has_a_key_stays_itself(page):
     """On 500 pairs of random trees; `fixed` elements do not even move."""
     script = """const [done] = [arguments[0]];

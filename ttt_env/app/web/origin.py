@@ -22,6 +22,14 @@ def is_foreign(request: Request) -> bool:
     return sender is not None and urlsplit(sender).netloc != request.headers.get("host")
 
 
+def is_whole(request: Request) -> bool:
+    """Whether the page is to come with its parts, however long they take: for browsers without JavaScript.
+
+    A link of another site brings the page without them.
+    """
+    return request.query_params.get("whole") == "1" and not is_foreign(request)
+
+
 def is_opened(request: Request) -> bool:
     """Whether the request asks for a page to look at, as a link does, and for no picture, script or frame."""
     is_link = request.headers.get("sec-fetch-mode", "navigate") == "navigate"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -17,6 +18,7 @@ from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, pars
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves, strength
 from ttt_env.app.web.live import sweep_at
+from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
 from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit, short_name
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
@@ -47,7 +49,14 @@ class PlayPages:
     async def show(self, request: Request) -> Response:
         """The table that the address describes."""
         visit, complaints = self._read(request)
-        return await self._shown(visit, complaints)
+        return await self._shown(visit, complaints, **await self._parts(visit) if is_whole(request) else {})
+
+    async def _parts(self, visit: Visit) -> dict[str, Any]:
+        """The variables of the parts that show what is known, if the visitor wants to see it."""
+        if not visit.sees:
+            return {}
+        seen = {} if visit.is_over else await self._seen(visit)
+        return seen | await self._judged(visit)
 
     async def move(self, request: Request) -> Response:
         """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""
@@ -96,19 +105,24 @@ class PlayPages:
     async def see(self, request: Request) -> Response:
         """The board with what is known about each move, as a part of a page."""
         visit, _ = self._read(request)
+        return self._house.page("see.html", visit=visit, **await self._seen(visit))
+
+    async def _seen(self, visit: Visit) -> dict[str, Any]:
         table = visit.table
         quick = is_instant(table.game) and await self._house.is_quick_to_study(table.game, table.x, table.o)
         edition = self._house.roster.edition(table.x, table.o)
         insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
-        return self._house.page("see.html", visit=visit, board=board, insight=insight, sweep=sweep_at(table))
+        return {"board": board, "insight": insight, "sweep": sweep_at(table)}
 
     async def judge(self, request: Request) -> Response:
         """The moves of the game with the mistakes among them, as a part of a page."""
         visit, _ = self._read(request)
+        return self._house.page("moves.html", visit=visit, **await self._judged(visit))
+
+    async def _judged(self, visit: Visit) -> dict[str, Any]:
         quick = is_instant(visit.table.game)
-        judged = await self._house.desk.study(quick, judged_moves, visit.table)
-        return self._house.page("moves.html", visit=visit, verdicts=judged)
+        return {"verdicts": await self._house.desk.study(quick, judged_moves, visit.table)}
 
     async def strength(self, request: Request) -> Response:
         """How strong an agent is, as a part of a page."""
@@ -130,18 +144,18 @@ class PlayPages:
             complaints.append("The address is too long, or says nothing.")
         return visit, complaints
 
-    async def _shown(self, visit: Visit, complaints: list[str]) -> HTMLResponse:
+    async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
         table = visit.table
         delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
             "play.html",
             400 if complaints else 200,
+            **{"board": board_of(table.position, table.last)} | parts,
             visit=visit,
             complaints=complaints,
             headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
             reply=reply_of(visit),
-            board=board_of(table.position, table.last),
             delay=delay if goes_on else None,
             presets=presets(table.game),
             is_exact=is_solved(table.game),

@@ -17,6 +17,7 @@ _FLAGS = {
     "see": "sees",
     "pause": "is_paused",
     "unrecorded": "is_unrecorded",
+    "whole": "is_whole",
     "review": "is_review",
     "changed": "is_changed",
 }
@@ -181,14 +182,16 @@ def _with_at(table: PlayTable, text: str) -> PlayTable:
 class Visit:
     """A table, how it is shown, and the ticket that says that it was played here.
 
-    In a review of a game the moves that were taken back are looked at, and none is made. `is_changed` says
-    that a player was replaced in mid-game, so that the game is nobody's record.
+    A whole visit has all that is known in the page itself, for browsers without JavaScript. In a review of a
+    game the moves that were taken back are looked at, and none is made. `is_changed` says that a player was
+    replaced in mid-game, so that the game is nobody's record.
     """
 
     table: PlayTable
     sees: bool = False
     is_paused: bool = False
     is_unrecorded: bool = False
+    is_whole: bool = False
     is_review: bool = False
     is_changed: bool = False
     ticket: str = ""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -21,7 +22,7 @@ from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.live import sweep_of
-from ttt_env.app.web.origin import is_foreign
+from ttt_env.app.web.origin import is_foreign, is_whole
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.errors import ParameterError, TttEnvError, unknown
@@ -214,6 +215,7 @@ class Matches(ComparePart):
                 replay = await self._replay(table, "/compare", {"game": game.name, **shown}, reader)
             except (TttEnvError, ImportError) as error:
                 reader.complaints.append(str(error))
+        whole = await self._laddered(game, reader) if is_whole(request) else {}
         return self._page(
             "compare.html",
             reader.complaints,
@@ -222,17 +224,19 @@ class Matches(ComparePart):
             match=played,
             replay=replay,
             asks=is_asked and not played and not reader.complaints,
+            **whole,
         )
 
     async def ladder(self, request: Request) -> Response:
         """The heat map, as a part of a page."""
         reader = AddressReader(fields_of(request))
         game = reader.read("game", A_GAME)
+        context = await self._laddered(game, reader)
+        return self._house.page("compare_ladder.html", game=game, address=address, **context)
+
+    async def _laddered(self, game: Game, reader: AddressReader) -> dict[str, Any]:
         table = await self._house.desk.study(False, ladder, self._house.roster, game)
-        current = reader.fields.get("row"), reader.fields.get("column")
-        return self._house.page(
-            "compare_ladder.html", game=game, ladder=table, current=current, address=address
-        )
+        return {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
 
 
 class Certificates(ComparePart):
@@ -251,19 +255,25 @@ class Certificates(ComparePart):
         """The page of an agent's certificate, with the controls that choose another agent."""
         fields = fields_of(request)
         if "was" not in fields:
-            return self._shown(fields, [])
+            proof = await self._proof(AddressReader(fields)) if is_whole(request) else {}
+            return self._shown(fields, [], proof)
         try:
             agent = self._agent_of_form(fields, fields["was"])
         except TttEnvError as error:
             return self._shown(fields | {"agent": fields["was"]}, [str(error)])
         return RedirectResponse(address("/compare/agent", game=fields.get("game"), agent=agent), 303)
 
-    def _shown(self, fields: Mapping[str, str], complaints: list[str]) -> Response:
+    def _shown(
+        self,
+        fields: Mapping[str, str],
+        complaints: list[str],
+        proof: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Response:
         reader = AddressReader(fields)
         game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
         shown = {key: fields[key] for key in ("seat", "at") if key in fields}
-        complaints = complaints + reader.complaints
-        return self._page("compare_agent.html", complaints, game=game, agent=agent, shown=shown)
+        context = {"complaints": complaints + reader.complaints, "game": game, "agent": agent, **proof}
+        return self._page("compare_agent.html", shown=shown, **context)
 
     def _agent_of_form(self, fields: Mapping[str, str], was: str) -> str:
         """The agent of a form, with the parameters of the controls that were shown for the one that it was.
@@ -280,7 +290,10 @@ class Certificates(ComparePart):
 
     async def proof(self, request: Request) -> Response:
         """The certificate of an agent, as a part of a page; or in words why there is none."""
-        reader = AddressReader(fields_of(request))
+        context = await self._proof(AddressReader(fields_of(request)))
+        return self._house.page("compare_proof.html", address=address, **context)
+
+    async def _proof(self, reader: AddressReader) -> dict[str, Any]:
         game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
         seat, complaints = reader.read("seat", A_SEAT), reader.complaints
         replay = certificate = None
@@ -290,16 +303,14 @@ class Certificates(ComparePart):
                 replay = await self._refutation(certificate.refutations, game, agent, seat, reader)
         except (TttEnvError, ImportError) as error:
             complaints = [str(error)]
-        return self._house.page(
-            "compare_proof.html",
-            proved=certificate,
-            replay=replay,
-            complaints=complaints,
-            address=address,
-            game=game,
-            agent=agent,
-            seat=seat,
-        )
+        return {
+            "proved": certificate,
+            "replay": replay,
+            "complaints": complaints,
+            "game": game,
+            "agent": agent,
+            "seat": seat,
+        }
 
     async def _refutation(
         self, records: Mapping[Seat, GameRecord], game: Game, agent: str, seat: Seat, reader: AddressReader

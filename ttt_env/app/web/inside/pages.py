@@ -26,6 +26,7 @@ from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.inside.values import Foreseer
 from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.live import sweep_of
+from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
 from ttt_env.app.web.table import PlayTable
@@ -51,7 +52,7 @@ class InsidePages:
 
     async def show(self, request: Request) -> Response:
         """The view that the address asks for."""
-        return await self._shown(*self._read(request))
+        return await self._shown(*self._read(request), whole=is_whole(request))
 
     async def tree(self, request: Request) -> Response:
         """The game tree and the board beside it, as a part of a page: it may take seconds."""
@@ -80,8 +81,8 @@ class InsidePages:
     def _read(self, request: Request) -> tuple[InsideLook, list[str]]:
         return read_look(fields_of(request), self._house.roster)
 
-    async def _shown(self, look: InsideLook, complaints: list[str]) -> Response:
-        is_later = look["view"] == "tree" and not is_instant(look.table.game)
+    async def _shown(self, look: InsideLook, complaints: list[str], whole: bool = False) -> Response:
+        is_later = look["view"] == "tree" and not is_instant(look.table.game) and not whole
         context = self._around(look) if is_later else await self._seen(look)
         return self._house.page(
             "inside.html",

@@ -51,6 +51,7 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
     const response = await fetch(url, { method, body, signal });
     const text = await response.text();
     const fetched = new DOMParser().parseFromString(text, "text/html");
+    fetched.querySelectorAll("noscript").forEach((unused) => unused.remove());
     const next = fetched.getElementById("page");
     if (!next) return complain(text);
     if (section(new URL(response.url)) !== section(location)) return location.assign(response.url);
@@ -90,7 +91,7 @@ async function textOf(url, signal) {
   return response.text();
 }
 
-function fetched(url, signal) {
+function textAt(url, signal) {
   if (!texts.has(url)) {
     if (texts.size > 200) texts.clear();
     const begun = textOf(url, signal).then((text) => texts.set(url, text) && text);
@@ -103,7 +104,7 @@ function fetched(url, signal) {
 /** A turn at fetching the parts that may come later, taken if the part still waits for this address. */
 function inTurn(part, url) {
   const isWanted = () => part.isConnected && part.dataset.load === url;
-  const turn = last.then(() => (isWanted() ? fetched(url) : ""));
+  const turn = last.then(() => (isWanted() ? textAt(url) : ""));
   last = turn.catch(() => {});
   return turn;
 }
@@ -116,7 +117,7 @@ function fill(part, text) {
 async function load(part, signal) {
   const url = part.dataset.load;
   try {
-    const text = isKnown(part) ? texts.get(url) : await (isSoon(part) ? fetched(url, signal) : inTurn(part, url));
+    const text = isKnown(part) ? texts.get(url) : await (isSoon(part) ? textAt(url, signal) : inTurn(part, url));
     if (part.dataset.load !== url || !text) return;
     if (part.ownerDocument !== document) return fill(part, text);
     const filled = part.cloneNode(false);
@@ -318,6 +319,7 @@ async function copyLink(button) {
   }
 }
 
+for (const unused of document.querySelectorAll("main noscript")) unused.remove();
 begin();
 rove();
 follow();

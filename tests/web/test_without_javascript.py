@@ -1,0 +1,49 @@
+"""The pages for a browser without JavaScript: what comes later elsewhere comes here with a reload."""
+
+import re
+from html import unescape
+
+import pytest
+
+
+def reloaded(client, address):
+    """The page at an address, and the one that its link leads to."""
+    page = client.get(address)
+    links = re.findall(r'<noscript><p class="note">.*?<a class="whole" href="(.*?)"', page.text, re.S)
+    assert len(links) == 1
+    return page, client.get(unescape(links[0]))
+
+
+@pytest.mark.parametrize(
+    ("address", "known"),
+    [("/play?x=person&o=minimax&moves=4.1&see=1", '<i class="loss">'),
+     ("/play?x=person&o=person&moves=4.1&see=1", "A mistake: now O loses"),
+     ("/compare/agent?agent=weights&game=tictactoe-v0", "can be beaten"),
+     ("/compare/agent?agent=weights&seat=O&at=2", "Move 2 of"),
+     ("/inside?game=mnk-v0:m=4,n=3,k=3", 'id="value"'),
+     pytest.param("/compare", 'class="heat"', marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_part_that_comes_later_comes_with_a_reload(address, known, client):
+    page, whole = reloaded(client, address)
+    assert known not in page.text and known in unescape(whole.text) and whole.status_code == 200
+    assert not re.search(r'<(?!small)[^>]*data-load="', whole.text) and "Looking at every" not in whole.text
+
+
+def test_see_stays_whole_from_move_to_move(client):
+    _, whole = reloaded(client, "/play?x=person&o=person&moves=4.1&see=1")
+    after = client.post(str(whole.url).replace("/play?", "/play/move?"), data={"cell": "0"})
+    assert "moves=4.1.0" in str(after.url) and '<i class="loss">' in after.text
+    over = client.get("/play?x=person&o=person&moves=0.3.1.4.2&see=1&whole=1")
+    assert "X wins" in over.text and "now O loses" in over.text
+
+
+def test_a_link_of_another_site_brings_the_page_without_its_parts(client):
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    for path in ("/play?x=person&o=minimax&moves=4.1&see=1", "/compare/agent?agent=weights", "/compare?x=1",
+                 "/inside?game=mnk-v0:m=4,n=3,k=3"):  # fmt: skip
+        assert "data-load" in client.get(f"{path}&whole=1", headers=link).text
+
+
+def test_a_malformed_address_is_told_once_on_a_whole_page(client):
+    page = client.get("/compare/agent?agent=nobody&whole=1")
+    assert page.status_code == 400 and page.text.count('class="complaint"') == 1
