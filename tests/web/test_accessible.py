@@ -126,6 +126,24 @@ def test_axe_finds_no_violation(state, media, visit):
     assert violations(visit(state, media=MEDIA[media])) == []
 
 
+@pytest.mark.parametrize("state", some_and([(state, (state,)) for state in STATES], {"mid-game", "ladder"}))
+def test_what_is_chosen_can_be_read_in_forced_colours(state, visit):
+    """The system puts a plate under texts, which would be of the colour of one that stands on the accent."""
+    browser = visit(state, media=MEDIA["forced dark"])
+    script = """const probe = document.body.appendChild(document.createElement('i'));
+        const coloured = ['LinkText', 'CanvasText'].map((name) => {
+          probe.style.backgroundColor = name;
+          return getComputedStyle(probe).backgroundColor;
+        });
+        return [...document.querySelectorAll('main *')].filter((each) => each.textContent.trim())
+          .map((each) => [each.outerHTML.slice(0, 90), getComputedStyle(each)])
+          .filter(([, style]) => coloured.includes(style.backgroundColor))
+          .filter(([, style]) => style.forcedColorAdjust !== 'none')
+          .filter(([html]) => !html.includes('class="board"')) // its texts stand on tiles
+          .map(([html]) => html);"""
+    assert browser.execute_script(script) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
 def test_axe_finds_no_violation_on_a_phone(state, visit):

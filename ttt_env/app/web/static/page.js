@@ -3,6 +3,7 @@
 // [data-live] forms while one of their sliders moves, [data-follow] elements are kept in view.
 
 import { morph } from "./morph.js";
+import { reread } from "./chart.js";
 import { refigure } from "./live.js";
 
 const page = () => document.getElementById("page");
@@ -38,6 +39,7 @@ function patch(old, next, since = 0) {
   // A link that leads nowhere now, such as Forward at the end, keeps the focus all the same.
   else if (focused.matches("a:not([href])")) focused.tabIndex = -1;
   if (edited?.control.type === "range" && edited.control.isConnected) showMoved(edited.control);
+  reread(page());
   rove();
   follow();
 }
