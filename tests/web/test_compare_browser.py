@@ -218,6 +218,15 @@ COLOUR_BLINDNESS = {
 }
 
 
+def test_another_measure_is_chosen_and_its_steps_are_read_in_full(page):
+    page.open("/compare/runs").click("#tag option:nth-child(2)")
+    page.wait(lambda: page.address.get("tag") == "rollout/ep_rew_mean")
+    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
+    reader.send_keys(Keys.ARROW_RIGHT)
+    told = "steps of the agent 4,096: dqn_1 0.25, maskable-ppo_1 0.25"
+    page.wait(lambda: reader.get_attribute("aria-valuetext") == told)
+
+
 def test_runs_are_switched_off_and_on_by_a_click(page):
     page.open("/compare/runs")
     assert page.all(".chart .names span") == ["dqn_1", "maskable-ppo_1"]

@@ -78,16 +78,22 @@ class Chart:
     mark: float | None = None
 
     @property
-    def table(self) -> list[tuple[float, list[float | None]]]:
-        """Places along `x`, and each line's last value up to there; None outside the line."""
-        stops = sorted({x for line in self.lines for x, _ in line.points})
-        return [(x, [_value(line.points, x) for line in self.lines]) for x in _thinned(stops, _MAX_ROWS)]
+    def table(self) -> list[tuple[str, list[str]]]:
+        """Places along `x`, and each line's last value up to there, as texts; "–" outside the line."""
+        stops = _thinned(sorted({x for line in self.lines for x, _ in line.points}), _MAX_ROWS)
+        return [(text_of(x), [_value(line.points, x) for line in self.lines]) for x in stops]
 
 
-def _value(points: Points, x: float) -> float | None:
-    if points[-1][0] < x:
-        return None
-    return next((value for at, value in reversed(points) if at <= x), None)
+def text_of(value: float) -> str:
+    """The value with four significant digits, and with all those before the point."""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def _value(points: Points, x: float) -> str:
+    if not points[0][0] <= x <= points[-1][0]:
+        return "–"
+    return text_of(next(value for at, value in reversed(points) if at <= x))
 
 
 def _step(extent: float) -> float:

@@ -15,7 +15,19 @@ from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare.certificate import picture, prove
 from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
-from ttt_env.app.web.compare.runs import MAX_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
+from ttt_env.app.web.compare.runs import (
+    MAX_SHOWN,
+    MEANINGS,
+    OVER,
+    TAG,
+    Curve,
+    chosen_runs,
+    curve,
+    drawn,
+    in_order,
+    measures,
+    runs_in,
+)
 from ttt_env.app.web.compare.softmax import GAME as SWEPT_GAME
 from ttt_env.app.web.compare.softmax import OPENINGS, SLIDERS, curves, temperatures
 from ttt_env.app.web.controls import spec_of_values
@@ -380,13 +392,16 @@ class Curves(ComparePart):
         listed = [] if folder is None else await desk.move(True, runs_in, folder)
         names = request.query_params.getlist("run") if reader.fields else []
         drawn_curves: list[Curve] = []
+        tags, tag = list[str](), TAG
         try:
             runs = chosen_runs(listed, names)
         except ParameterError as error:
             reader.complaints.append(str(error))
             runs = chosen_runs(listed, [])
         try:
-            drawn_curves = [await desk.study(False, curve, run) for run in runs]
+            tags = in_order([tag for run in runs for tag in await desk.study(False, measures, run)])
+            tag = reader.read("tag", a_choice("measure", [*tags, *MEANINGS]))
+            drawn_curves = [await desk.study(False, curve, run, tag) for run in runs]
         except ImportError as error:
             reader.complaints.append(str(error))
         return self._page(
@@ -394,7 +409,10 @@ class Curves(ComparePart):
             reader.complaints,
             listed=listed,
             curves=drawn_curves,
-            chart=drawn(drawn_curves, over),
+            chart=drawn(drawn_curves, over, tag),
+            tag=tag,
+            tags=in_order([*tags, tag]),
+            meanings=MEANINGS,
             most=MAX_SHOWN,
             overs=OVER,
             over=over,

@@ -3,8 +3,11 @@
 
 const places = new WeakMap(); // of the readers in use: the number of the stop that is read
 
-/** A number of so many digits at most, as the tables write it. */
-const shown = (number, digits = 4) => number.toLocaleString("en", { maximumSignificantDigits: digits }).replace("-", "−");
+/** A number with four significant digits, and with all those before the point, as the tables have it. */
+function shown(number) {
+  const limit = Math.abs(number) < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 };
+  return number.toLocaleString("en", limit).replace("-", "−");
+}
 
 /** The lines of a reader's chart, and all places along x at which one of them has a point. */
 function linesOf(reader) {
@@ -30,7 +33,7 @@ function read(reader, place) {
   places.set(reader, number);
   reader.setAttribute("aria-valuemax", stops.length - 1);
   reader.setAttribute("aria-valuenow", number);
-  reader.setAttribute("aria-valuetext", `${reader.dataset.x} ${shown(x, 9)}: ${told.join(", ")}`);
+  reader.setAttribute("aria-valuetext", `${reader.dataset.x} ${shown(x)}: ${told.join(", ")}`);
   const cross = element("i", "cross", "");
   cross.style.left = `${across}%`;
   const dots = at.map(({ look, point }) => {
@@ -41,7 +44,7 @@ function read(reader, place) {
   });
   const card = element("span", "reading", "");
   card.style.insetInline = across > 50 ? "auto calc(100% - " + (across - 2) + "%)" : `${across + 2}% auto`;
-  card.append(element("b", "", shown(x, 9)), ...at.map(({ name, look, point }) => {
+  card.append(element("b", "", shown(x)), ...at.map(({ name, look, point }) => {
     const row = element("span", look, "");
     row.append(element("b", "", shown(point[1])), ` ${name}`);
     return row;
