@@ -223,8 +223,23 @@ def test_another_measure_is_chosen_and_its_steps_are_read_in_full(page):
     page.wait(lambda: page.address.get("tag") == "rollout/ep_rew_mean")
     reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
     reader.send_keys(Keys.ARROW_RIGHT)
-    told = "steps of the agent 4,096: dqn_1 0.25, maskable-ppo_1 0.25"
+    told = "steps, as the training counts them 4,096: dqn_1 0.25, maskable-ppo_1 0.25"
     page.wait(lambda: reader.get_attribute("aria-valuetext") == told)
+
+
+@pytest.mark.parametrize("width", [320, 390, 1024])
+def test_what_is_read_stays_on_the_page(width, page):
+    resize(page.browser, width, 740)
+    page.open("/compare/runs")
+    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
+    script = """const {left, right} = document.querySelector('.reading').getBoundingClientRect();
+        return [left, right, document.documentElement.scrollWidth]"""
+    for _ in range(3):
+        left, right, scrollable = (
+            page.browser.execute_script(script) if page.all(".reading") else (0, 0, width)
+        )
+        assert left >= 0 and right <= width and scrollable <= width
+        reader.send_keys(Keys.ARROW_RIGHT)
 
 
 def test_runs_are_switched_off_and_on_by_a_click(page):

@@ -19,7 +19,7 @@ from ttt_env.app.web.compare.chart import Chart, Line, axis, chart, text_of
 from ttt_env.errors import ParameterError, unknown
 
 TAG = "exact/exploitability"
-OVER = {"steps": "steps of the agent", "seconds": "seconds"}
+OVER = {"steps": "steps, as the training counts them", "seconds": "seconds"}
 MAX_SHOWN = 8  # lines that can be told apart
 _MAX_LISTED, _MAX_VISITED = 200, 5_000  # runs; folders in which they are looked for
 _MAX_BYTES = 32_000_000  # of a run that are read
@@ -44,6 +44,7 @@ MEANINGS = {
     "train/explained_variance": "how much of the returns the value estimate explains: 1 is all",
     "train/learning_rate": "learning rate",
     "time/fps": "steps of the agent a second",
+    "exact/score against random": "wins − losses a game against the random player, exactly",
     "games/good": "good games of a hundred: draws with itself, wins over the random player",
     "games/good against random": "good games of a hundred against the random player",
 }
@@ -215,4 +216,4 @@ def drawn(curves: Sequence[Curve], over: str, tag: str = TAG) -> Chart:
         for place, each in enumerate(curves)
     ]
     xs, ys = ([point[side] for line in lines for point in line.points] for side in (0, 1))
-    return chart(axis(OVER[over], xs), axis(tag.partition("/")[2] or tag, ys), lines)
+    return chart(axis(OVER[over], xs), axis(tag, ys), lines)

@@ -43,7 +43,7 @@ function read(reader, place) {
     return dot;
   });
   const card = element("span", "reading", "");
-  card.style.insetInline = across > 50 ? "auto calc(100% - " + (across - 2) + "%)" : `${across + 2}% auto`;
+  card.style.setProperty("--beside", across > 50 ? `auto ${102 - across}%` : `${across + 2}% auto`);
   card.append(element("b", "", shown(x)), ...at.map(({ name, look, point }) => {
     const row = element("span", look, "");
     row.append(element("b", "", shown(point[1])), ` ${name}`);
