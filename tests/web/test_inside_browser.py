@@ -121,7 +121,7 @@ def test_the_weights_of_square_on_their_cells(page):
         "return [...document.querySelectorAll('.tile .weights')].map((cell) => cell.innerText.split(/\\s+/))"
     )
     opening = [3, 5, 5, 3, 5, 7, 7, 5, 5, 7, 7, 5, 3, 5, 5, 3]
-    assert page.browser.execute_script(script) == [[str(weight)] * 2 for weight in opening]
+    assert page.browser.execute_script(script) == [["X", str(weight), "O", str(weight)] for weight in opening]
     page.play(5)
     assert page.text("#chosen") == "weights plays 10"
     page.play(10)
