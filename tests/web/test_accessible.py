@@ -61,7 +61,7 @@ MEDIA = {
 }
 SOME = {
     ("see", "light"),
-    ("qubic", "dark"),
+    ("mid-game", "dark"),
     ("tree", "forced dark"),
     ("match", "dark"),
     ("softmax", "light"),
