@@ -2,8 +2,13 @@
 
 import os
 import signal
+import threading
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.endpoint import KEY, Endpoint
 
 # The tests run in one process for each core: more threads of torch in each would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -23,3 +28,17 @@ FUZZING = {
 settings.register_profile("ci", max_examples=300, **FUZZING)
 settings.register_profile("long", max_examples=5_000, **FUZZING)
 settings.load_profile("ci")
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    """A language model that listens on this machine, and its key in the environment."""
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Endpoint() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

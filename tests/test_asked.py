@@ -239,6 +239,24 @@ class TestWorkers:
         certificate = ttt_env.certify(Slow(TICTACTOE), workers=4)
         assert certificate == ttt_env.certify(perfect) and 4 <= len(most)
 
+    def test_wrong_answers_are_listed_in_one_order_whoever_is_first(self):
+        is_late = threading.Event()
+
+        class Slow(AskedAgent):
+            def answer(self, position):
+                if position == TICTACTOE.start.play(0):
+                    assert is_late.wait(20)
+                if position == TICTACTOE.start.play(8):
+                    is_late.set()
+                return Answer(None, "unreadable", "Hm.")
+
+        certificate = ttt_env.certify(Slow(TICTACTOE), workers=2)
+        assert [each.position for each in certificate.forfeits] == [
+            TICTACTOE.start,
+            *(TICTACTOE.start.play(cell) for cell in range(9)),
+        ]
+        assert certificate.refutations["O"].cells == (0,)
+
     def test_an_error_ends_the_run_and_keeps_what_was_answered(self, tmp_path):
         path, asked = tmp_path / "answers.jsonl", Counter()
 

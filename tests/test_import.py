@@ -15,6 +15,11 @@ HEAVY = [
     "sb3_contrib",
     "typer",
     "rich",
+    "h5py",
+    "minari",
+    "mlcroissant",
+    "pandas",
+    "pyarrow",
 ]
 
 
@@ -50,6 +55,10 @@ def test_no_heavy_package_is_loaded(statement: str) -> None:
 def test_agents_are_loaded_when_named_and_not_before() -> None:
     assert "ttt_env.agents" not in imported_by("import ttt_env")
     assert "ttt_env.agents" in imported_by("import ttt_env\nttt_env.make_agent('random')")
+
+
+def test_data_sets_load_their_libraries_only_for_what_needs_them() -> None:
+    assert not imported_by("from ttt_env.datasets import position_chats, play_games") & set(HEAVY)
 
 
 def test_names_of_training_are_short_and_load_torch_only_when_asked_for() -> None:

@@ -1,25 +1,19 @@
 """Every block of the README runs."""
 
-import doctest
 import importlib.util
 import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import ttt_env
+from tests.documents import ROOT, blocks_of, run_commands, run_session
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-TTT = [sys.executable, "-W", "error", "-m", "ttt_env.app"]
+BLOCKS = blocks_of(ROOT / "README.md")
 
 
-def blocks(language):
-    return [pytest.param(text, id=text.split("\n")[0]) for kind, text in BLOCKS if kind == language]
+def blocks(kind):
+    return [pytest.param(block.text, id=block.id) for block in BLOCKS if block.kind == kind]
 
 
 def test_every_block_is_of_a_kind_that_runs():
@@ -58,14 +52,12 @@ def test_the_block_that_takes_long_keeps_its_promise(tmp_path, monkeypatch):
     run_block(text, tmp_path, monkeypatch)
 
 
-def test_sessions():
+def test_sessions(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     namespace = {}
     for kind, text in BLOCKS:
         if kind == "pycon":
-            test = doctest.DocTestParser().get_doctest(text, namespace, "README.md", None, 0)
-            result = doctest.DocTestRunner().run(test, clear_globs=False)
-            namespace.update(test.globs)
-            assert result.attempted and not result.failed
+            run_session(text, namespace, "README.md")
 
 
 def commands():
@@ -80,19 +72,8 @@ def commands():
 @pytest.mark.parametrize("text", commands())
 def test_commands(text, tmp_path, monkeypatch):
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
-    for line in text.splitlines():
-        command, _, comment = line.partition("#")
-        program, *arguments = command.split()
-        if program == "make":
-            assert shutil.which("make")
-            run = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True)
-        else:
-            assert program == "ttt"
-            run = subprocess.run(
-                [*TTT, *arguments], cwd=tmp_path, input="q\n", capture_output=True, text=True, timeout=600
-            )
-        assert run.returncode == 0, run.stderr
-        assert "certified unbeatable" not in comment or "CERTIFIED UNBEATABLE" in run.stdout
+    for line, printed in run_commands(text, tmp_path):
+        assert "certified unbeatable" not in line or "CERTIFIED UNBEATABLE" in printed
 
 
 def ladder():

@@ -11,9 +11,11 @@ from tests.running import Run, script
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[list[str], str]] = {
+    "behaviour_cloning.py": (["--game", "mnk-v0:m=4,n=2,k=3"], "gives value away in 0."),
     "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "np.take alone"),
     "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
     "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
+    "benchmark_text.py": (["--seconds", "0.001", "--rounds", "1"], "3×3, reply, minimax, by_stream"),
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),

@@ -78,6 +78,10 @@ class TaskTimeoutError(WorkerError, TimeoutError):
     """A task that took longer than it may."""
 
 
+class PlayerError(TttEnvError, RuntimeError):
+    """A player that cannot be asked, such as a model behind an endpoint that refuses."""
+
+
 def shown(value: object) -> str:
     """The text of a value in a message: its `repr`, cut in the middle if long, or its type if `repr` fails.
 

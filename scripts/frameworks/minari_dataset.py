@@ -3,11 +3,12 @@
 Follows https://minari.farama.org/main/tutorials/using_datasets/behavioral_cloning/
 
 Minari's `DataCollector` records games of minimax with a tenth of random moves against random players. The
-data set is written into a temporary folder, loaded, and checked: every episode is played again by its seed
-and cells in an environment made from the data set, and shows the same observations, rewards, ends and
-masks. Then a network is trained to play the recorded cells, without an environment, as in the tutorial. Who
-knows the players of the data set beats them now and then, because of their random moves; the network plays
-the most frequent cell, and is certified to lose to nobody.
+reference scores, by which Minari normalises returns, are computed exactly. The data set is written into a
+temporary folder, loaded, and checked: every episode is played again by its seed and cells in an environment
+made from the data set, and shows the same observations, rewards, ends and masks. Then a network is trained
+to play the recorded cells, without an environment, as in the tutorial. Who knows the players of the data set
+beats them now and then, because of their random moves; the network plays the most frequent cell, and is
+certified to lose to nobody.
 
 What differs from the tutorial: the environment and who plays in it; a callback that keeps the masks of the
 infos and drops what only the last one has, because Minari wants the same infos at each step; that each step
@@ -34,12 +35,14 @@ from torch.nn import Linear, ReLU, Sequential
 from torch.utils.data import DataLoader, TensorDataset
 
 import ttt_env  # ttt_env
+from ttt_env.datasets import reference_scores  # ttt_env
 from ttt_env.rules.symmetry import motions  # ttt_env
 
 GAMES = 3_000
 EPOCHS = 10
 NAME = "ttt_env/tictactoe/minimax-with-errors-v0"
 PLAYER = "epsilon:minimax,epsilon=0.1"
+OPPONENT = "random"
 SYMMETRIES = motions(ttt_env.get_game("tictactoe-v0"))  # ttt_env
 
 
@@ -55,7 +58,7 @@ class MaskCallback(StepDataCallback):  # ttt_env
 
 def collect(player: ttt_env.Agent) -> None:
     """Record games of the player, and write them to disk."""
-    env = ttt_env.make("tictactoe-v0", opponent="random", observation="flat")  # ttt_env
+    env = ttt_env.make("tictactoe-v0", opponent=OPPONENT, observation="flat")  # ttt_env
     env = DataCollector(env, step_data_callback=MaskCallback, record_infos=True)  # ttt_env
     rng = np.random.default_rng(0)
     for seed in range(GAMES):
@@ -64,6 +67,7 @@ def collect(player: ttt_env.Agent) -> None:
         while not terminated:
             cell = player.choose(env.unwrapped.position, rng)  # ttt_env
             _, _, terminated, _, _ = env.step(cell)
+    scores = reference_scores(OPPONENT)  # ttt_env
     env.create_dataset(
         NAME,
         eval_env=env.unwrapped.spec,
@@ -72,8 +76,8 @@ def collect(player: ttt_env.Agent) -> None:
         author_email="none",
         code_permalink="none",
         description="Minimax with a tenth of random moves against random players.",
-        ref_min_score=-1.0,
-        ref_max_score=1.0,
+        ref_min_score=scores.random,
+        ref_max_score=scores.best,
     )
     env.close()
 

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, get_args
 
 from ttt_env.agent import Answer, AskedAgent, Outcome
@@ -14,6 +16,8 @@ from ttt_env.rules.checks import as_path, one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.storage.files import opened, reason
 
+_Questions = SimpleQueue[int | None]
+_Results = SimpleQueue[tuple[int, Answer | BaseException]]
 _FORMAT = "ttt_env answers 1"
 _BEGINNING = b'{"format": "ttt_env answers'  # of the first line, which may be unfinished
 
@@ -126,22 +130,40 @@ def _asked(
         for index in indices:
             yield index, agent.answer(positions[index])
         return
-    errors: list[BaseException] = []
-    with ThreadPoolExecutor(workers, thread_name_prefix="asking") as pool:
-        # A question is handed out when another is answered, so that an error leaves none in the queue.
-        waiting = iter(indices)
-        running: dict[Future[Answer], int] = {}
-        while not errors or running:
-            if not errors:
-                for index in islice(waiting, workers - len(running)):
-                    running[pool.submit(agent.answer, positions[index])] = index
-            if not running:
-                break
-            future = next(as_completed(running))
-            index = running.pop(future)
-            if (error := future.exception()) is not None:
-                errors.append(error)
-            else:
-                yield index, future.result()
-    if errors:
-        raise errors[0]
+    questions: _Questions = SimpleQueue()
+    results: _Results = SimpleQueue()
+    n_threads = min(workers, len(indices))
+    # Nobody waits for threads of this kind, neither here after Ctrl-C nor when Python ends: a model may think
+    # for minutes.
+    for number in range(n_threads):
+        work = partial(_work, agent, positions, questions, results)
+        Thread(target=work, name=f"asking_{number}", daemon=True).start()
+    waiting, n_running = iter(indices), n_threads
+    for index in islice(waiting, n_threads):
+        questions.put(index)
+    error: BaseException | None = None
+    try:
+        while n_running:
+            index, result = results.get()
+            n_running -= 1
+            if isinstance(result, BaseException):
+                error = error or result
+                continue
+            # A question is handed out when another is answered, so that an error leaves none in the queue.
+            for following in islice(waiting, 1 if error is None else 0):
+                questions.put(following)
+                n_running += 1
+            yield index, result
+    finally:
+        for _ in range(n_threads):
+            questions.put(None)
+    if error is not None:
+        raise error
+
+
+def _work(agent: AskedAgent, positions: list[Position], questions: _Questions, results: _Results) -> None:
+    while (index := questions.get()) is not None:
+        try:
+            results.put((index, agent.answer(positions[index])))
+        except BaseException as error:  # it is raised by who takes the results
+            results.put((index, error))

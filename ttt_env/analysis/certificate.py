@@ -200,8 +200,9 @@ class Certificate(Saved):
             ],
             "imperfect": self.n_imperfect,
             "symmetry_classes": self.n_classes,
-            "inconsistent": self.inconsistent
-            and [[str(one), str(other)] for one, other in self.inconsistent],
+            "inconsistent": None
+            if self.inconsistent is None
+            else [[str(one), str(other)] for one, other in self.inconsistent],
         }
 
     @classmethod

@@ -134,11 +134,12 @@ class Recorded(BatchAgent):
 
     @property
     def forfeits(self) -> list[Forfeit]:
-        """The positions in which it named no free cell, with what it answered, in the order of the asking."""
-        return [
+        """The positions in which it named no free cell, by ply, with what it answered."""
+        forfeits = [
             Forfeit(Position(self.game, *key), answer.outcome, answer.said)
-            for key, answer in self._forfeits.items()
+            for key, answer in sorted(self._forfeits.items())
         ]
+        return sorted(forfeits, key=lambda forfeit: forfeit.position.ply)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         policies = np.empty((len(boards), self.game.n_cells))

@@ -3,7 +3,6 @@
 import re
 import sys
 from contextlib import redirect_stdout
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -16,20 +15,22 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
 
 from ttt_env.agent import agent_names, make_agent
 from ttt_env.analysis.tournament import tournament
-from ttt_env.analysis.workers import Backend
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
+    JsonOption,
     check_outputs,
     print_json,
     progress_line,
     write_file,
 )
+from ttt_env.app.dataset import dataset
+from ttt_env.app.games import games_app
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
-from ttt_env.storage.game_log import GameLog, default_path
+from ttt_env.storage.game_log import GameLog
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,12 +43,12 @@ _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 _SWEEP: dict[str, Any] = {
     "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"
 }
+_ASKED: dict[str, Any] = {"rich_help_panel": "Options of a program or a language model"}
 _RAY = "let Ray share out the work: on this machine, or on the cluster at host:port, or auto"
 _WORKERS = "number of processes that share the work"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
 Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
 RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
@@ -225,82 +226,70 @@ def bench(
 
 @app.command()
 def certify(
-    agents: Annotated[list[str], typer.Argument(help=f"one or more, each the file of a model, or {_AGENTS}")],
+    agents: Annotated[
+        list[str] | None, typer.Argument(help=f"one or more, each the file of a model, or {_AGENTS}")
+    ] = None,
     game: GameOption = "tictactoe-v0",
     out: Annotated[
         Path | None,
         typer.Option(help=f"file of the certificate; by default beside the model's file; {_DASH}"),
     ] = None,
-    workers: WorkersOption = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="of several agents, processes that share the work; else questions at once"),
+    ] = None,
     ray: RayOption = None,
     as_json: JsonOption = False,
+    command: Annotated[
+        str | None,
+        typer.Option(help='a program that reads boards and writes cells: "python mybot.py"', **_ASKED),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="an OpenAI-compatible endpoint: http://localhost:8000/v1", **_ASKED),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="name of the model at --url", **_ASKED)] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="of the model; by default the endpoint's", **_ASKED)
+    ] = None,
+    key_variable: Annotated[
+        str | None,
+        typer.Option(help="environment variable with the key: OPENAI_API_KEY by default", **_ASKED),
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="seconds for an answer: 60, of a model 600", **_ASKED)
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="file that keeps the answers, to go on from; by default in models/", **_ASKED),
+    ] = None,
 ) -> None:
     """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON.
 
     Several agents are told in one line each, and the work is shared out.
+
+    A program (--command) or a language model (--url, --model) is asked once
+    in each position that can come up; a run that was killed goes on by the
+    same command.
     """
-    json_to = STANDARD_OUTPUT if as_json else None
-    check_outputs(out, json_to)
-    if len(agents) > 1:
-        if out is not None:
-            raise ParameterError("--out is for one agent; those of several are saved beside their models")
-        address = None if ray == LOCAL_RAY else ray
-        _certify_all(agents, game, workers, "ray" if ray else "loky", address, as_json)
-    elif workers is not None or ray is not None:
-        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
-    else:
-        _certify_one(agents[0], game, out, as_json)
+    from ttt_env.app.certifying import Order, certify_and_tell
 
-
-def _certify_one(agent: str, game: str, out: Path | None, as_json: bool) -> None:
-    from ttt_env.analysis.dossier import dossier
-    from ttt_env.analysis.recorded import answering
-    from ttt_env.analysis.saved import write_json
-    from ttt_env.app.models import file_of, spec_of
-    from ttt_env.app.scorecard import scorecard
-
-    spec = spec_of(agent)
-    file = file_of(spec)
-    certificate = out or (file and _certificate_of(file))
-    with progress_line(f"certify {agent}") as line:
-        player = answering(spec, game, lambda asked: line.count(asked.positions, asked.at_most))
-        text = "" if as_json else scorecard(player, player.game, spec)
-        facts = dossier(player, player.game, name=spec, file=file) if as_json or certificate else None
-    if as_json:
-        print_json(facts)
-    else:
-        typer.echo(text, err=certificate == STANDARD_OUTPUT)
-    if certificate is not None and facts is not None:
-        write_file(certificate, partial(write_json, facts))
-        if certificate != STANDARD_OUTPUT and not as_json:
-            typer.echo(f"\nSaved as {certificate}")
-
-
-def _certify_all(
-    agents: list[str], game: str, workers: int | None, backend: Backend, address: str | None, as_json: bool
-) -> None:
-    from ttt_env.analysis.many import certify_all
-    from ttt_env.app.models import file_of, spec_of
-    from ttt_env.app.scorecard import verdicts
-
-    specs = [spec_of(agent) for agent in agents]
-    with progress_line(f"certify {len(agents)} agents") as line:
-        certificates = certify_all(
-            specs, game, workers=workers, backend=backend, address=address, progress=line.count
-        )
-    if as_json:
-        print_json({name: certificate.to_dict() for name, certificate in certificates.items()})
-    else:
-        typer.echo(verdicts(certificates))
-    for spec, certificate in certificates.items():
-        if file := file_of(spec):
-            write_file(_certificate_of(file), certificate.save)
-            if not as_json:
-                typer.echo(f"Saved as {_certificate_of(file)}")
-
-
-def _certificate_of(model: Path) -> Path:
-    return model.with_suffix(".certificate.json")
+    settings = {"temperature": temperature, "key_variable": key_variable, "timeout": timeout}
+    order = Order(
+        agents or [],
+        get_game(game),
+        out=out,
+        workers=workers,
+        ray=ray is not None,
+        address=None if ray == LOCAL_RAY else ray,
+        as_json=as_json,
+        command=command,
+        url=url,
+        model=model,
+        settings={name: value for name, value in settings.items() if value is not None},
+        answers=answers,
+    )
+    certify_and_tell(order)
 
 
 @app.command()
@@ -411,6 +400,9 @@ def text(
     raise typer.Exit(converse(env, sys.stdin, typer.echo))
 
 
+app.command()(dataset)
+
+
 @app.command()
 def replay(
     record: Annotated[
@@ -442,7 +434,10 @@ def web(
         Path | None, typer.Option(help="folder of training runs whose curves the page shows")
     ] = None,
 ) -> None:
-    """Play, and look into agents, on a page in the browser."""
+    """Play, and look into agents, on a page in the browser.
+
+    The server takes up to 1.7 GB of memory, 1 GB of it for sweeps over games of millions of positions.
+    """
     from ttt_env.app.web.start import start
 
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
@@ -469,49 +464,7 @@ def agents(
         typer.echo("`ttt agents NAME` shows an agent with its parameters.")
 
 
-games_app = typer.Typer(help="The games that were recorded here, which the agent imitation learns from.")
 app.add_typer(games_app, name="games")
-
-
-@games_app.callback(invoke_without_command=True)
-def games(context: typer.Context, as_json: JsonOption = False) -> None:
-    """How many games are recorded, and where."""
-    if context.invoked_subcommand is not None:
-        return
-    path = default_path()
-    counts: dict[str, int] = {}
-    if path.exists():
-        with GameLog(path) as log:
-            counts = log.counts()
-    if as_json:
-        print_json({"path": str(path), "games": counts})
-        return
-    typer.echo(path)
-    if not path.exists():
-        typer.echo("No games yet: `ttt play --record` records them.")
-    for name, count in counts.items():
-        typer.echo(f"{count:8,}  {name}")
-
-
-@games_app.command("import")
-def import_games(
-    file: Annotated[Path, typer.Argument(help="a record a line, such as tictactoe-v0: 4 0 8 2 6")],
-) -> None:
-    """Add the games of a text file."""
-    with GameLog() as log:
-        typer.echo(f"{log.import_text(file):,} games added to {log.path}, which holds {len(log):,}")
-
-
-@games_app.command("export")
-def export_games(
-    file: Annotated[Path, typer.Argument(help=f"the text file to write, a record a line; {_DASH}")],
-) -> None:
-    """Write all recorded games to a text file."""
-    check_outputs(file)
-    with GameLog() as log:
-        write_file(file, log.export_text)
-        if file != STANDARD_OUTPUT:
-            typer.echo(f"{len(log):,} games written to {file}")
 
 
 def with_address(arguments: list[str]) -> list[str]:

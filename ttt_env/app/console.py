@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from ttt_env.errors import ParameterError
 
+JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 STANDARD_OUTPUT = Path("-")
 INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
 _TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its progress

@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 from ttt_env.agent import AgentLike
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, match
-from ttt_env.analysis.recorded import answering
+from ttt_env.analysis.recorded import Forfeit, answering
 from ttt_env.render.text import draw_game
-from ttt_env.render.words import RESULTS, signed
-from ttt_env.rules.game import SEATS, Game
+from ttt_env.render.words import RESULTS, percent, signed
+from ttt_env.rules.game import SEATS, Game, Seat
+
+_LISTED = 10  # wrong answers
+_SAID = 60  # letters of each that are shown
 
 
 def scorecard(
@@ -45,19 +48,15 @@ def verdict(certificate: Certificate) -> str:
     """The certificate in words; where the agent can be beaten, the games that do it."""
     mistakes = certificate.n_blunders
     if certificate.unbeatable:
-        return _origin(certificate) + (
+        told = (
             "CERTIFIED UNBEATABLE. In every game that can come up, on both seats, it gets at least the "
             f"value of the game.\nPositions in which it can still give value away: {mistakes}."
         )
-    lines = [
-        f"{_origin(certificate)}BEATABLE. It can give value away in {mistakes} positions that can come up."
-    ]
-    for seat, record in certificate.refutations.items():
-        if record is None:
-            lines.append(f"\nAs {seat} it is unbeatable.")
-        else:
-            lines.append(f"\nAs {seat} it {RESULTS[record.value(seat)]} this game ({record}):")
-            lines.append(draw_game(record))
+    else:
+        told = f"BEATABLE. It can give value away in {mistakes} positions that can come up."
+    lines = [f"{_origin(certificate)}{told}", *_shares(certificate), *_wrong_answers(certificate)]
+    if not certificate.unbeatable:
+        lines += [line for seat in SEATS for line in _refutation(certificate, seat)]
     return "\n".join(lines)
 
 
@@ -68,6 +67,55 @@ def _origin(certificate: Certificate) -> str:
     return (
         f"RECORDED: it was asked once in {certificate.asked:,} positions, and is judged by these answers.\n"
     )
+
+
+def _shares(certificate: Certificate) -> list[str]:
+    """How many of its moves are good and perfect, and how many symmetric positions it answers alike."""
+    if certificate.perfect_share is None or certificate.n_classes is None or certificate.inconsistent is None:
+        return []
+    good, perfect = percent(certificate.good_share), percent(certificate.perfect_share)
+    n_alike = certificate.n_classes - len(certificate.inconsistent)
+    return [
+        f"Good moves, which give nothing away: {good}. Perfect moves, which also win as soon or lose as late "
+        f"as they can: {perfect}.",
+        f"Consistency: it answers {n_alike:,} of {certificate.n_classes:,} classes of symmetric positions "
+        "alike.",
+    ]
+
+
+def _wrong_answers(certificate: Certificate) -> list[str]:
+    """Where it named no free cell, and what it said there."""
+    forfeits = certificate.forfeits
+    if not forfeits:
+        return []
+    rest = len(forfeits) - _LISTED
+    return [
+        f"Wrong answers, by which it loses: {len(forfeits):,}.",
+        *(f"  {each.position}  {each.outcome}: {_quoted(each)}" for each in forfeits[:_LISTED]),
+        *([f"  and {rest:,} more"] if rest > 0 else []),
+    ]
+
+
+def _quoted(forfeit: Forfeit) -> str:
+    """What was said in one line, without letters that a terminal obeys; of an error, its last letters."""
+    said = repr(forfeit.said)
+    if len(said) <= _SAID:
+        return said
+    is_error = forfeit.outcome in ("crashed", "timed out")
+    return f"…{said[1 - _SAID :]}" if is_error else f"{said[: _SAID - 1]}…"
+
+
+def _refutation(certificate: Certificate, seat: Seat) -> list[str]:
+    record = certificate.refutations[seat]
+    if record is None:
+        return [f"\nAs {seat} it is unbeatable."]
+    forfeit = certificate.forfeit_after(record)
+    if forfeit is None:
+        return [f"\nAs {seat} it {RESULTS[record.value(seat)]} this game ({record}):", draw_game(record)]
+    return [
+        f"\nAs {seat} it loses this game ({record}), since it then names no free cell ({forfeit.outcome}):",
+        draw_game(record),
+    ]
 
 
 def verdicts(certificates: Mapping[str, Certificate]) -> str:

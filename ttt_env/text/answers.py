@@ -3,14 +3,11 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from ttt_env.agent import Answer, Outcome
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.game import Game
-
-Outcome = Literal["played", "unreadable", "several", "no cell", "taken"]
-"""What came of a reply: its cell was played; it has no answer in the agreed form; it has different ones; its
-number is no cell of the board; the cell is taken."""
+from ttt_env.rules.game import Game, Position
 
 _LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is no answer
 
@@ -29,8 +26,9 @@ class Reading(NamedTuple):
 class AnswerFormat:
     """How a reply names its cell: a text in which `{cell}` stands for the number, such as `[{cell}]`.
 
-    Anything may stand around it, and it may come several times if the cell is the same. Numbers are written
-    with the digits 0 to 9. Raises `ParameterError` for a form without exactly one `{cell}`.
+    Anything may stand around it, and space and line breaks around the number; it may come several times if
+    the cell is the same. Numbers are written with the digits 0 to 9. Raises `ParameterError` for a form
+    without exactly one `{cell}`.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", get_game("tictactoe-v0"))
@@ -47,11 +45,12 @@ class AnswerFormat:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        before, after = map(re.escape, self.template.split("{cell}"))
+        before, after = (part.strip() for part in self.template.split("{cell}"))
         # Next to a bare number there is no other letter, digit, sign or point: "14" and "-4" are not "4".
-        left = before or r"(?<![\w.+-])"
-        right = after or r"(?![\w]|\.[0-9])"
-        return re.compile(f"{left}[ \\t]*([0-9]{{1,18}})[ \\t]*{right}", re.ASCII)
+        # Space is looked for only next to a text, so that the time is linear in the length of the reply.
+        left = re.escape(before) + r"\s*" if before else r"(?<![A-Za-z_\d.+\-\u2212])"
+        right = r"\s*" + re.escape(after) if after else r"(?![A-Za-z_\d]|\.\d)"
+        return re.compile(f"{left}([0-9]{{1,18}}){right}")
 
     def text_of(self, cell: int) -> str:
         """A reply that names this cell."""
@@ -66,3 +65,10 @@ class AnswerFormat:
             return Reading(None, "several" if numbers else "unreadable")
         cell = numbers.pop()
         return Reading(cell, "played") if cell < game.n_cells else Reading(None, "no cell")
+
+    def answer(self, reply: str, position: Position) -> Answer:
+        """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
+        reading = self.read(reply, position.game)
+        if reading.cell is None:
+            return Answer.failed(reading.outcome, reply)
+        return Answer.of(reading.cell, position, reply)

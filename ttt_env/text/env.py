@@ -6,28 +6,21 @@ from typing import Any, Literal, SupportsIndex, TypedDict, get_args
 
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent
-from ttt_env.analysis.known import PROOF_NODES, known_value
+from ttt_env.agent import Agent, Outcome
+from ttt_env.analysis.known import PROOF_NODES
 from ttt_env.envs.board import PlayAs, StartLike
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import Game, Position, Seat, as_cell
-from ttt_env.text.answers import AnswerFormat, Outcome
+from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import ByPosition
 from ttt_env.text.rewards import MoveRecord, Reward, reward_function
-from ttt_env.text.wording import BoardStyle, board_text, end_text, prompt_text, turn_text
+from ttt_env.text.wording import BoardStyle, board_text, end_text, fault_text, prompt_text, turn_text
 
 IllegalReply = Literal["lose", "raise", "retry"]
 Replies = Literal["by_position", "by_stream"]
-
-_WRONG: dict[Outcome, str] = {
-    "unreadable": "the reply names no cell in the form {form}",
-    "several": "the reply names more than one cell",
-    "no cell": "the board has no such cell",
-    "taken": "this cell is taken",
-}
 
 
 class TextInfo(TypedDict):
@@ -35,8 +28,9 @@ class TextInfo(TypedDict):
 
     `seat` is the player's. `legal_cells` may be played now. `outcome` is what came of the last reply.
     `regret` has the value that each own move gave away, `values` the values before and after it, for the
-    player and under best play: None where they are not known. `winner` is None in a draw, while the game goes
-    on, and after an illegal reply, by which its player loses and nobody wins.
+    player and under best play: None where they are not known. An illegal reply by which the game is lost is
+    among the moves. `winner` is None in a draw, while the game goes on, and after such a reply, by which its
+    player loses and nobody wins.
     """
 
     seat: Seat
@@ -65,7 +59,8 @@ class TextEnv:
 
     `replies` is "by_position": the opponent's moves are drawn from the seed of `reset` and the position
     alone, so that all games under one seed meet the same reply on the same board; or "by_stream": from one
-    stream of numbers, as in the Gymnasium env.
+    stream of numbers, as in the Gymnasium env. An opponent that itself looks at more than the position, as
+    `mcts` does without a seed, is not held to the former.
 
     `board` is "grid", "coordinates" or "line" (see `board_text`), `answer` how a reply names its cell: a text
     with `{cell}` in place of the number.
@@ -229,6 +224,15 @@ class TextEnv:
         reading = self.answer.read(text, self.game)
         return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
 
+    def give_up(self) -> str:
+        """Lose the game as by a reply that names no cell, whatever `illegal` says, and return what happened.
+
+        It is for a player who says no more: ceasing to reply is then worth no more than losing. Raises
+        `EpisodeOrderError` as `move` does.
+        """
+        self._check_is_on()
+        return self._lose("unreadable")
+
     def _seed_replies(self, seed: int) -> None:
         self._seed_of_replies = seed
         for agent in self._seated[0]:
@@ -241,9 +245,9 @@ class TextEnv:
 
     def _play(self, cell: int) -> str:
         position = self.position
-        before, after = known_value(position, self.nodes), known_value(position.play(cell), self.nodes)
+        record = MoveRecord.of(position, cell, self.nodes)
         _, result, is_over, _, info = self._env.step(cell)
-        self.moves.append(MoveRecord(cell, before, None if after is None else -after))
+        self.moves.append(record)
         self._winner = info.get("winner")
         self._settle("played", result, is_over)
         told = f"You have played {cell}."
@@ -255,7 +259,7 @@ class TextEnv:
 
     def _wrong(self, outcome: Outcome) -> str:
         """What a reply does that plays no free cell."""
-        reason = _WRONG[outcome].format(form=self.answer.text_of(0))
+        reason = fault_text(outcome, self.answer.template)
         if self.illegal == "raise":
             free = self.position.legal_cells
             raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
@@ -263,15 +267,15 @@ class TextEnv:
             self._n_wrong += 1
             self._settle(outcome, 0.0, False)
             left = self.retries - self._n_wrong
-            once = (
-                "This was the last time that you may try again."
-                if not left
-                else f"{left} more such may follow."
-            )
-            return f"That is no move: {reason}. {once}\n\n{self._turn_text()}"
-        self.moves.append(MoveRecord(None, known_value(self.position, self.nodes), -1))
+            more = f"{left + 1} more replies like this lose" if left else "One more reply like this loses"
+            return f"That is no move: {reason}. Try again. {more} the game.\n\n{self._turn_text()}"
+        return self._lose(outcome)
+
+    def _lose(self, outcome: Outcome) -> str:
+        """What a reply does by which the game is lost."""
+        self.moves.append(MoveRecord.of(self.position, None, self.nodes))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        return f"The game is over: {reason}, by which you have lost."
+        return f"The game is over, and you have lost: {fault_text(outcome, self.answer.template)}."
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, get_args
 
+from ttt_env.analysis.known import known_value
 from ttt_env.errors import ParameterError
 from ttt_env.rules.checks import one_of
+from ttt_env.rules.game import Position
 
 if TYPE_CHECKING:
     from ttt_env.text.env import TextEnv
@@ -25,6 +27,18 @@ class MoveRecord(NamedTuple):
     cell: int | None
     value_before: int | None
     value_after: int | None
+
+    @classmethod
+    def of(cls, position: Position, cell: int | None, nodes: int) -> Self:
+        """The record of a move to a free cell, or of a reply without one, by which the game is lost here.
+
+        On games that are too large to be solved, a search of at most `nodes` positions proves the values.
+        """
+        before = known_value(position, nodes)
+        if cell is None:
+            return cls(None, before, -1)
+        after = known_value(position.child(cell), nodes)
+        return cls(cell, before, None if after is None else -after)
 
     @property
     def regret(self) -> int | None:

@@ -4,6 +4,7 @@ from functools import lru_cache
 from textwrap import fill
 from typing import Literal, get_args
 
+from ttt_env.agent import Outcome
 from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
 from ttt_env.rules.catalogue import runs, squares
@@ -12,7 +13,7 @@ from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]
 _LINE = 106  # letters
-_MOST_SETS = 40  # that are listed one by one; of more, the first are, and their number is told
+_MOST_SETS = 200  # that are listed one by one; of more, the first are, and how many there are besides is told
 
 
 @lru_cache(maxsize=64)
@@ -26,11 +27,10 @@ def rules_text(game: Game) -> str:
     The first player whose marks fill 3 cells in a row, horizontally, vertically or diagonally, wins. If the
     board is full and nobody has won, the game is a draw.
     """
-    end = "loses" if game.misere else "wins"
     neither = "lost" if game.misere else "won"
     return _wrapped(
         "Two players, X and O, take turns; X moves first. A move puts the player's mark on a free cell. "
-        f"{_board_words(game)} The first player whose marks fill {_sets_words(game)}, {end}. "
+        f"{_board_words(game)} The first player whose marks fill {_end_words(game)}. "
         f"If the board is full and nobody has {neither}, the game is a draw."
     )
 
@@ -40,10 +40,12 @@ def _board_words(game: Game) -> str:
     parts = [_count(layers, "layer")] if layers > 1 else []
     parts += [_count(rows, "row"), _count(columns, "column")]
     sizes = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    order = "layer by layer and row by row" if layers > 1 else "row by row"
+    order, first, last = "row by row", "top left", "bottom right"
+    if layers > 1:
+        order, first, last = f"layer by layer and {order}", f"layer 0, {first}", f"layer {layers - 1}, {last}"
     return (
-        f"The board has {sizes}, and its cells are numbered from 0 (top left) to {game.n_cells - 1} "
-        f"(bottom right), {order}."
+        f"The board has {sizes}, and its cells are numbered from 0 ({first}) to {game.n_cells - 1} ({last}), "
+        f"{order}."
     )
 
 
@@ -51,21 +53,22 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _sets_words(game: Game) -> str:
-    """What has to be filled, in words if it is a well-known pattern, else as lists of cells."""
+def _end_words(game: Game) -> str:
+    """What has to be filled, as a known pattern or as lists of cells, and what comes of it."""
+    end = "loses" if game.misere else "wins"
     sets = set(game.winning_sets)
     sizes = {len(cells) for cells in sets}
-    if len(sizes) == 1 and sets == _as_sets(runs(game.shape, k := sizes.pop())):
+    if len(sizes) == 1 and sets == _as_sets(runs(game.shape, k := sizes.pop())) and k > 1:
         directions = "horizontally, vertically or diagonally"
         if len(game.shape) == 3:
             directions = "in any direction, also across the layers"
-        return f"{k} cells in a row, {directions}"
+        return f"{k} cells in a row, {directions}, {end}"
     if len(game.shape) == 2 and len(set(game.shape)) == 1 and sets == _as_sets(squares(game.shape[0])):
-        return "the four corners of a square of any size, also of a tilted one"
+        return f"the four corners of a square of any size, also of a tilted one, {end}"
     listed = [" ".join(map(str, cells)) for cells in game.winning_sets[:_MOST_SETS]]
     rest = len(game.winning_sets) - len(listed)
-    more = f" and {rest} more like these" if rest else ""
-    return f"all cells of one of these sets: {'; '.join(listed)}{more}"
+    more = f"; and {_count(rest, 'more set')} not listed here" if rest else ""
+    return f"all cells of one of these sets {end}: {'; '.join(listed)}{more}"
 
 
 def _as_sets(cells: list[tuple[int, ...]]) -> set[tuple[int, ...]]:
@@ -135,6 +138,12 @@ def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
     )
 
 
+@lru_cache(maxsize=64)
+def intro_text(game: Game, seat: Seat) -> str:
+    """What a player is told of a game before its first turn: the rules and its mark."""
+    return f"{rules_text(game)}\n\nYou are {seat}."
+
+
 def prompt_text(
     position: Position, style: BoardStyle = "grid", answer: str = "[{cell}]", last: int | None = None
 ) -> str:
@@ -153,7 +162,24 @@ def prompt_text(
     """
     seat = position.to_move
     moved = "" if last is None else f" {'O' if seat == 'X' else 'X'} has played {last}."
-    return f"{rules_text(position.game)}\n\nYou are {seat}.{moved}\n\n{turn_text(position, style, answer)}"
+    return f"{intro_text(position.game, seat)}{moved}\n\n{turn_text(position, style, answer)}"
+
+
+_FAULTS: dict[Outcome, str] = {
+    "unreadable": "the reply names no cell in the form {form}",
+    "several": "the reply names more than one cell",
+    "no cell": "the board has no such cell",
+    "taken": "this cell is taken",
+}
+
+
+def fault_text(outcome: Outcome, answer: str) -> str:
+    """Why a reply is no move: half a sentence. `answer` is a text in which `{cell}` stands for the cell.
+
+    >>> fault_text("unreadable", "[{cell}]")
+    'the reply names no cell in the form [0]'
+    """
+    return _FAULTS[outcome].format(form=answer.replace("{cell}", "0"))
 
 
 def end_text(winner: Seat | None, seat: Seat) -> str:

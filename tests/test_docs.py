@@ -1,0 +1,33 @@
+"""Every document of `docs` runs from top to bottom, as who reads it would try it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documents import ROOT, blocks_of, run_commands, run_session
+from tests.endpoint import Endpoint
+from tests.scripted_models import MODELS
+
+DOCS = ROOT / "docs"
+URL = "http://localhost:8000/v1"  # where the documents say that a model listens
+
+
+@pytest.mark.parametrize(
+    "path", sorted(DOCS.rglob("*.md")), ids=lambda path: path.relative_to(DOCS).as_posix()
+)
+def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sessions share their names, its commands a folder, and its function `model` is the endpoint's."""
+    namespace: dict[str, Any] = {}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(MODELS, "my-model", lambda prompt: namespace["model"](prompt))
+    for kind, text in blocks_of(path):
+        here = text.replace(URL, endpoint.url)
+        if kind == "pycon":
+            run_session(here, namespace, path.name)
+        else:
+            assert kind == "sh"
+            run_commands(here, tmp_path)
+    questions = [json.dumps(request["messages"]) for request in endpoint.requests]
+    assert len(questions) == len(set(questions))

@@ -1,0 +1,188 @@
+"""`ttt certify`: agents, programs and models judged, and the certificates kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+import typer
+
+from ttt_env.agent import Agent
+from ttt_env.analysis.asking import AnswerFile
+from ttt_env.analysis.certificate import certify
+from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.many import certify_all
+from ttt_env.analysis.recorded import Asked, answering
+from ttt_env.analysis.saved import write_json
+from ttt_env.app.console import (
+    STANDARD_OUTPUT,
+    ProgressLine,
+    check_outputs,
+    print_json,
+    progress_line,
+    write_file,
+)
+from ttt_env.app.models import file_of, spec_of
+from ttt_env.app.scorecard import scorecard, verdicts
+from ttt_env.errors import ParameterError
+from ttt_env.rules.game import Game
+from ttt_env.storage.files import as_file_name
+from ttt_env.text import refutation_text
+from ttt_env.text.players import ChatAgent, CommandAgent
+
+_MODELS = Path("models")
+_NAME = 60  # letters of a player's name in the name of a file
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is judged: agents, or the program of a `command`, or the `model` at a `url`; and how.
+
+    `settings` are those of `CommandAgent` or `ChatAgent`, by their names. `address` is that of Ray.
+    """
+
+    agents: list[str]
+    game: Game
+    out: Path | None
+    workers: int | None
+    ray: bool
+    address: str | None
+    as_json: bool
+    command: str | None
+    url: str | None
+    model: str | None
+    settings: Mapping[str, Any]
+    answers: Path | None
+
+
+def certify_and_tell(order: Order) -> None:
+    """Print what is true about the agents, the program or the model, and save it where the order says.
+
+    Raises `ParameterError` for an order that does not fit together, before anything is computed.
+    """
+    check_outputs(order.out, STANDARD_OUTPUT if order.as_json else None)
+    if order.command is not None or order.url is not None:
+        if order.agents or order.ray or (order.command is not None and order.url is not None):
+            raise ParameterError("one kind is judged at a time: agents, or a --command, or a --url")
+        _certify_asked(order)
+    elif order.settings or order.model is not None or order.answers is not None:
+        raise ParameterError("--model, --answers and the like belong to a --command or a --url")
+    elif not order.agents:
+        raise ParameterError("name an agent, or give a --command, or a --url and a --model")
+    elif len(order.agents) > 1:
+        if order.out is not None:
+            raise ParameterError("--out is for one agent; those of several are saved beside their models")
+        _certify_several(order)
+    elif order.workers is not None or order.ray:
+        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
+    else:
+        _certify_one(order)
+
+
+def _certify_one(order: Order) -> None:
+    (agent,) = order.agents
+    spec = spec_of(agent)
+    file = file_of(spec)
+    with progress_line(f"certify {agent}") as line:
+        player = answering(spec, order.game, lambda asked: line.count(asked.positions, asked.at_most))
+        result = _judged(player, spec, file, order)
+    _tell(result, order)
+
+
+def _certify_several(order: Order) -> None:
+    specs = [spec_of(agent) for agent in order.agents]
+    with progress_line(f"certify {len(specs)} agents") as line:
+        certificates = certify_all(
+            specs,
+            order.game,
+            workers=order.workers,
+            backend="ray" if order.ray else "loky",
+            address=order.address,
+            progress=line.count,
+        )
+    if order.as_json:
+        print_json({name: certificate.to_dict() for name, certificate in certificates.items()})
+    else:
+        typer.echo(verdicts(certificates))
+    for spec, certificate in certificates.items():
+        if file := file_of(spec):
+            write_file(_certificate_of(file), certificate.save)
+            if not order.as_json:
+                typer.echo(f"Saved as {_certificate_of(file)}")
+
+
+def _certify_asked(order: Order) -> None:
+    player, name = _asked_player(order)
+    path = order.answers or _answers_of(player, name)
+    n_kept = len(AnswerFile(path, player.game, player.identity))
+    kept = f"{n_kept:,} answers are kept in {path}" if n_kept else f"Every answer is kept in {path}"
+    typer.echo(f"{kept}: the same command goes on from there.", err=True)
+    with progress_line(f"certify {name}") as line, player:
+        judged = answering(player, player.game, _Pace(line, n_kept).say, order.workers or 1, path)
+        result = _judged(judged, name, None, order)
+        if result.facts:
+            result.facts["refutation_text"] = refutation_text(certify(judged))
+    _tell(result, order)
+
+
+def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
+    """The program or the model of an order, and what to call it."""
+    if order.command is not None:
+        if order.model is not None or not order.settings.keys() <= {"timeout"}:
+            raise ParameterError("--model, --temperature and --key-variable belong to a --url")
+        program = CommandAgent(order.game, order.command, **order.settings)
+        return program, program.label
+    if order.url is None or order.model is None:
+        raise ParameterError("--url needs a --model: the name of the model there")
+    return ChatAgent(order.game, order.url, order.model, **order.settings), order.model
+
+
+def _answers_of(player: ChatAgent | CommandAgent, name: str) -> Path:
+    """A file for the answers of this player, with these settings, in this game."""
+    digest = sha256(player.identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return _MODELS / f"{as_file_name(name)[:_NAME]}-{as_file_name(player.game.name)}-{digest}.answers.jsonl"
+
+
+class _Pace:
+    """Says how many questions are answered, how many are left, and how many are answered a second."""
+
+    def __init__(self, line: ProgressLine, n_kept: int) -> None:
+        self._line, self._n_kept, self._begun = line, n_kept, monotonic()
+
+    def say(self, asked: Asked) -> None:
+        """Say how far the asking is; answers that were kept do not count for the rate."""
+        rate = max(0, asked.positions - self._n_kept) / max(monotonic() - self._begun, 1e-3)
+        left = asked.at_most - asked.positions
+        self._line.say(f"{asked.positions:,} answers, {rate:.1f}/s, at most {left:,} left")
+
+
+class _Judged(NamedTuple):
+    text: str
+    facts: dict[str, Any]
+    certificate: Path | None
+
+
+def _judged(player: Agent, name: str, file: Path | None, order: Order) -> _Judged:
+    """The scorecard of an agent, its dossier, each if it is wanted, and the file of the dossier."""
+    certificate = order.out or (file and _certificate_of(file))
+    text = "" if order.as_json else scorecard(player, player.game, name)
+    is_kept = order.as_json or certificate is not None
+    return _Judged(text, dossier(player, player.game, name=name, file=file) if is_kept else {}, certificate)
+
+
+def _tell(judged: _Judged, order: Order) -> None:
+    if order.as_json:
+        print_json(judged.facts)
+    else:
+        typer.echo(judged.text, err=judged.certificate == STANDARD_OUTPUT)
+    if judged.certificate is not None:
+        write_file(judged.certificate, partial(write_json, judged.facts))
+        if judged.certificate != STANDARD_OUTPUT and not order.as_json:
+            typer.echo(f"\nSaved as {judged.certificate}")
+
+
+def _certificate_of(model: Path) -> Path:
+    return model.with_suffix(".certificate.json")

@@ -1,0 +1,56 @@
+"""`ttt dataset`: exact data of a game, as files."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ttt_env.app.console import progress_line
+
+
+def dataset(
+    game: Annotated[str, typer.Argument(help="id of the game, such as mnk-v0:m=4,n=3,k=3")],
+    out: Annotated[Path, typer.Option(help="folder to write; a data set that is in it is replaced")],
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="positions, games, chat or minari; several times for more, by default all"),
+    ] = None,
+    one_per_class: Annotated[
+        bool, typer.Option("--one-per-class", help="one position of those that are symmetric to each other")
+    ] = False,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="also positions in which the game is over")
+    ] = False,
+    prompts: Annotated[
+        bool | None,
+        typer.Option(help="positions with prompts and answers; by default on boards of up to 12 cells"),
+    ] = None,
+    board: Annotated[str, typer.Option(help="how prompts draw it: grid, coordinates or line")] = "grid",
+    answer: Annotated[str, typer.Option(help="how a reply names a cell")] = "[{cell}]",
+    ties: Annotated[str, typer.Option(help="conversations with all perfect moves, or draw one")] = "all",
+    games: Annotated[int, typer.Option(min=1, help="games of each level")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="another seed draws other games and answers")] = 0,
+    published: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="date that the description names")
+    ] = None,
+) -> None:
+    """Write exact data of a game: positions and games as Parquet, conversations, and Minari's data sets."""
+    from ttt_env.datasets import write_dataset
+
+    named: dict[str, Any] = {"kinds": kind or None, "board": board, "ties": ties}  # checked by the callee
+    with progress_line(f"dataset {game}") as line:
+        write_dataset(
+            game,
+            out,
+            one_per_class=one_per_class,
+            finished=finished,
+            prompts=prompts,
+            answer=answer,
+            games=games,
+            seed=seed,
+            published=published and published.date(),
+            progress=lambda part, done, total: line.say(f"{part}, {done:,} of {total:,}"),
+            **named,
+        )
+    typer.echo(f"Saved in {out}: its README.md says what each file is")

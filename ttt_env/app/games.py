@@ -1,0 +1,93 @@
+"""`ttt games`: the games that were recorded here."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ttt_env.app.console import STANDARD_OUTPUT, JsonOption, check_outputs, print_json, write_file
+from ttt_env.app.tally import Expectation, Tally, facts_of, tallies_in
+from ttt_env.render.words import percent
+from ttt_env.storage.game_log import GameLog, default_path
+
+games_app = typer.Typer(help="The games that were recorded here, which the agent imitation learns from.")
+
+
+@games_app.callback(invoke_without_command=True)
+def games(context: typer.Context, as_json: JsonOption = False) -> None:
+    """How many games are recorded, and where; and how people did against each agent.
+
+    Beside the games that people won, drew and lost on each seat stand the exact chances of a random player
+    there.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    path = default_path()
+    counts: dict[str, int] = {}
+    tallies: list[tuple[Tally, Expectation]] = []
+    if path.exists():
+        with GameLog(path) as log:
+            counts, tallies = log.counts(), list(tallies_in(log))
+    if as_json:
+        people = [facts_of(*tally) for tally in tallies]
+        print_json({"path": str(path), "games": counts, "people": people})
+        return
+    typer.echo(path)
+    if not path.exists():
+        typer.echo("No games yet: `ttt play --record` records them.")
+    for name, count in counts.items():
+        typer.echo(f"{count:8,}  {name}")
+    if tallies:
+        typer.echo("\nPeople against agents, and exactly what a random player would get there:")
+        _print_tallies(tallies)
+
+
+def _print_tallies(tallies: list[tuple[Tally, Expectation]]) -> None:
+    """Write a table of one line for each agent and seat."""
+    table = Table("agent", "person", "won", "drawn", "lost", "random wins", "draws", "loses", box=None)
+    table.columns[0].overflow = "fold"
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for game in dict.fromkeys(tally.game for tally, _ in tallies):
+        table.add_row(game, style="bold")
+        for tally, expectation in tallies:
+            if tally.game == game:
+                _add_rows(table, tally, expectation)
+    Console(soft_wrap=True).print(table)
+    for lack in dict.fromkeys(expectation.lack for _, expectation in tallies):
+        if lack:
+            typer.echo(f"–  {lack}")
+
+
+def _add_rows(table: Table, tally: Tally, expectation: Expectation) -> None:
+    for seat, counted in tally.seats.items():
+        if counted.games:
+            result = expectation.on(seat)
+            shares = ["–"] * 3 if result is None else map(percent, result)
+            numbers = counted.wins, counted.draws, counted.losses
+            table.add_row(tally.agent, seat, *map(str, numbers), *shares)
+
+
+@games_app.command("import")
+def import_games(
+    file: Annotated[Path, typer.Argument(help="a record a line, such as tictactoe-v0: 4 0 8 2 6")],
+) -> None:
+    """Add the games of a text file."""
+    with GameLog() as log:
+        typer.echo(f"{log.import_text(file):,} games added to {log.path}, which holds {len(log):,}")
+
+
+@games_app.command("export")
+def export_games(
+    file: Annotated[
+        Path, typer.Argument(help="the text file to write, a record a line; - for standard output")
+    ],
+) -> None:
+    """Write all recorded games to a text file."""
+    check_outputs(file)
+    with GameLog() as log:
+        write_file(file, log.export_text)
+        if file != STANDARD_OUTPUT:
+            typer.echo(f"{len(log):,} games written to {file}")

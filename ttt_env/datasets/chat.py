@@ -1,0 +1,151 @@
+"""Conversations for supervised fine-tuning: what `TextEnv` says, with perfect moves as the answers."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NotRequired, TypedDict, get_args
+
+import numpy as np
+
+from ttt_env.agent import Agent, chosen_cell, make_agent
+from ttt_env.analysis.distance import distances
+from ttt_env.analysis.layers import Bools, reachable
+from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_integer, one_of
+from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules.symmetry import canonical_boards
+from ttt_env.storage.files import write_atomically
+from ttt_env.text.answers import AnswerFormat
+from ttt_env.text.env import TextEnv
+from ttt_env.text.replies import number_at
+from ttt_env.text.wording import BoardStyle, prompt_text
+
+Ties = Literal["all", "draw"]
+"""What becomes of several perfect moves: a conversation for each of them, or for one that is drawn."""
+
+
+class Message(TypedDict):
+    """What one side of a conversation says."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class Chat(TypedDict):
+    """A conversation, as `messages` from the user's first to the assistant's last.
+
+    The other entries are what `TextEnv.reset(**chat)` takes to begin it again: the `position` that it begins
+    with or, for a whole game, the `seed` and the `opponent`.
+    """
+
+    messages: list[Message]
+    play_as: Seat
+    position: NotRequired[str]
+    seed: NotRequired[int]
+    opponent: NotRequired[str]
+
+
+def position_chats(
+    game: Game | str = "tictactoe-v0",
+    *,
+    ties: Ties = "all",
+    one_per_class: bool = False,
+    board: BoardStyle = "grid",
+    answer: str = "[{cell}]",
+    seed: int = 0,
+) -> Iterator[Chat]:
+    """Conversations of one question and one answer: each position to be played, and a perfect move there.
+
+    With the `ties` "all" there is one for each perfect move of a position, so that what learns from them is
+    taught no preference among equals. With "draw" there is one for each position; its move is drawn by the
+    seed and the position, as in the column `answer` of the table of positions. With `one_per_class` one
+    position stands for all that are the same but for turning and mirroring the board. `board` and `answer`
+    are those of `TextEnv`.
+
+    Raises `ParameterError` for values that are not allowed, `GameTooLargeError` for a game of too many
+    positions.
+    """
+    game, form = get_game(game), AnswerFormat(answer)
+    one_of("ties", ties, get_args(Ties))
+    one_of("board", board, get_args(BoardStyle))
+    seed = as_integer("seed", seed, "a data set", 0)
+    batches = (moves.boards for layer in reachable(game) for moves in layer.moves())
+    return (
+        {
+            "messages": [*_exchange(prompt_text(position, board, answer), form.text_of(cell))],
+            "play_as": position.to_move,
+            "position": str(position),
+        }
+        for boards in (map(_of_classes, batches) if one_per_class else batches)
+        for position, perfect in zip(boards, distances(game).perfect(boards), strict=True)
+        for cell in _kept(np.flatnonzero(perfect).tolist(), position, ties, seed)
+    )
+
+
+def _of_classes(boards: Boards) -> Boards:
+    """Of these positions those that stand for their symmetry class."""
+    classes = canonical_boards(boards)[0]
+    is_kept: Bools = (classes.mine == boards.mine) & (classes.theirs == boards.theirs)
+    return boards[is_kept]
+
+
+def _kept(cells: list[int], position: Position, ties: Ties, seed: int) -> list[int]:
+    """The perfect cells of a position of which there is a conversation each."""
+    if ties == "all":
+        return cells
+    return [cells[int(number_at(seed, position.mine, position.theirs) * len(cells))]]
+
+
+def _exchange(text: str, reply: str) -> tuple[Message, Message]:
+    return {"role": "user", "content": text}, {"role": "assistant", "content": reply}
+
+
+def game_chats(
+    game: Game | str = "tictactoe-v0",
+    level: Level = "mixed",
+    games: int = 1000,
+    *,
+    board: BoardStyle = "grid",
+    answer: str = "[{cell}]",
+    seed: int = 0,
+) -> Iterator[Chat]:
+    """Whole games as conversations: the assistant makes perfect moves against players of this level.
+
+    Seat, opponent and each of the assistant's moves among the perfect ones are drawn by the seed. A
+    conversation ends with the assistant's last move. `board` and `answer` are those of `TextEnv`.
+
+    Raises the errors of `play_games` and `TextEnv`.
+    """
+    game = get_game(game)
+    games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)
+    env = TextEnv(game, illegal="raise", board=board, answer=answer)
+    opponents, expert = players_of(level, game), make_agent(EXPERT, game)
+    return (
+        _chat_of_game(env, expert, drawn(opponents, rng), rng)
+        for rng in (numbers_of(seed, level, number) for number in range(games))
+    )
+
+
+def _chat_of_game(env: TextEnv, expert: Agent, opponent: Player, rng: np.random.Generator) -> Chat:
+    seat, seed = SEATS[int(rng.random() * 2)], int(rng.random() * 2**32)
+    text = env.reset(seed=seed, play_as=seat, opponent=opponent.agent)
+    messages: list[Message] = []
+    while not env.done:
+        reply = env.answer.text_of(chosen_cell(expert, env.position, rng))
+        messages += _exchange(text, reply)
+        text = env.reply(reply)
+    return {"messages": messages, "play_as": seat, "seed": seed, "opponent": opponent.spec}
+
+
+def write_chats(path: str | Path, chats: Iterable[Chat]) -> None:
+    """Write conversations as JSON Lines, one a line in UTF-8.
+
+    Raises `OSError` if the file cannot be written; there is then no part of it.
+    """
+    write_atomically(path, lambda file: file.writelines(map(_line, chats)))
+
+
+def _line(chat: Chat) -> bytes:
+    return f"{json.dumps(chat, ensure_ascii=False)}\n".encode()

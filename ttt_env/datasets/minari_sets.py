@@ -1,0 +1,158 @@
+"""Data sets of Minari: episodes against an opponent, with exact reference scores."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_env.agent import AgentLike, chosen_cell, make_agent
+from ttt_env.analysis.evaluation import exploitability, match
+from ttt_env.datasets.players import Level, Player, drawn, numbers_of, players_of
+from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, shown
+from ttt_env.registration import make
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_integer, as_path
+from ttt_env.rules.game import Game
+from ttt_env.storage.files import as_file_name
+
+OPPONENT = "epsilon:minimax,epsilon=0.2"
+"""Whom the players meet unless another opponent is named: it punishes mistakes, and makes some itself."""
+
+
+class ReferenceScores(NamedTuple):
+    """The mean reward of an episode against an opponent: of random moves, and of the best reply to it."""
+
+    random: float
+    best: float
+
+
+def reference_scores(opponent: AgentLike, game: Game | str = "tictactoe-v0") -> ReferenceScores:
+    """The scores against an opponent, computed exactly, each the mean of both seats.
+
+    Raises `PolicyError` for an opponent that declares no fixed policy, `GameTooLargeError` for a game of too
+    many positions.
+    """
+    game = get_game(game)
+    agent = make_agent(opponent, game)
+    if not agent.is_fixed:
+        raise PolicyError(f"{agent!r} declares no fixed policy, so that no score against it is exact")
+    of_random = match("random", agent, game, exact=True).score
+    return ReferenceScores(of_random, exploitability(agent, game).exploitability)
+
+
+def write_minari(
+    folder: str | Path,
+    game: Game | str = "tictactoe-v0",
+    level: Level = "expert",
+    episodes: int = 1000,
+    *,
+    opponent: str = OPPONENT,
+    seed: int = 0,
+) -> str:
+    """Write a data set of Minari below a folder and return its id, such as `ttt_env/tictactoe-v0/expert-v0`.
+
+    A player of the level, drawn for each episode, meets the opponent in `make(game, opponent)`. With the
+    folder as `MINARI_DATASETS_PATH`, `minari.load_dataset(id)` loads it, and its `recover_environment`
+    makes the same environment again, in which each episode can be replayed by its seed and its actions.
+    `infos` hold the masks, and the metadata of an episode its seed and its player. The reference scores are
+    those of `reference_scores`. A data set of this id that is there is replaced.
+
+    The same seed gives the same episodes, and more episodes of it begin with these.
+
+    Needs the extra `data`. Raises `UnknownGameError` for a game that is not in the catalogue, by whose id the
+    environment is made again; `ParameterError` for an opponent that is no spec string, and for other values
+    that are not allowed; `PolicyError` and `GameTooLargeError` as `reference_scores`.
+    """
+    folder, game = as_path("folder", folder, "a data set"), _of_catalogue(game)
+    episodes = as_integer("episodes", episodes, "a data set", 1)
+    seed = as_integer("seed", seed, "a data set", 0)
+    if not isinstance(opponent, str):
+        raise ParameterError(f"opponent={shown(opponent)} of a data set: a spec string is needed")
+    players, scores = players_of(level, game), reference_scores(opponent, game)
+    minari, storage_class, buffer_class = import_minari()
+    env = make(game.name, opponent)
+    name = f"ttt_env/{as_file_name(game.name)}/{level}-v0"
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, prefix=".minari-") as unfinished:
+        storage = storage_class.new(unfinished, env.observation_space, env.action_space, env.spec)
+        storage.update_metadata(
+            {
+                "dataset_id": name,
+                "minari_version": minari.__version__,
+                "algorithm_name": ", ".join(player.spec for player in players),
+                "author": {"The ttt_env maintainers"},
+                "description": f"{game.name}: {level} play against {opponent}, random moves and best replies "
+                "to whom have the reference scores, computed exactly.",
+                "ref_min_score": scores.random,
+                "ref_max_score": scores.best,
+                "requirements": ["ttt-env"],
+            }
+        )
+        rngs = [numbers_of(seed, level, number) for number in range(episodes)]
+        drawn_players = [drawn(players, rng) for rng in rngs]
+        storage.update_episodes(
+            buffer_class(**_episode(env, player, rng))
+            for player, rng in zip(drawn_players, rngs, strict=True)
+        )
+        storage.update_episode_metadata({"player": player.spec} for player in drawn_players)
+        _move(Path(unfinished), folder / name / "data")
+    return name
+
+
+def _of_catalogue(game: Game | str) -> Game:
+    game = get_game(game)
+    try:
+        if get_game(game.name) == game:
+            return game
+    except UnknownGameError:
+        pass
+    raise UnknownGameError(f"{game!r} is not in the catalogue, so that no id makes its environment again")
+
+
+def import_minari() -> tuple[Any, Any, Any]:
+    """Minari, its storage, and its buffer of an episode. Raises `ImportError` without the extra `data`."""
+    try:
+        import minari
+        from minari.data_collector import EpisodeBuffer
+        from minari.dataset.minari_storage import MinariStorage
+    except ImportError as error:
+        raise ImportError('data sets of Minari need the extra "data": pip install "ttt-env[data]"') from error
+    return minari, MinariStorage, EpisodeBuffer
+
+
+def _episode(env: SingleAgentEnv[Any], player: Player, rng: np.random.Generator) -> dict[str, Any]:
+    """One episode, with the names of Minari's `EpisodeBuffer`."""
+    seed = int(rng.random() * 2**32)
+    observation, info = env.reset(seed=seed)
+    observations, masks = [observation], [info["action_mask"]]
+    cells: list[int] = []
+    rewards: list[float] = []
+    terminated = False
+    while not terminated:
+        cells.append(chosen_cell(player.agent, env.position, rng))
+        observation, reward, terminated, _, info = env.step(cells[-1])
+        observations.append(observation)
+        masks.append(info["action_mask"])
+        rewards.append(reward)
+    never = np.zeros(len(cells), np.bool_)
+    ends = never.copy()
+    ends[-1] = True
+    return {
+        "seed": seed,
+        "observations": np.array(observations),
+        "actions": np.array(cells),
+        "rewards": np.array(rewards),
+        "terminations": ends,
+        "truncations": never,
+        "infos": {"action_mask": np.array(masks)},
+    }
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move the files of one folder to another, in place of those of the same names."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.iterdir()):
+        os.replace(path, target / path.name)

@@ -1,0 +1,80 @@
+"""Who plays the games of a data set, and these games."""
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from ttt_env.agent import Agent, make_agent
+from ttt_env.analysis.play import play_cells
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_integer, one_of
+from ttt_env.rules.game import Game
+from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import check_enumerable
+
+Level = Literal["expert", "novice", "mixed"]
+"""Who plays: the expert, who draws among the perfect moves; novices, who err; or all of them."""
+
+EXPERT = "minimax:prefer=fast"
+NOVICES = "softmax:temperature=0.3", "softmax:temperature=1", "epsilon:minimax,epsilon=0.3"
+_SPECS: dict[Level, tuple[str, ...]] = {"expert": (EXPERT,), "novice": NOVICES, "mixed": (EXPERT, *NOVICES)}
+
+
+class Player(NamedTuple):
+    """An agent, and the spec string that it was made from."""
+
+    spec: str
+    agent: Agent
+
+
+class PlayedGame(NamedTuple):
+    """A whole game, and the spec strings of its players."""
+
+    record: GameRecord
+    x: str
+    o: str
+
+
+def players_of(level: Level, game: Game) -> list[Player]:
+    """The players of a level.
+
+    Raises `ParameterError` for another level, `GameTooLargeError` for a game of too many positions.
+    """
+    specs = _SPECS[one_of("level", level, get_args(Level))]
+    check_enumerable(game)
+    return [Player(spec, make_agent(spec, game)) for spec in specs]
+
+
+def drawn(players: list[Player], rng: np.random.Generator) -> Player:
+    """One of the players, all of them equally likely."""
+    return players[int(rng.random() * len(players))]
+
+
+def numbers_of(seed: int, level: Level, number: int) -> np.random.Generator:
+    """The random numbers of one game of a data set, by its number.
+
+    Each game has its own, so that a longer data set begins with the games of a shorter one, and those of two
+    levels have nothing to do with each other.
+    """
+    return np.random.default_rng((seed, get_args(Level).index(level), number))
+
+
+def play_games(
+    game: Game | str = "tictactoe-v0", level: Level = "expert", games: int = 1000, *, seed: int = 0
+) -> list[PlayedGame]:
+    """So many games, both players of each drawn from those of the level.
+
+    The same seed gives the same games, and more games of it begin with these.
+
+    Raises `ParameterError` for another level, for a seed below 0, and for less than one game;
+    `GameTooLargeError` for a game of too many positions.
+    """
+    game = get_game(game)
+    games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)
+    players = players_of(level, game)
+    return [_played(game, players, numbers_of(seed, level, number)) for number in range(games)]
+
+
+def _played(game: Game, players: list[Player], rng: np.random.Generator) -> PlayedGame:
+    x, o = drawn(players, rng), drawn(players, rng)
+    return PlayedGame(GameRecord(game, play_cells(x.agent, o.agent, rng)), x.spec, o.spec)

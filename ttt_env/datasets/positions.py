@@ -1,0 +1,213 @@
+"""The positions of a game as rows of a table: what each is worth, what each move is, what to answer."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedWriter
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+try:
+    import pyarrow as pa
+    from pyarrow import parquet
+except ImportError as error:
+    raise ImportError('tables of positions need the extra "data": pip install "ttt-env[data]"') from error
+
+from ttt_env.analysis.distance import distances
+from ttt_env.analysis.layers import Bools, Floats, reachable
+from ttt_env.analysis.workers import Progress
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_integer, one_of
+from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules.sizes import check_enumerable, is_tabulated
+from ttt_env.rules.symmetry import canonical_boards
+from ttt_env.storage.files import write_atomically
+from ttt_env.text.answers import AnswerFormat
+from ttt_env.text.replies import number_at
+from ttt_env.text.wording import BoardStyle, prompt_text
+
+_BATCH_ROWS = 1 << 15
+_GROUP_ROWS = 1 << 17  # of a Parquet file, kept until they are written: 100 MB with prompts of a 4×4 board
+
+_CELLS = pa.list_(pa.int8())
+_FACTS: dict[str, tuple[pa.DataType, str]] = {
+    "position": (
+        pa.string(),
+        "The board row by row: X, O, and a point for a free cell, with / between the rows.",
+    ),
+    "ply": (pa.int8(), "The number of marks on the board."),
+    "to_move": (pa.string(), "Who moves: X or O."),
+    "mine": (pa.int32(), "The cells of the player to move, as a number: bit c is set for cell c."),
+    "theirs": (pa.int32(), "The cells of the other player, in the same way."),
+    "value": (
+        pa.int8(),
+        "What best play of both leads to, for the player to move: 1 it wins, 0 a draw, -1 it loses.",
+    ),
+    "move_values": (
+        _CELLS,
+        "For each cell the value of moving there, for the player to move; null where the cell is taken.",
+    ),
+    "distance": (
+        pa.int8(),
+        "The number of moves to the end under perfect play: who wins wins soon, who loses loses late.",
+    ),
+    "best_cells": (_CELLS, "The cells that keep the value."),
+    "perfect_cells": (_CELLS, "Those of them that win as soon, or lose as late, as best play allows."),
+    "symmetry_class": (
+        pa.string(),
+        "The position that stands for all that are the same but for turning and mirroring the board.",
+    ),
+}
+_TEXTS: dict[str, tuple[pa.DataType, str]] = {
+    "prompt": (pa.string(), "What a language model is asked: the rules, its mark, the board, how to answer."),
+    "answer": (
+        pa.string(),
+        "A reply that plays one of the perfect cells, drawn by the seed and the position.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class PositionTable:
+    """The positions of a game in which it goes on, as rows of a table that is made piece by piece.
+
+    With `one_per_class` there is one row for all positions that are the same but for turning and mirroring
+    the board; with `finished` there are also those in which the game is over. `prompts` says whether there
+    are the columns `prompt` and `answer`; by default there are for games of up to 12 cells. `board` and
+    `answer` are those of `TextEnv`.
+
+    Where several cells are perfect, the column `answer` plays one of them that is drawn by the `seed` and the
+    position alone. So the column has no habit that could be learned in place of the game, such as taking the
+    first cell. Another seed draws other answers, and `perfect_cells` has them all.
+
+    The rows are in the order of their plies and, within a ply, of the solver's numbers of the positions.
+
+    Raises `GameTooLargeError` for a game of more than 18 cells, `ParameterError` for what is not allowed.
+    """
+
+    game: Game
+    one_per_class: bool = False
+    finished: bool = False
+    prompts: bool | None = None
+    board: BoardStyle = "grid"
+    answer: str = "[{cell}]"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_enumerable(self.game)
+        one_of("board", self.board, get_args(BoardStyle))
+        as_integer("seed", self.seed, "a data set", 0)
+        AnswerFormat(self.answer)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are the columns `prompt` and `answer`."""
+        return is_tabulated(self.game) if self.prompts is None else self.prompts
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of the columns; each field has a `description` among its metadata."""
+        columns = _FACTS | _TEXTS if self.has_texts else _FACTS
+        return pa.schema(
+            [pa.field(name, kind, metadata={"description": told}) for name, (kind, told) in columns.items()]
+        )
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, in batches of at most 32,768, none of two plies."""
+        return (self._batch(boards) for boards in self._boards())
+
+    def _boards(self) -> Iterator[Boards]:
+        for layer in reachable(self.game):
+            slots = layer.open
+            if self.finished:
+                slots = np.sort(np.concatenate([slots, layer.won, layer.drawn]))
+            for first in range(0, len(slots), _BATCH_ROWS):
+                yield layer.boards(slots[first : first + _BATCH_ROWS])
+
+    def _batch(self, boards: Boards) -> pa.RecordBatch:
+        classes = canonical_boards(boards)[0]
+        if self.one_per_class:
+            is_kept = (classes.mine == boards.mine) & (classes.theirs == boards.theirs)
+            boards, classes = boards[is_kept], classes[is_kept]
+        known = distances(self.game)
+        score, q = known.scores.of(boards), known.scores.q(boards)
+        perfect = _lists_of_cells(q == score[:, None])
+        columns = {
+            "position": _texts(boards),
+            "ply": boards.ply,
+            "to_move": np.array(SEATS)[boards.ply % 2],
+            "mine": boards.mine,
+            "theirs": boards.theirs,
+            "value": np.sign(score),
+            "move_values": _lists_of_values(np.sign(q)),
+            "distance": known.of(boards),
+            "best_cells": _lists_of_cells(np.sign(q) == np.sign(score)[:, None]),
+            "perfect_cells": perfect,
+            "symmetry_class": _texts(classes),
+        }
+        if self.has_texts:
+            columns["prompt"] = [
+                None if each.is_over else prompt_text(each, self.board, self.answer) for each in boards
+            ]
+            columns["answer"] = self._answers(boards, perfect.to_pylist())
+        names = self.schema.names
+        return pa.record_batch([pa.array(columns[name]) for name in names], names).cast(self.schema)
+
+    def _answers(self, boards: Boards, perfect_cells: list[list[int]]) -> list[str | None]:
+        form = AnswerFormat(self.answer)
+        stones = zip(boards.mine.tolist(), boards.theirs.tolist(), strict=True)
+        draws = (number_at(self.seed, mine, theirs) for mine, theirs in stones)
+        return [
+            form.text_of(cells[int(draw * len(cells))]) if cells else None
+            for draw, cells in zip(draws, perfect_cells, strict=True)
+        ]
+
+    def write(self, path: str | Path, progress: Progress | None = None) -> None:
+        """Write the rows as a Parquet file.
+
+        A ply begins a group of rows. `progress` is called with the numbers of positions that have been looked
+        at and of all. The same table gives the same bytes with the same version of pyarrow.
+
+        Raises `OSError` if the file cannot be written; there is then no part of it.
+        """
+        write_atomically(path, lambda file: self._fill(file, progress or (lambda done, total: None)))
+
+    def _fill(self, file: BufferedWriter, progress: Progress) -> None:
+        n_done, total = 0, sum(len(layer if self.finished else layer.open) for layer in reachable(self.game))
+        with parquet.ParquetWriter(file, self.schema, compression="zstd") as writer:
+            ply, group = 0, list[pa.RecordBatch]()
+            for boards in self._boards():
+                if group and (boards.ply[0] != ply or sum(map(len, group)) >= _GROUP_ROWS):
+                    writer.write_table(pa.Table.from_batches(group))
+                    group = []
+                ply = int(boards.ply[0])
+                group.append(self._batch(boards))
+                n_done += len(boards)
+                progress(n_done, total)
+            writer.write_table(pa.Table.from_batches(group))
+
+
+def _texts(boards: Boards) -> pa.Array:
+    """The texts of positions, which all have the same length."""
+    empty = np.frombuffer(str(boards.game.start).encode(), np.uint8)
+    letters, is_cell = np.tile(empty, (len(boards), 1)), empty == ord(".")
+    x_moves = boards.ply % 2 == 0
+    x, o = np.where(x_moves, boards.mine, boards.theirs), np.where(x_moves, boards.theirs, boards.mine)
+    stones = np.where(boards.cells(x), ord("X"), np.where(boards.cells(o), ord("O"), ord(".")))
+    letters[:, is_cell] = stones
+    ends = np.arange(len(boards) + 1, dtype=np.int32) * len(empty)
+    return pa.StringArray.from_buffers(len(boards), pa.py_buffer(ends), pa.py_buffer(letters))
+
+
+def _lists_of_cells(is_in: Bools) -> pa.Array:
+    """For each row, `[B, cells]`, the list of the cells that are in it."""
+    ends = np.concatenate([[0], is_in.sum(axis=1).cumsum()])
+    return pa.ListArray.from_arrays(ends.astype(np.int32), np.nonzero(is_in)[1].astype(np.int8))
+
+
+def _lists_of_values(values: Floats) -> pa.Array:
+    """For each row, `[B, cells]`, the list of its numbers, with null for NaN."""
+    n_rows, n_cells = values.shape
+    numbers = pa.array(values.ravel(), pa.int8(), from_pandas=True)
+    return pa.ListArray.from_arrays(np.arange(n_rows + 1, dtype=np.int32) * n_cells, numbers)

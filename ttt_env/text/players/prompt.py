@@ -1,0 +1,74 @@
+"""A function of prompts as a player."""
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from ttt_env.agent import Answer, AskedAgent
+from ttt_env.errors import shown
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import one_of
+from ttt_env.rules.game import Game, Position
+from ttt_env.text.answers import AnswerFormat
+from ttt_env.text.wording import BoardStyle, prompt_text
+
+OnError = Literal["lose", "raise"]
+
+
+class PromptAgent(AskedAgent):
+    """Plays as a function of a prompt replies: what a language model is, with all that is around it.
+
+    The prompt of a position is what `TextEnv.reset(position=…)` says there, with the same `board` and
+    `answer`; the reply is read as `TextEnv.reply` reads it. If the function raises an exception, it has
+    "crashed" in this position, with `errors="lose"`; with "raise" the exception comes through, with a note
+    that names the position. What is no str is unreadable.
+
+    >>> from ttt_env import certify
+    >>> def first_free(prompt: str) -> str:
+    ...     return f"[{prompt.partition('Free cells: ')[2].partition(' ')[0].rstrip('.')}]"
+    >>> certify(PromptAgent("tictactoe-v0", first_free)).unbeatable
+    False
+    """
+
+    def __init__(
+        self,
+        game: Game | str,
+        reply: Callable[[str], str],
+        *,
+        board: BoardStyle = "grid",
+        answer: str | AnswerFormat = "[{cell}]",
+        errors: OnError = "lose",
+    ) -> None:
+        super().__init__(get_game(game))
+        self.reply = reply
+        self.board = one_of("board", board, get_args(BoardStyle))
+        self.answer_format = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
+        self.errors = one_of("errors", errors, get_args(OnError))
+
+    def __repr__(self) -> str:
+        return f"<PromptAgent {self.reply!r} of {self.game.name}>"
+
+    @property
+    def identity(self) -> str:
+        """The name of the function, which is the same in the next run, and what it is shown."""
+        name = getattr(self.reply, "__qualname__", type(self.reply).__qualname__)
+        return f"the function {name} of prompts, {self._shown_as}"
+
+    @property
+    def _shown_as(self) -> str:
+        return f"board={self.board!r}, answer={self.answer_format.template!r}"
+
+    def prompt(self, position: Position) -> str:
+        """What the function is given in a position."""
+        return prompt_text(position, self.board, self.answer_format.template)
+
+    def answer(self, position: Position) -> Answer:  # noqa: D102
+        try:
+            reply: object = self.reply(self.prompt(position))
+        except Exception as error:
+            if self.errors == "lose":
+                return Answer.failed("crashed", shown(error))
+            error.add_note(f"when it was asked in {position} of {self.game.name}")
+            raise
+        if not isinstance(reply, str):
+            return Answer.failed("unreadable", shown(reply))
+        return self.answer_format.answer(reply, position)
