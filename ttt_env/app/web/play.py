@@ -10,16 +10,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.analysis.evaluation import Result
 from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game
+from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game, rule_of
 from ttt_env.app.web.house import House, fields_of
-from ttt_env.app.web.insight import judged_moves, strength
+from ttt_env.app.web.insight import judged_moves, score, strength
 from ttt_env.app.web.live import sweep_at
 from ttt_env.app.web.origin import is_whole
-from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
+from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
 from ttt_env.rules.sizes import is_instant
@@ -156,6 +157,8 @@ class PlayPages:
             headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
             delay=delay if goes_on else None,
             presets=presets(table.game),
+            levels=await self._levels(visit),
+            rule=rule_of(table.game),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,
@@ -165,6 +168,15 @@ class PlayPages:
             is_known=self._house.tickets.holds(table, visit.ticket),
             branch=self._branch(visit).url(),
         )
+
+    async def _levels(self, visit: Visit) -> list[tuple[Preset, Result | None]]:
+        """The levels of the game and their exact results against a random player."""
+        if visit.rival is None:
+            return []
+        desk, roster, game = self._house.desk, self._house.roster, visit.table.game
+        return [
+            (preset, await desk.study(True, score, roster, preset.player, game)) for preset in presets(game)
+        ]
 
     def _branch(self, visit: Visit) -> Visit:
         """The visit that plays on from the position on the board."""
@@ -204,11 +216,16 @@ def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTa
 
 
 def _player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
-    """The player whom a form names, with the parameters of the controls that were shown for that agent."""
+    """The player whom a form names, with the parameters of the controls that were shown for that agent.
+
+    These are of the agent on that seat, or of the one that the form's field `of-x` or `of-o` names.
+    """
     who = form.get(name, before)
     if who == PERSON or who in roster.models:
         return who
-    if who != before.partition(":")[0]:
+    is_same = who == before.partition(":")[0]
+    if not is_same and who != form.get(f"of-{name}"):  # the controls were another agent's
         return roster.parse(who)
     values = {key.partition(".")[2]: text for key, text in form.items() if key.startswith(f"{name}.")}
-    return roster.parse(spec_of_values(who, values)) if values else roster.parse(before)
+    kept = roster.given(before) if is_same else {}  # what has its control in another form
+    return roster.parse(spec_of_values(who, kept | values)) if values else roster.parse(before)

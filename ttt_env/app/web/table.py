@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from ttt_env.app.web.games import parse_game
-from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.errors import NotationError, TttEnvError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat
@@ -282,7 +282,27 @@ class Visit:
     @property
     def mover_name(self) -> str:
         """The name of the player to move, without parameters."""
-        return short_name(self.table.mover)
+        return self._name(self.table.mover)
+
+    def _name(self, player: str) -> str:
+        """The name of a player; of a level whose spec says more than a name, the level."""
+        levels = {preset.player: preset.level for preset in presets(self.table.game) if ":" in preset.player}
+        return levels.get(player, short_name(player))
+
+    @property
+    def rival(self) -> Seat | None:
+        """The seat whose player a person chooses right at the game; None where agents play each other."""
+        return None if self.is_watched else "O" if self.table.x == PERSON else "X"
+
+    @property
+    def is_against_level(self) -> bool:
+        """Whether a person plays one of the levels of this game, or another person."""
+        levels = [PERSON, *(preset.player for preset in presets(self.table.game))]
+        return self.rival is not None and self.table.player(self.rival) in levels
+
+    def against(self, player: str) -> "Visit":
+        """The visit of a person with this player on the other seat."""
+        return self.seated(player, self.table.o) if self.rival == "X" else self.seated(self.table.x, player)
 
     def _looked_at(self) -> str:
         at, n_moves = self.table.at, len(self.table.cells)
@@ -297,7 +317,7 @@ class Visit:
         name = self.table.player(winner)
         if name == PERSON:
             return f"{winner} wins" if self.table.x == self.table.o else f"You win as {winner}"
-        return f"{short_name(name)} ({winner}) wins"
+        return f"{self._name(name)} ({winner}) wins"
 
 
 def short_name(player: str) -> str:
@@ -309,6 +329,8 @@ def short_name(player: str) -> str:
 def read_visit(fields: Mapping[str, str], roster: Roster) -> tuple[Visit, list[str]]:
     """The visit that an address describes, and what is wrong with the address."""
     table, complaints = read_table(fields, roster)
+    if "o" not in fields:
+        table = replace(table, o=first_opponent(table.game))
     flags = {attribute: fields.get(name) == "1" for name, attribute in _FLAGS.items()}
     flags["is_review"] = flags["is_review"] and table.is_back
     return Visit(table, ticket=fields.get("key", "")[:64], **flags), complaints
