@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median, quantiles
@@ -29,6 +30,7 @@ from ttt_env.storage.game_log import GameLog
 GAME = "tictactoe-v0"
 NEEDS_ANOTHER = {"best-response": ":random", "epsilon": ":minimax"}
 VISITORS, GAMES, CLICKS, SECONDS = 50, 1000, 100, 10
+PACE = 0.15  # seconds between two steps of a search that the page animates
 
 
 class Visitor:
@@ -145,6 +147,56 @@ def report_search(port: int, seconds: float) -> None:
     )
 
 
+def report_lanes(port: int, seconds: float, searches: int) -> None:
+    """Print how soon a visitor is answered while others have the server search, sweep and animate."""
+    rng, over = np.random.default_rng(0), threading.Event()
+    clicks, sees = list[float](), list[float]()
+    others = [*[partial(search, port, seconds)] * searches, partial(sweep, port), partial(animate, port)]
+    with ThreadPoolExecutor(len(others)) as threads, Visitor(port) as visitor:
+        begun = [threads.submit(other, over) for other in others]
+        while not over.is_set():
+            clicks += visitor.play("x=person&o=minimax&unrecorded=1", rng)
+            moves = ".".join(map(str, rng.permutation(9)[:3]))
+            opponent = f"softmax:temperature={rng.integers(60) / 20}"
+            sees.append(timed(visitor.get, f"/play/see?o={opponent}&moves={moves}")[1])
+        for other in begun:
+            other.result()
+    print(f"while {searches} searches of {seconds:g} s run, sweeps over Square, and a search by steps:")
+    for name, times in (("clicks on 3×3", clicks), ("See on 3×3", sees)):
+        print(
+            f"  {len(times)} {name}: median {1000 * median(times):.1f} ms, 95th percentile "
+            f"{1000 * quantiles(times, n=20, method='inclusive')[-1]:.1f} ms, "
+            f"longest {1000 * max(times):.1f} ms"
+        )
+
+
+def search(port: int, seconds: float, over: threading.Event) -> None:
+    """Let an agent search for its move in Qubic; it is over then."""
+    with Visitor(port) as visitor:
+        visitor.get(f"/play?game=qubic-v0&x=mcts:seconds={seconds}&o=person&unrecorded=1")
+        visitor.move()
+    over.set()
+
+
+def sweep(port: int, over: threading.Event) -> None:
+    """Ask what the moves of Square get against one agent after the other, until it is over."""
+    with Visitor(port) as visitor:
+        for step in range(1000):
+            if over.is_set():
+                break
+            players = f"x=softmax:temperature={0.5 + step / 1000}&o=weights"
+            visitor.get(f"/play/see?game=square-v0&{players}")
+
+
+def animate(port: int, over: threading.Event) -> None:
+    """Step through a search in Qubic as fast as the page does, until it is over."""
+    with Visitor(port) as visitor:
+        for done in range(2000):
+            if over.wait(PACE):
+                break
+            visitor.get(f"/inside?game=qubic-v0&view=mcts&mcts.run=yes&mcts.done={done}")
+
+
 def report_crowd(port: int, visitors: int, log: GameLog) -> None:
     """Print how fast a crowd is answered, after a check that every game is recorded as it was played."""
     before = len(log)
@@ -195,6 +247,8 @@ def main() -> None:
         with GameLog(games) as log, server(games) as (port, pid):
             report_clicks(port, max(5, int(share * CLICKS)))
             report_search(port, max(0.5, share * SECONDS))
+            for searches in (1, 4):
+                report_lanes(port, max(0.5, share * SECONDS), searches)
             report_crowd(port, max(2, int(share * VISITORS)), log)
             report_memory(port, pid, max(5, int(share * GAMES)))
 

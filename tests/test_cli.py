@@ -343,7 +343,9 @@ class TestJson:
 
     def test_games(self, tmp_path, monkeypatch):
         monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
-        assert json_of("games") == {"path": str(tmp_path / "games.sqlite"), "games": {}}
+        assert json_of("games") == {
+            "path": str(tmp_path / "games.sqlite"), "games": {}, "people": [],
+        }  # fmt: skip
         (tmp_path / "in.txt").write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
         ttt("games", "import", str(tmp_path / "in.txt"))
         assert json_of("games")["games"] == {"tictactoe-v0": 1}

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError, UnknownAgentError, shown, unknown
+from ttt_env.errors import (
+    IllegalMoveError,
+    ImpossiblePositionError,
+    ParameterError,
+    PolicyError,
+    UnknownAgentError,
+    shown,
+    unknown,
+)
+from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, as_cell
@@ -42,6 +51,14 @@ _EXACT = 1e-12  # sums nearer to 1 are left as they are: 64-bit rounding
 _FLOAT64 = np.dtype(np.float64)
 _MOVES = frozenset({"policy", "policies", "choose"})
 _SEED = 20  # of the random numbers for an agent that has only `choose` and is asked for its policy
+
+
+Effort = Literal["little", "sweep", "table", "searches"]
+"""What making an agent for a game takes: hardly anything; a sweep over all positions, which takes seconds if
+there are millions of them; a policy for each of them besides, which takes far more memory; or a search of
+another agent in each of them."""
+
+EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
 
 
 class Agent:
@@ -92,6 +109,15 @@ class Agent:
         """
         return False
 
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:
+        """What making the agent with these parameters takes: a declaration, for which nothing is computed.
+
+        Raises what the constructor would if the agent does not play the game. By default an agent plays every
+        game, and takes little; one that does not, or that looks at all positions, says so here.
+        """
+        return "little"
+
     @property
     def seconds_per_move(self) -> float:
         """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
@@ -123,6 +149,30 @@ class Agent:
     def picture(self, position: Position, last: int | None = None) -> "Picture":
         """The board with the probability of each move on its cell, to look at in a notebook or to save."""
         return position.picture(None if position.is_over else self.policy(position).tolist(), last)
+
+    def explain(self, position: Position) -> Explanation:
+        """Why the agent moves in the position as it does: what it knows of each cell, and what decides.
+
+        Every agent has at least its policy to show. One that has reasons overrides `_explained`.
+
+        >>> print(make_agent("win-block").explain(Position.parse("XX./OO./...")).reason)
+        The rule win fires: cell 2 completes a winning set of X.
+
+        Raises `IllegalMoveError` if the game is over, `ImpossiblePositionError` for a position of another
+        game.
+        """
+        if position.game != self.game:
+            raise ImpossiblePositionError(
+                f"{position} is a position of {position.game.name}, not of {self.game.name}"
+            )
+        if position.is_over:
+            raise IllegalMoveError(f"there is no move to explain: the game {position} is over")
+        return self._explained(position)
+
+    def _explained(self, position: Position) -> Explanation:
+        """`explain` in a position of this game that is not over."""
+        reason = f"{name_of(self)} says which cells it plays, and no more."
+        return Explanation(position, chances(self, position), reason)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; takes one `rng.random()`.
@@ -347,6 +397,16 @@ def checked_policy(agent: Agent, position: Position) -> Floats:
     return _checked(agent, position, agent.policy(position))
 
 
+def chances(agent: Agent, position: Position) -> dict[int, float]:
+    """The agent's `checked_policy` in a position by legal cell."""
+    return of_legal_cells(position, checked_policy(agent, position))
+
+
+def of_legal_cells(position: Position, numbers: NDArray[Any]) -> dict[int, float]:
+    """The numbers `[cells]` of the legal cells, by cell."""
+    return {cell: float(numbers[cell]) for cell in position.legal_cells}
+
+
 def _checked(agent: Agent, position: Position, answer: object) -> Floats:
     policy = _as_floats(agent, answer, (agent.game.n_cells,), position)
     probabilities = policy.tolist()
@@ -385,6 +445,12 @@ def agent_names() -> list[str]:
     return sorted(_registry())
 
 
+def name_of(agent: Agent) -> str:
+    """The name under which the agent's class is installed; that of the class if it is not."""
+    kind = f"{type(agent).__module__}:{type(agent).__qualname__}"
+    return next((name for name, point in _registry().items() if point.value == kind), type(agent).__name__)
+
+
 def agent_class(name: str) -> type[Agent]:
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
     if name not in _registry():
@@ -419,6 +485,19 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
     raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
+
+
+def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
+    """What making this agent for the game takes: see `Agent.effort`. It is not made for it.
+
+    Raises as `make_agent` does, and what the agent raises that does not play the game.
+    """
+    game = get_game(game)
+    if not isinstance(spec, str):
+        make_agent(spec, game)
+        return "little"
+    build, parameters = _parsed(split_spec(spec))
+    return build.effort(game, **parameters)
 
 
 def _reader_of_model(model: object) -> Callable[[object, Game], Agent] | None:
@@ -459,6 +538,12 @@ def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[
 
 
 def _from_spec(spec: Spec, game: Game) -> Agent:
+    build, parameters = _parsed(spec)
+    return build(game, **parameters)
+
+
+def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """The class that a spec names and the values of its parameters."""
     build = agent_class(spec.name)
     allowed = parameters_of(build, skip=1)
     texts, others = read_items(spec, build.__init__, skip=2)
@@ -471,7 +556,7 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
-    return build(game, **convert(spec.name, build.__init__, texts))
+    return build, convert(spec.name, build.__init__, texts)
 
 
 def _plain_value(

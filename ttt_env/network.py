@@ -3,18 +3,20 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import BatchAgent, Floats
+from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import flat_of, planes_of
 from ttt_env.errors import ParameterError, PolicyError, shown
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number, one_of
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 
 Network: TypeAlias = Callable[[Any], Any]
@@ -89,6 +91,16 @@ class NetworkAgent(BatchAgent):
         if len(boards) > 1:
             self._check_alone(boards[-1:], scores)
         return softmax(self.temperature)(scores, boards.legal)
+
+    def _explained(self, position: Position) -> Explanation:
+        scores = of_legal_cells(position, self._scores(Boards.of([position]))[0])
+        why = Explanation(
+            position, chances(self, position), "", (CellNumbers("network’s score", scores, "number"),)
+        )
+        if not self.temperature:
+            return replace(why, reason=f"The network gives {named_cells(why.cells)} the highest score.")
+        reason = f"The chance of a cell grows with the network’s score as exp(score / {self.temperature:g})."
+        return replace(why, reason=reason)
 
     def _scores(self, boards: Boards) -> Floats:
         """The scores of the cells, `[B, cells]`; 0 on taken ones."""

@@ -5,6 +5,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.web.serving import Page, Server, resize
+from ttt_env.app.web.export.site import exported
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.server import create_app
 from ttt_env.storage.game_log import GameLog
@@ -13,6 +14,12 @@ from ttt_env.storage.game_log import GameLog
 @pytest.fixture(scope="session")
 def roster():
     return Roster({})
+
+
+@pytest.fixture(scope="session")
+def exported_files(roster):
+    """The files of an export with a few agents, by name."""
+    return exported(roster, ("minimax", "newell-simon", "win-block", "softmax"))
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
 """The pages on a port of this machine, and a visitor with a browser."""
 
+import asyncio
 import threading
 import time
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy as np
 import uvicorn
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains
@@ -12,6 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from ttt_env import Agent
 from ttt_env.app.web.start import config_of
+from ttt_env.stopping import StoppedError, check_wanted
 
 
 class Patient(Agent):
@@ -114,3 +118,46 @@ class Page:
             .map((tile) => [tile.value, tile.querySelector('.known b')?.textContent])
             .filter(([, text]) => text))"""
         return {int(cell): text for cell, text in self.browser.execute_script(script).items()}
+
+
+class Endless(Agent):
+    """Thinks until nobody waits for its move any more."""
+
+    seconds_per_move = 1.0
+    was_stopped = threading.Event()
+
+    def choose(self, position, rng):
+        try:
+            think()
+        except StoppedError:
+            self.was_stopped.set()
+            raise
+
+
+async def until(condition):
+    """Wait until a function of no arguments is true."""
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+def think(told=None):
+    """Go on until nobody waits for this any more: the file `told` says so, `told.begun` that it began."""
+    if told is not None:
+        Path(f"{told}.begun").touch()
+    while True:
+        time.sleep(0.01)
+        try:
+            check_wanted()
+        except StoppedError:
+            if told is not None:
+                Path(told).touch()
+            raise
+
+
+def hoard(megabytes):
+    """Fill so much memory, and keep it."""
+    _HOARD.append(np.ones(megabytes * 1_000_000, np.uint8))
+    return megabytes
+
+
+_HOARD = []

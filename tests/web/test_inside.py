@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.naive_uct import NaiveSearch
-from ttt_env import Position, get_game, make_agent, play_game, solve
+from ttt_env import GameRecord, get_game, make_agent, play_game, solve
+from ttt_env.agents.mcts.search import Search
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
-from ttt_env.app.web.inside.search import MAX_NODES, searched
+from ttt_env.app.web.inside.search import MAX_NODES, drawn, searched
 from ttt_env.app.web.inside.twig import plan_of
 from ttt_env.app.web.inside.values import MAX_BOARDS, Foreseer, told_value
-from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.table import PlayTable
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
@@ -164,14 +164,73 @@ class TestSearch:
                 plain.run(1)
                 nodes = nodes_of(plain.root)
                 found = searched(position, done, number, 0.7, 0.25, playout)
-                drawn = {twig.cells: twig for twig in twigs(found.tree)}
-                assert {cells: twig.below for cells, twig in drawn.items()} == {
-                    cells: f"{nodes[cells][0]:.4g}/{nodes[cells][1]}" for cells in drawn
+                shown = {twig.cells: twig for twig in twigs(found.tree)}
+                assert {cells: twig.below for cells, twig in shown.items()} == {
+                    cells: f"{nodes[cells][0]:.4g}/{nodes[cells][1]}" for cells in shown
                 }
                 changed = {cells for cells, node in nodes.items() if node != before.get(cells)}
                 self.check_told(position, found, changed, nodes, before)
-                assert found.n_nodes == len(nodes) and len(drawn) >= min(len(nodes), MAX_NODES)
+                assert found.n_nodes == len(nodes)
+                if len(nodes) <= MAX_NODES:
+                    assert len(shown) == len(nodes)
                 before = nodes
+
+    @pytest.mark.parametrize("game", GAMES)
+    def test_the_most_visited_moves_are_drawn_first_and_equal_ones_alike(self, game):
+        for number, position in enumerate(positions(get_game(game), 3, seed=3)):
+            for done in (1, 7, 30, 64, 65, 150, 600):
+                search = Search(position, solve=False, seed=number)
+                search.run(simulations=done)
+                visits = {cells: visited for cells, (_, visited) in nodes_of(search.tree()).items()}
+                found = searched(position, done, number, 2**0.5, 0.5, "random").tree
+                self.check_order(found, visits)
+                lit = {twig.cells for twig in twigs(found) if twig.is_lit}
+                self.check_drawn({twig.cells for twig in twigs(found)}, lit, visits)
+
+    def check_order(self, tree, visits):
+        """Moves stand by their visits, and equal ones by their cells."""
+        for twig in twigs(tree):
+            cells = [child.cells for child in twig.children]
+            assert cells == sorted(cells, key=lambda each: (-visits[each], each[-1]))
+
+    def check_drawn(self, seen, lit, visits):
+        below = {parent: [c for c in visits if c and c[:-1] == parent] for parent in visits}
+        asked_for = drawn(visits)
+        assert seen == asked_for | lit and len(asked_for) <= MAX_NODES
+        unfinished = [
+            parent for parent in visits if parent in asked_for and not asked_for >= {*below[parent]}
+        ]
+        for parent, moves in below.items():
+            chosen = {visits[move] for move in moves if move in asked_for}
+            left = {visits[move] for move in moves if move not in asked_for}
+            assert not chosen or not left or min(chosen) > max(left)
+            if chosen and parent not in self.main_line(visits):
+                assert all(visits[other] <= visits[parent] for other in unfinished)
+        end, line = (), [()]
+        while moves := below[end]:  # the most visited path, as long as it is one
+            most = [move for move in moves if visits[move] == max(visits[each] for each in moves)]
+            if len(most) > 1 or len(line) == MAX_NODES:
+                break
+            end = most[0]
+            line.append(end)
+        assert {*line} <= asked_for
+
+    def main_line(self, visits):
+        """The root and the moves that none from the same position is visited more often than."""
+        return {
+            cells for cells in visits
+            if all(
+                visits[cells[:at]] == max(visits[c] for c in visits if c and c[:-1] == cells[: at - 1])
+                for at in range(1, len(cells) + 1)
+            )
+        }  # fmt: skip
+
+    def test_no_move_hides_those_that_are_visited_more(self):
+        """Nine moves, the fifth the most visited: what follows it is drawn before what follows the first."""
+        visits = {(): 60} | {(cell,): 9 if cell == 4 else 6 for cell in range(9)}
+        visits |= {(cell, reply): 1 for cell in range(9) for reply in range(9) if cell != reply}
+        replies = {(4, reply) for reply in range(9) if reply != 4}
+        assert drawn(visits) == {(), *((cell,) for cell in range(9))} | replies
 
     def check_told(self, position, found, changed, nodes, before):
         """The last simulation as the page tells it, against what changed in the plain tree."""
@@ -236,45 +295,125 @@ def literal_choice(position):
     return None
 
 
+def figures(page):
+    """The number on each cell."""
+    cells = re.findall(r'name="cell" value="(\d+)".*?</button>', page.text, re.S)
+    tiles = re.findall(r'name="cell" value="\d+".*?</button>', page.text, re.S)
+    found = zip(
+        cells, (re.search(r'class="figures.*?<b>(.*?)</b>', tile, re.S) for tile in tiles), strict=True
+    )
+    return {int(cell): unescape(match[1]) for cell, match in found if match}
+
+
+def marked(page):
+    """The cells that are marked as played."""
+    tiles = re.findall(r'name="cell" value="\d+".*?</button>', page.text, re.S)
+    return [int(re.search(r'value="(\d+)"', tile)[1]) for tile in tiles if "figures chosen" in tile]
+
+
+def lit(page):
+    """The cells of the winning sets that the reason is about."""
+    return [int(cell) for cell in re.findall(r'class="tile [^"]*\blit\b[^"]*" id="cell-(\d+)"', page.text)]
+
+
 class TestWeights:
     def test_the_opening_of_square(self, client):
-        text = text_of(client.get("/inside?view=weights&game=square-v0"))
+        page = client.get("/inside?view=weights&game=square-v0")
         expected = [3, 5, 5, 3, 5, 7, 7, 5, 5, 7, 7, 5, 3, 5, 5, 3]
-        by_cell = weighed(get_game("square-v0").start).by_cell
-        assert [by_cell[cell] for cell in range(16)] == [{"X": w, "O": w} for w in expected]
-        assert " ".join(f"{weight} {weight}" for weight in expected) in text
-        assert "weights plays 5 or 6 or 9 or 10" in text
+        assert figures(page) == {cell: str(weight) for cell, weight in enumerate(expected)}
+        assert "weights plays 5 or 6 or 9 or 10" in text_of(page) and marked(page) == [5, 6, 9, 10]
 
-    @pytest.mark.parametrize("game", GAMES)
-    def test_the_cells_and_the_reason(self, game):
-        for position in positions(get_game(game), 80):
-            found, urgent = weighed(position), literal_choice(position)
-            seat, other = ("X", "O") if position.to_move == "X" else ("O", "X")
-            if urgent:
-                assert list(found.chosen) == urgent[0] and urgent[1] in found.why
-                continue
-            most = {player: max(of[player] for of in found.by_cell.values()) for player in "XO"}
-            lead = other if most[other] > most[seat] else seat
-            against = "O" if lead == "X" else "X"
-            heaviest = max((of[lead], of[against]) for of in found.by_cell.values())
-            ranks = {cell: (of[lead], of[against]) for cell, of in found.by_cell.items()}
-            assert list(found.chosen) == [cell for cell, rank in ranks.items() if rank == heaviest]
-            if most[lead]:
-                assert f"of the cells worth {most[lead]} to {lead}" in found.why
-            else:
-                assert found.why == "No set is open to anybody: any cell."
-
-    def test_reasons_in_words(self):
-        position = Position.parse("XX./OO./XO.", TICTACTOE)
-        assert weighed(position).chosen == (2,)
-        assert weighed(position).why == "Cell 2 completes a set of X: taken before all else."
-        position = Position.parse("XX./.O./...", TICTACTOE)
-        assert weighed(position).why == "Cell 2 would complete a set of X: O has to be there first."
+    def test_the_reason_in_words(self, client):
+        page = client.get("/inside?view=weights&moves=0.3.1.4")
+        assert "Cell 2 completes a set of X: taken before all else." in text_of(page)
+        assert marked(page) == [2] and lit(page) == [0, 1, 2]
+        page = client.get("/inside?view=weights&moves=0.8.1")
+        assert "Cell 2 would complete a set of X: O has to be there first." in text_of(page)
+        assert "no move to explain" in text_of(client.get("/inside?view=weights&moves=0.3.1.4.2"))
 
     def test_of_boards_of_more_than_64_cells_it_is_said_why_there_are_none(self, client):
         for view in ("weights", "mcts"):
             page = client.get(f"/inside?view={view}&game=mnk-v0:m=15,n=15,k=5")
             assert page.status_code == 200 and re.search("has 225 cells.* up to 64", text_of(page))
+
+
+PLAYERS = [
+    "random", "rules", "newell-simon", "minimax", "minimax:depth=2", "brute-force",
+    "softmax:temperature=0.2", "epsilon:newell-simon", "best-response:win-block", "lookup", "imitation",
+    "ppo", "q-learning", "value-network", "weights", "mcts:simulations=60,seed=2",
+]  # fmt: skip
+
+
+class TestLastMove:
+    @pytest.mark.parametrize("player", PLAYERS)
+    def test_what_the_agent_says_is_on_the_page(self, client, player):
+        for moves in ("", "4", "4.0", "0.4.8", "0.3.1.4.6.7"):
+            cells = [int(cell) for cell in moves.split(".") if cell]
+            page = client.get(f"/inside?view=move&x={player}&o=person&moves={moves}")
+            at = len(cells) - 1 if len(cells) % 2 else max(0, len(cells) - 2)  # before the last move of X
+            position = TICTACTOE.start
+            for cell in cells[:at]:
+                position = position.play(cell)
+            why = make_agent(player, TICTACTOE).explain(position)
+            text = text_of(page)
+            assert page.status_code == 200 and why.reason in text
+            assert figures(page) == {cell: why.figure.text(cell) for cell in position.legal_cells}
+            assert marked(page) == ([cells[at]] if cells else sorted(why.cells))
+            assert lit(page) == sorted({cell for cells in why.sets for cell in cells})
+            for cell in position.legal_cells:
+                assert why.label(cell) in unescape(page.text)  # the name of the cell, for who hears it
+            for part in why.parts:
+                assert part.title in text and part.why.reason in text
+
+    def test_it_follows_the_last_move_of_an_agent(self, client):
+        for moves, at, headline in [
+            ("4.0", "", "block (O) has played 0"), ("4.0.8", "", "block (O) has played 0"),
+            ("4.0.8.1", "", "block (O) has played 1"), ("4.0.8.1", "&at=3", "block (O) has played 0"),
+        ]:  # fmt: skip
+            assert headline in text_of(client.get(f"/inside?view=move&o=block&moves={moves}{at}"))
+        both = "/inside?view=move&x=weights&o=block&moves=4.0.8"
+        assert "weights (X) has played 8" in text_of(client.get(both))
+        assert "block (O) has played 0" in text_of(client.get(f"{both}&at=2"))
+        assert "weights (X) is to move" in text_of(client.get(f"{both}&at=0"))
+
+    def test_where_there_is_nothing_to_explain(self, client):
+        for address in ("x=person&o=person&moves=4.0", "moves=4", "o=block"):
+            page = client.get(f"/inside?view=move&{address}")
+            is_open = "o=person" not in address and "moves" in address
+            assert page.status_code == 200
+            assert ("No agent has moved here" in text_of(page)) == (not is_open)
+        over = text_of(client.get("/inside?view=move&o=block&moves=0.3.1.4.2"))
+        assert "block (O) has played 4" in over
+
+    @pytest.mark.parametrize("game", GAMES)
+    def test_in_any_game(self, client, game):
+        page = client.get(f"/inside?view=move&game={game}&x=newell-simon&o=weights&moves=0.5.1&whole=1")
+        assert "newell-simon (X) has played 1" in text_of(page) and marked(page) == [1]
+
+    def test_what_takes_long_comes_after_the_page(self, client):
+        page = client.get("/inside?view=move&game=mnk-v0:m=5,n=2,k=3&x=brute-force&moves=0")
+        part = client.get(unescape(re.search(r'data-load="(.*?)"', page.text)[1]))
+        assert "brute-force (X) has played 0" in text_of(part) and "sum over all games" in text_of(part)
+        without_script = client.get(unescape(re.search(r'class="whole" href="(.*?)"', page.text)[1]))
+        assert figures(without_script) == figures(part) and figures(part)
+        too_large = client.get("/inside/tree?view=move&game=qubic-v0&x=brute-force&moves=0")
+        assert "too many" in text_of(too_large)
+
+    def test_imitation_tells_of_the_games_of_this_server(self, client, log):
+        log.add(GameRecord(TICTACTOE, (2, 4, 6)), x="person", o="minimax")
+        text = text_of(client.get("/inside?view=move&x=imitation&o=person&moves=0"))
+        assert "In 1 recorded game a player was to move in this position" in text
+
+    def test_a_move_that_the_agent_would_not_make_is_told_from_its_own(self, client):
+        strange = "It would not play 3 there now."
+        assert strange in text_of(client.get("/inside?view=move&x=minimax&o=person&moves=4.0.8.2.3"))
+        assert strange not in text_of(client.get("/inside?view=move&x=random&o=person&moves=4.0.8.2.3"))
+
+    def test_a_search_without_a_seed_says_that_it_is_a_new_one(self, client):
+        anew = "without a seed each one differs"
+        assert anew in text_of(client.get("/inside?view=move&x=mcts:simulations=50&moves=4"))
+        seeded = client.get("/inside?view=move&x=mcts:simulations=50,seed=1&moves=4")
+        assert anew not in text_of(seeded) and 'id="steps"' in seeded.text
 
 
 class TestAddresses:
@@ -324,4 +463,4 @@ class TestAddresses:
         back = unescape(re.search(r'id="play" href="(.*?)"', page.text)[1])
         forth = unescape(re.search(r'id="inside" href="(.*?)"', client.get(back).text)[1])
         assert "moves=0.3.4" in back and "o=random" in back
-        assert forth.replace("/inside", "/play") == back
+        assert forth.replace("/inside", "/play") == f"{back}&view=move"

@@ -6,7 +6,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.web.serving import resize
-from ttt_env import Position, get_game, make_agent
+from ttt_env import GameRecord, Position, get_game, make_agent
 from ttt_env.agents.mcts.search import Search
 from ttt_env.render.words import percent
 
@@ -20,6 +20,8 @@ VIEWS = [
     "/inside?view=mcts&mcts.done=300",
     "/inside?view=weights&game=square-v0",
 ]
+VIEWS += ["/inside?view=move&x=newell-simon&o=person&moves=4.0.2.6.3", "/inside?view=move&x=lookup&moves=8"]
+VIEWS += ["/inside?view=move&x=person&o=epsilon:minimax,epsilon=0.3&moves=0.4.8.1"]
 VIEWS += ["/inside?view=mcts&mcts.done=90&game=qubic-v0", "/inside?view=weights&game=qubic-v0"]
 
 
@@ -117,11 +119,8 @@ def test_a_search_plays_and_pauses(page):
 
 def test_the_weights_of_square_on_their_cells(page):
     look(page, "/inside?view=weights&game=square-v0")
-    script = (
-        "return [...document.querySelectorAll('.tile .weights')].map((cell) => cell.innerText.split(/\\s+/))"
-    )
     opening = [3, 5, 5, 3, 5, 7, 7, 5, 5, 7, 7, 5, 3, 5, 5, 3]
-    assert page.browser.execute_script(script) == [[str(weight)] * 2 for weight in opening]
+    assert shown(page) == {cell: str(weight) for cell, weight in enumerate(opening)}
     page.play(5)
     assert page.text("#chosen") == "weights plays 10"
     page.play(10)
@@ -161,6 +160,36 @@ def test_on_a_phone_only_the_tree_scrolls(page, view):
         return !box || isIn"""
     if "qubic" not in view:  # where a board is so wide that browsers do not always snap to it
         page.wait(lambda: page.browser.execute_script(end))
+
+
+def test_the_last_move_of_an_agent_from_the_game(page):
+    page.open("x=person&o=win-block").play(4)
+    page.wait(lambda: len(page.moves) == 2)
+    own = next(cell for cell in (0, 1) if page.moves[1] not in (cell, 8 - cell))
+    page.click(f"#cell-{own}").wait(lambda: len(page.moves) == 4)
+    reply = 8 - own
+    page.click("#inside").wait(lambda: page.text(".status") == f"win-block (O) has played {reply}")
+    assert page.text("#why") == f"The rule block fires: cell {reply} would complete a winning set of X."
+    assert shown(page)[reply] == "100%" and {own, 4, reply} <= set(marked(page, "lit"))
+    page.click("#undo").click("#undo").wait(lambda: "no rule" in page.text("#why").lower())
+    page.click("#play").wait(lambda: "to move" in page.status or "turn" in page.status)
+
+
+def marked(page, name):
+    """The cells of a class."""
+    script = "return [...document.querySelectorAll('.tile.' + arguments[0])].map((tile) => +tile.value)"
+    return page.browser.execute_script(script, name)
+
+
+@pytest.mark.parametrize("width", [320, 390, 1024])
+def test_people_against_agents_fit_into_the_window(page, site, width):
+    record = GameRecord(TICTACTOE, (0, 3, 1, 4, 2))
+    for agent in ("epsilon:softmax,epsilon=0.3,temperature=0.25", "mcts:simulations=50,playout=win-block"):
+        site[1].add(record, x="person", o=agent)
+    resize(page.browser, width, 844)
+    look(page, "/compare/people").wait(lambda: page.text(".people tbody") != "")
+    ends = "return [...document.querySelectorAll('main *')].map((part) => part.getBoundingClientRect().right)"
+    assert max(page.browser.execute_script(ends)) <= width
 
 
 def test_from_the_game_to_its_inside_and_back(page):

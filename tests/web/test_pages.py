@@ -1,22 +1,25 @@
 """The pages as text: what is said, what is refused, what is recorded."""
 
+import asyncio
 import gc
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from importlib.metadata import EntryPoint
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import httpx2
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from tests.web.serving import Patient, Server
+from tests.web.serving import Endless, Patient, Server
 from ttt_env import GameRecord, agent, get_game, solve
 from ttt_env.agent import ENTRY_POINT_GROUP
 from ttt_env.app.web.computing import Desk
 from ttt_env.app.web.server import create_app
+from ttt_env.rules.sizes import ENUMERABLE_CELLS
 
 FINISHED = "moves=0.3.1.4.2"
 
@@ -146,6 +149,33 @@ def test_an_agent_that_cannot_play_the_game_says_why(client):
     assert page.status_code == 400 and "minimax:depth=4" in complaint(page) and "data-after" not in page.text
 
 
+OFFERED = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-v0", "qubic-v0",
+           "square-v0:n=5", "mnk-v0:m=9,n=9,k=5"]  # fmt: skip
+LARGE = ["square-v0", "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=3,k=3"]
+
+
+@pytest.mark.parametrize("game", [*OFFERED, *(pytest.param(game, marks=pytest.mark.slow) for game in LARGE)])
+def test_whoever_is_offered_can_play_and_the_others_are_shown_with_the_reason(game, client):
+    page = client.get(f"/play?game={game}")
+    assert page.status_code == 200
+    options = set(re.findall(r'<option value="([\w-]+)"(?: selected)?( disabled)? title="(.*?)">', page.text))
+    assert {"person", "random", "mixture", "rules", "mcts", "ppo"} < {name for name, *_ in options}
+    for name, is_refused, told in options - {("person", "", "")}:
+        answer = move(client, f"/play?game={game}&x={name}&o=person", follow_redirects=False)
+        assert answer.status_code == (400 if is_refused else 303), name
+        if is_refused:
+            shown = client.get(f"/play?game={game}&x={name}&o=person")
+            assert shown.status_code == 400
+            assert unescape(told) == complaint(shown) == complaint(answer)
+    refused = {name for name, is_refused, _ in options if is_refused}
+    assert ("minimax" in refused) == (get_game(game).n_cells > ENUMERABLE_CELLS)
+
+
+def test_another_game_brings_opponents_who_can_play_it(client):
+    page = client.get("/play/table", params={"was": "o=softmax", "kind": "qubic-v0", "o": "softmax"})
+    assert page.status_code == 200 and "o=mcts" in str(page.url)
+
+
 def test_after_a_refused_move_the_agent_still_moves_by_itself(client):
     taken = move(client, "/play?x=person&o=minimax&moves=4.0", 4)
     assert "taken" in complaint(taken) and "pause" not in unescape(taken.text).replace('id="pause"', "")
@@ -225,6 +255,35 @@ def test_a_search_of_another_visitor_does_not_hold_up_the_moves(monkeypatch):
         assert not search.done()
         Patient.may_move.set()
         assert "moves=0" in str(search.result().url)
+
+
+def test_quick_questions_are_answered_while_slow_ones_are_at_work(monkeypatch):
+    """More searches than there are threads, and more sweeps than are done in the time of some clicks."""
+    point = EntryPoint("endless", "tests.web.serving:Endless", ENTRY_POINT_GROUP)
+    monkeypatch.setitem(agent._registry(), "endless", point)
+    search = "/play/move?game=qubic-v0&x=model:endless&o=person"
+    sweeps = [f"/play/see?game=square-v0&o=softmax:temperature={t / 10}" for t in range(1, 31)]
+    quick = ["see?o=random", "moves?moves=4.1", "see?o=mcts:simulations=20,seed=1&moves=4",
+             "strength?game=tictactoe-v0&player=weights", "../inside?view=mcts&mcts.done=50",
+             "../inside?game=qubic-v0&view=mcts&mcts.done=20", "../compare/softmax"]  # fmt: skip
+
+    async def visit(url):
+        async with httpx2.AsyncClient(base_url=url, timeout=300) as client:
+            searching = [asyncio.create_task(client.post(search)) for _ in range((os.cpu_count() or 2) + 4)]
+            sweeping = [asyncio.create_task(client.get(sweep)) for sweep in sweeps]
+            await asyncio.sleep(0.1)
+            for question in quick:
+                assert (await client.get(urljoin("/play/", question))).status_code == 200
+            moved = await client.post("/play/move?x=minimax&o=person")
+            assert moved.status_code == 303
+            assert not any(task.done() for task in searching) and not sweeping[-1].done()
+            for task in (*searching, *sweeping):
+                task.cancel()
+
+    Endless.was_stopped.clear()
+    with Server(create_app({"endless": "endless"})) as url:
+        asyncio.run(visit(url))
+        assert Endless.was_stopped.wait(300)  # its visitors have gone
 
 
 def move_at(url, query):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ttt_env import GameRecord, get_game, play_game
+from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import form_of_game, game_of_form, parse_game
 from ttt_env.app.web.roster import PERSON, Roster, named_models
 from ttt_env.app.web.table import PlayTable, Visit, read_table, read_visit
@@ -115,10 +116,43 @@ def test_no_text_reaches_the_file_system(name, path, roster, monkeypatch):
 
 
 def test_no_offered_agent_takes_free_text(roster):
+    wrong = (*PATHS, "", "+", "win+", "random+lookup:/etc/passwd", "1+nan", "-1", "1+" * 9, "x" * 999)
     for name in roster.names:
         for control in roster.controls(name).values():
             assert control.choices or control.least <= control.most
-            assert control.name not in ("path", "rules", "agents", "weights", "fallback")
+            assert control.name not in ("path", "fallback")
+            for text in wrong if control.read is not None else ():
+                with pytest.raises(TttEnvError):
+                    control.checked(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "usual"),
+    [("mixture", "mixture:weights+random"), ("mixture:agents=minimax + random", "mixture:minimax+random"),
+     ("mixture:minimax+random,weights=7.0+3", "mixture:minimax+random,weights=7+3"),
+     ("mixture:(softmax:0.20)+(mcts:seed=3,simulations=0100)",
+      "mixture:softmax:temperature=0.2+(mcts:simulations=100,seed=3)"),
+     ("rules", "rules"), ("rules:centre+block", "rules"), ("rules:win + fork", "rules:rules=win+fork")],
+)  # fmt: skip
+def test_mixtures_and_rules_are_chosen_by_their_parts(text, usual, roster):
+    assert roster.parse(text) == usual == roster.parse(usual)
+    assert roster.make(usual, TICTACTOE).policy(TICTACTOE.start).sum() == pytest.approx(1)
+    assert spec_of_values(usual.partition(":")[0], roster.values(usual)) == usual
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mixture:nobody+random", "mixture:imitation", "mixture:epsilon:random", "mixture:mixture:random",
+     "mixture:" + "random+" * 6 + "random", "mixture:random,weights=1+2x", "rules:win+win", "rules:wi",
+     "mixture:lookup:/etc/passwd+random", "mixture:(lookup:/etc/passwd)"],
+)  # fmt: skip
+def test_what_cannot_be_a_part_is_named(text, roster):
+    with pytest.raises(TttEnvError):
+        roster.parse(text)
+
+
+def test_weights_have_to_be_as_many_as_the_agents(roster):
+    assert "2 agents" in roster.refusal("mixture:weights+random,weights=1+2+3", TICTACTOE)
 
 
 def test_models_are_known_by_name_alone(tmp_path):
@@ -171,28 +205,47 @@ def test_the_record_is_of_the_moves_on_the_board():
 
 
 @pytest.mark.parametrize(
-    ("player", "game", "is_quick", "is_quick_to_study"),
+    ("player", "game", "lane"),
     [
-        ("person", "tictactoe-v0", True, True),
-        ("random", "tictactoe-v0", True, True),
-        ("minimax", "square-v0", False, False),  # which solves the game first
-        ("mcts:simulations=5000,seed=0", "tictactoe-v0", True, False),
-        ("mcts:simulations=50000,seed=0", "tictactoe-v0", False, False),
-        ("mcts:simulations=5000", "qubic-v0", True, False),
-        ("mcts:seconds=2", "qubic-v0", False, False),
-        ("minimax:seconds=2", "tictactoe-v0", False, False),
-        ("epsilon:(mcts:seconds=2)", "tictactoe-v0", False, False),
-        ("minimax", "qubic-v0", True, False),  # it refuses the game, and that at once
+        ("person", "tictactoe-v0", "quick"),
+        ("random", "tictactoe-v0", "quick"),
+        ("weights", "square-v0", "quick"),
+        ("minimax", "square-v0", "plan"),  # which solves the game first
+        ("epsilon:(minimax:depth=3)", "square-v0", "plan"),
+        ("minimax:seconds=2", "square-v0", "search"),
+        ("mcts:simulations=5000,seed=0", "tictactoe-v0", "quick"),
+        ("mcts:simulations=50000,seed=0", "tictactoe-v0", "search"),
+        ("mcts:simulations=5000", "qubic-v0", "quick"),
+        ("mcts:seconds=2", "qubic-v0", "search"),
+        ("minimax:seconds=2", "tictactoe-v0", "search"),
+        ("epsilon:(mcts:seconds=2)", "tictactoe-v0", "search"),
+        ("minimax", "qubic-v0", "quick"),  # it refuses the game, and that at once
     ],
 )
-def test_agents_say_themselves_how_long_they_take(player, game, is_quick, is_quick_to_study):
-    roster, made = Roster({}), get_game(game)
-    assert roster.is_quick(player, made) == is_quick
-    assert roster.is_quick_to_study(player, made) == is_quick_to_study
+def test_the_moves_of_agents_wait_where_it_takes_as_long(player, game, lane):
+    assert Roster({}).lane_of_move(player, get_game(game)) == lane
 
 
-def test_a_model_takes_long_until_it_is_made(tmp_path):
+@pytest.mark.parametrize(
+    ("players", "game", "lane"),
+    [
+        ("person random", "tictactoe-v0", "quick"),
+        ("person mcts:simulations=5000,seed=0", "tictactoe-v0", "sweep"),
+        ("person mcts:simulations=50,seed=0", "tictactoe-v0", "quick"),
+        ("person random", "square-v0", "sweep"),
+        ("person random", "mnk-v0:m=4,n=3,k=3", "sweep"),
+        ("person random", "qubic-v0", "search"),
+        ("", "square-v0", "sweep"),
+    ],
+)
+def test_studies_wait_where_it_takes_as_long(players, game, lane):
+    assert Roster({}).lane_of_study(get_game(game), *players.split()) == lane
+
+
+def test_a_model_is_loaded_among_the_searches_and_quick_from_then_on():
     roster = Roster({"mine": "weights"})
-    assert not roster.is_quick("model:mine", TICTACTOE)
+    assert roster.lane_of_move("model:mine", TICTACTOE) == "search"
+    assert roster.lane_of_study(TICTACTOE, "model:mine") == "search"
     roster.make("model:mine", TICTACTOE)
-    assert roster.is_quick("model:mine", TICTACTOE) and roster.is_quick_to_study("model:mine", TICTACTOE)
+    assert roster.lane_of_move("model:mine", TICTACTOE) == "quick"
+    assert roster.lane_of_study(TICTACTOE, "model:mine") == "quick"

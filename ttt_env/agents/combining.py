@@ -1,17 +1,21 @@
 """Agents made of other agents."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, Floats, make_agent
+from ttt_env.agent import EFFORTS, Agent, AgentLike, Effort, Floats, effort_of, make_agent, name_of
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.errors import ParameterError, shown
+from ttt_env.explanation import Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import check_enumerable
 from ttt_env.rules.specs import split_items
 
 
@@ -21,15 +25,33 @@ class BestResponse(Planner):
     It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
     Lanctot et al. 2017). Other agents can often beat it.
 
-    Raises `GameTooLargeError` for a game of too many positions, `PolicyError` if the other agent has no
-    fixed policy.
+    An agent that declares no fixed policy is asked once in each position, and it is the answers that this one
+    replies to. Raises `GameTooLargeError` for a game of too many positions.
     """
 
     takes_agent = True
 
     def __init__(self, game: Game, agent: AgentLike) -> None:
-        inner = make_agent(agent, game)
-        super().__init__(game, best_response(inner, game), inner)
+        self.agent = make_agent(agent, game)
+        super().__init__(game, best_response(self.agent, game), self.agent)
+
+    def _explained(self, position: Position) -> Explanation:
+        why, name = super()._explained(position), name_of(self.agent)
+        numbers = replace(why.numbers[0], meaning=f"expected result against {name}")
+        reason = f"Against {name} {named_cells(why.cells)} has the highest expected wins less losses."
+        after = position.play(why.cells[0])
+        parts = (
+            () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
+        )
+        return replace(why, reason=reason, numbers=(numbers,), parts=parts)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        effort = effort_of(parameters["agent"], game)
+        check_enumerable(game)
+        if effort == "little" and make_agent(parameters["agent"], game).seconds_per_move:
+            return "searches"
+        return max(effort, "sweep", key=EFFORTS.index)
 
 
 class Mixture(Agent):
@@ -57,6 +79,13 @@ class Mixture(Agent):
         self.agents = [make_agent(spec, game) for spec in specs]
         self.weights = _shares(weights, len(self.agents))
 
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        agents = parameters["agents"]
+        specs = split_items(agents, "+") if isinstance(agents, str) else agents
+        _shares(parameters.get("weights"), len(specs))
+        return max((effort_of(spec, game) for spec in specs), key=EFFORTS.index, default="little")
+
     @property
     def is_fixed(self) -> bool:  # noqa: D102
         return all(agent.is_fixed for agent in self.agents)
@@ -80,6 +109,20 @@ class Mixture(Agent):
         if self.is_fixed:
             return super().choose(position, rng)
         return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
+
+    def _explained(self, position: Position) -> Explanation:
+        asked = [
+            (agent, share) for agent, share in zip(self.agents, self.weights.tolist(), strict=True) if share
+        ]
+        parts = tuple(
+            PartExplanation(name_of(agent), agent.explain(position), share) for agent, share in asked
+        )
+        reason = f"For each move one of these is drawn: {', '.join(part.title for part in parts)}."
+        average = {
+            cell: sum(share * part.why.policy[cell] for part, (_, share) in zip(parts, asked, strict=True))
+            for cell in position.legal_cells
+        }
+        return Explanation(position, average, reason, parts=parts)
 
 
 def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
@@ -112,3 +155,7 @@ class Epsilon(Mixture):
     def __init__(self, game: Game, agent: AgentLike, epsilon: float = 0.1) -> None:
         share = as_number("epsilon", epsilon, "epsilon", most=1.0)
         super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - share, share])
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters["agent"], game)

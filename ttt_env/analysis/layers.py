@@ -12,6 +12,7 @@ from ttt_env.analysis.grid import Grid, Slots, grid
 from ttt_env.rules.boards import Boards, owns_set
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_enumerable
+from ttt_env.stopping import check_wanted
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -82,6 +83,7 @@ class Layer:
     def moves(self) -> Iterator[Moves]:
         """The moves of the open positions, in batches of at most 32,768 positions."""
         for start in range(0, len(self.open), _CHUNK):
+            check_wanted()
             yield Moves(self, self.open[start : start + _CHUNK])
 
 

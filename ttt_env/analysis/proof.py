@@ -14,6 +14,7 @@ from ttt_env.render.words import RESULTS
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
+from ttt_env.stopping import check_wanted
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
@@ -192,6 +193,7 @@ class _Prover:
 
     def _search(self, question: "_Question", max_nodes: float, width: int) -> bool | None:
         """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
+        check_wanted()
         begin = time.monotonic()
         if max_nodes < 1 or begin >= self.deadline:
             raise _OutOfBudgetError

@@ -1,16 +1,18 @@
 """The solution of a game, and agents that move by action values."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from ttt_env.agent import BatchAgent
+from ttt_env.agent import BatchAgent, chances, of_legal_cells
 from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Floats, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
 from ttt_env.errors import ImpossiblePositionError, PolicyFileError, ResultFileError
+from ttt_env.explanation import CellNumbers, Explanation, Unit, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position
@@ -44,6 +46,19 @@ class ValueAgent(BatchAgent):
                 of_seat = boards[at]
                 policies[at] = respond(values.q(of_seat), of_seat.legal)
         return policies
+
+    def numbers(
+        self, position: Position, meaning: str = "value of the move", unit: Unit = "value"
+    ) -> CellNumbers:
+        """The action values of the legal cells for the player to move."""
+        values, _ = self._seats[position.ply % 2]
+        return CellNumbers(meaning, of_legal_cells(position, values.q(Boards.of([position]))[0]), unit)
+
+    def _explained(self, position: Position) -> Explanation:
+        why = Explanation(position, chances(self, position), "", (self.numbers(position),))
+        return replace(
+            why, reason=f"Of the values of all moves that of {named_cells(why.cells)} is the largest."
+        )
 
 
 class Solution:

@@ -433,10 +433,21 @@ def web(
     runs: Annotated[
         Path | None, typer.Option(help="folder of training runs whose curves the page shows")
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="start no server: write tic-tac-toe to this folder, for any server to serve"),
+    ] = None,
 ) -> None:
-    """Play, and look into agents, on a page in the browser."""
+    """Play, and look into agents, on a page in the browser.
+
+    The server takes up to 1.7 GB of memory, 1 GB of it for sweeps over games of millions of positions.
+    """
+    from ttt_env.app.web.start import export as write_files
     from ttt_env.app.web.start import start
 
+    if export is not None:
+        write_files(export, models or [], typer.echo)
+        return
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
 
 

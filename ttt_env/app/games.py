@@ -4,8 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from ttt_env.app.console import STANDARD_OUTPUT, JsonOption, check_outputs, print_json, write_file
+from ttt_env.app.tally import Expectation, Tally, facts_of, tallies_in
+from ttt_env.render.words import percent
 from ttt_env.storage.game_log import GameLog, default_path
 
 games_app = typer.Typer(help="The games that were recorded here, which the agent imitation learns from.")
@@ -13,22 +17,57 @@ games_app = typer.Typer(help="The games that were recorded here, which the agent
 
 @games_app.callback(invoke_without_command=True)
 def games(context: typer.Context, as_json: JsonOption = False) -> None:
-    """How many games are recorded, and where."""
+    """How many games are recorded, and where; and how people did against each agent.
+
+    Beside the games that people won, drew and lost on each seat stand the exact chances of a random player
+    there.
+    """
     if context.invoked_subcommand is not None:
         return
     path = default_path()
     counts: dict[str, int] = {}
+    tallies: list[tuple[Tally, Expectation]] = []
     if path.exists():
         with GameLog(path) as log:
-            counts = log.counts()
+            counts, tallies = log.counts(), list(tallies_in(log))
     if as_json:
-        print_json({"path": str(path), "games": counts})
+        people = [facts_of(*tally) for tally in tallies]
+        print_json({"path": str(path), "games": counts, "people": people})
         return
     typer.echo(path)
     if not path.exists():
         typer.echo("No games yet: `ttt play --record` records them.")
     for name, count in counts.items():
         typer.echo(f"{count:8,}  {name}")
+    if tallies:
+        typer.echo("\nPeople against agents, and exactly what a random player would get there:")
+        _print_tallies(tallies)
+
+
+def _print_tallies(tallies: list[tuple[Tally, Expectation]]) -> None:
+    """Write a table of one line for each agent and seat."""
+    table = Table("agent", "person", "won", "drawn", "lost", "random wins", "draws", "loses", box=None)
+    table.columns[0].overflow = "fold"
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for game in dict.fromkeys(tally.game for tally, _ in tallies):
+        table.add_row(game, style="bold")
+        for tally, expectation in tallies:
+            if tally.game == game:
+                _add_rows(table, tally, expectation)
+    Console(soft_wrap=True).print(table)
+    for lack in dict.fromkeys(expectation.lack for _, expectation in tallies):
+        if lack:
+            typer.echo(f"–  {lack}")
+
+
+def _add_rows(table: Table, tally: Tally, expectation: Expectation) -> None:
+    for seat, counted in tally.seats.items():
+        if counted.games:
+            result = expectation.on(seat)
+            shares = ["–"] * 3 if result is None else map(percent, result)
+            numbers = counted.wins, counted.draws, counted.losses
+            table.add_row(tally.agent, seat, *map(str, numbers), *shares)
 
 
 @games_app.command("import")

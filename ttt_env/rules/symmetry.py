@@ -43,6 +43,31 @@ def _rigid_motions(shape: tuple[int, ...]) -> list[Permutation]:
     return list(dict.fromkeys(motions))  # an axis of one cell flips to itself
 
 
+def symmetry_name(game: Game, permutation: Permutation) -> str:
+    """What a symmetry does to the board, in words; of a board with three axes only whether it moves anything.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> symmetry_name(get_game("tictactoe-v0"), (2, 5, 8, 1, 4, 7, 0, 3, 6))
+    'turned by 90° clockwise'
+    """
+    if permutation == tuple(range(game.n_cells)):
+        return "none: as it is"
+    if len(game.shape) != 2:
+        return "turned or mirrored"
+    board = np.arange(game.n_cells).reshape(game.shape)
+    moved_board = np.argsort(permutation).tolist()  # the cell whose stone comes to each place
+    images = {
+        "turned by 90° clockwise": np.rot90(board, -1),
+        "turned by 180°": np.rot90(board, 2),
+        "turned by 90° anticlockwise": np.rot90(board),
+        "mirrored left to right": board[:, ::-1],
+        "mirrored top to bottom": board[::-1],
+        "mirrored at the diagonal from the top left": board.T,
+        "mirrored at the diagonal from the top right": board[::-1, ::-1].T,
+    }
+    return next(name for name, image in images.items() if image.ravel().tolist() == moved_board)
+
+
 def transform(position: Position, permutation: Permutation) -> Position:
     """The position with every stone moved by the permutation."""
     mine, theirs = (

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, BatchAgent, Floats
-from ttt_env.agents.heuristics.threats import ONE, OpenSets, Sight, packed
+from ttt_env.agent import Agent, BatchAgent, Effort, Floats, chances
+from ttt_env.agents.heuristics.threats import ONE, OpenSets, Sight, open_sets, packed
 from ttt_env.errors import ParameterError, unknown
+from ttt_env.explanation import Explanation, named_cells
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.sizes import check_size
@@ -39,6 +41,9 @@ class Random(Agent):
         for _ in range(int(rng.random() * free.bit_count())):
             free &= free - 1  # drop the lowest cell
         return (free & -free).bit_length() - 1
+
+    def _explained(self, position: Position) -> Explanation:
+        return Explanation(position, chances(self, position), "Every free cell has the same chance.")
 
 
 def win(sight: Sight) -> Masks:
@@ -163,12 +168,17 @@ class Rules(BatchAgent):
     def __init__(self, game: Game, rules: str = "centre+block") -> None:
         super().__init__(game)
         check_size(game)
-        self.rules = [_rule(name) for name in rules.split("+")]
+        self.rules = {name.strip(): _rule(name) for name in rules.split("+")}
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         candidates = boards.legal.copy()
         undecided, sight = np.arange(len(boards)), Sight(boards)
-        for rule in self.rules:
+        for rule in self.rules.values():
             proposed = boards.cells(rule(sight)) & sight.boards.legal
             fires = proposed.any(axis=1)
             if fires.any():
@@ -179,6 +189,46 @@ class Rules(BatchAgent):
                 break
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
+
+    def _explained(self, position: Position) -> Explanation:
+        sight = Sight(Boards.of([position]))
+        for name, rule in self.rules.items():
+            if cells := cells_of(int(rule(sight)[0]) & position.legal_mask):
+                reason, sets = _told(name, cells, position)
+                facts = {"rule": name, "rules in order": list(self.rules)}
+                return Explanation(position, chances(self, position), reason, facts=facts, sets=sets)
+        reason = f"No rule fires, of {', '.join(self.rules)}: any free cell has the same chance."
+        facts = {"rule": "none", "rules in order": list(self.rules)}
+        return Explanation(position, chances(self, position), reason, facts=facts)
+
+
+_SENTENCES = {
+    "win": "{cells} completes a winning set of {mover}.",
+    "block": "{cells} would complete a winning set of {other}.",
+    "fork": "{cells} gives {mover} two ways to win at once.",
+    "block-fork": "{cells} keeps {other} from a fork, two ways to win at once.",
+    "centre": "{cells} is the middle of the board.",
+    "opposite-corner": "{cells} is a corner opposite to one of {other}.",
+    "corner": "{cells} is a corner.",
+    "side": "{cells} is on the border and no corner.",
+}
+
+
+def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[tuple[int, ...], ...]]:
+    """Why a rule proposes these cells, in a sentence, and the winning sets that it has looked at."""
+    mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
+    sentence = _SENTENCES[name].format(cells=named_cells(cells), mover=mover, other=other)
+    own, others = (position.mine, position.theirs), (position.theirs, position.mine)
+    sets: list[tuple[int, ...]] = []
+    if name in ("win", "block"):
+        sets = open_sets(position.game, *(own if name == "win" else others), missing=1)
+    elif name == "fork":
+        through = set(cells)
+        sets = [s for s in open_sets(position.game, *own, missing=2) if through & set(s)]
+    elif name == "block-fork":
+        through = set(cells_of(int(Sight(Boards.of([position])).theirs.forking()[0])))
+        sets = [s for s in open_sets(position.game, *others, missing=2) if through & set(s)]
+    return f"The rule {name} fires: {sentence}", tuple(sets)
 
 
 def _rule(name: str) -> Rule:

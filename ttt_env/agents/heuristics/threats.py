@@ -64,6 +64,15 @@ class Sight:
         return OpenSets(self.game, self.boards.theirs, self.boards.mine)
 
 
+def open_sets(game: Game, stones: int, others: int, missing: int) -> list[tuple[int, ...]]:
+    """The winning sets that hold none of the `others`, and lack so many cells; both players are bit masks."""
+    return [
+        cells
+        for cells, mask in zip(game.winning_sets, game.winning_masks, strict=True)
+        if not mask & others and (mask & ~stones).bit_count() == missing
+    ]
+
+
 def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
     """How many winning sets consist of `stones` but for one cell, which is empty, `[B]`."""
     counts = np.zeros(len(stones), np.int64)

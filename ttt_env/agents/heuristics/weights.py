@@ -1,13 +1,16 @@
 """The weights of Square tic-tac-toe, on every game."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats
-from ttt_env.agents.heuristics.threats import OpenSets
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agents.heuristics.threats import OpenSets, open_sets
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import holding, winning_sets
 from ttt_env.rules.boards import Boards, Masks
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 
 
@@ -53,6 +56,11 @@ class Weights(BatchAgent):
         super().__init__(game)
         check_size(game)
 
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
+
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         winning = OpenSets(self.game, boards.mine, boards.theirs).completing()
         blocking = OpenSets(self.game, boards.theirs, boards.mine).completing()
@@ -60,6 +68,47 @@ class Weights(BatchAgent):
         candidates = np.where((urgent != 0)[:, None], boards.cells(urgent), _heaviest(boards))
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
+
+    def _explained(self, position: Position) -> Explanation:
+        mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
+        weights = (of_legal_cells(position, worth[0]) for worth in cell_weights(Boards.of([position])))
+        numbers = [
+            CellNumbers(f"worth to {seat}", worth, "count")
+            for seat, worth in zip((mover, other), weights, strict=True)
+        ]
+        mine, theirs = (max(column.by_cell.values()) for column in numbers)
+        reason, sets = _why(position, mine, theirs)
+        if theirs > mine:
+            numbers.reverse()  # the larger weights decide
+        return Explanation(position, chances(self, position), reason, tuple(numbers), sets=sets)
+
+
+def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, tuple[tuple[int, ...], ...]]:
+    """Which of the agent's rules decides, in a sentence, and the winning sets that do."""
+    game, mine, theirs = position.game, position.mine, position.theirs
+    mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
+    if sets := open_sets(game, mine, theirs, missing=1):
+        return f"{_last_of(sets, position)} completes a set of {mover}: taken before all else.", tuple(sets)
+    if sets := open_sets(game, theirs, mine, missing=1):
+        threat = f"{_last_of(sets, position)} would complete a set of {other}"
+        return f"{threat}: {mover} has to be there first.", tuple(sets)
+    if max_theirs > max_mine:
+        return (
+            f"The largest weight of {other}, {max_theirs:g}, is above the largest of {mover}, {max_mine:g}: "
+            f"of the cells worth {max_theirs:g} to {other}, the one worth most to {mover}."
+        ), ()
+    if max_mine:
+        return (
+            f"The largest weight of {mover}, {max_mine:g}, is not below the largest of {other}, "
+            f"{max_theirs:g}: of the cells worth {max_mine:g} to {mover}, the one worth most to {other}."
+        ), ()
+    return "No set is open to anybody: any cell.", ()
+
+
+def _last_of(sets: list[tuple[int, ...]], position: Position) -> str:
+    """The cells that complete these sets."""
+    free = {cell for cells in sets for cell in cells} & set(position.legal_cells)
+    return named_cells(sorted(free)).capitalize()
 
 
 def _heaviest(boards: Boards) -> NDArray[np.bool_]:

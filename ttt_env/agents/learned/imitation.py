@@ -2,14 +2,26 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, Floats, make_agent
+from ttt_env.agent import (
+    Agent,
+    AgentLike,
+    Effort,
+    Floats,
+    chances,
+    effort_of,
+    make_agent,
+    name_of,
+    of_legal_cells,
+)
 from ttt_env.errors import GameLogError
+from ttt_env.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position
@@ -42,6 +54,10 @@ class Imitation(Agent):
         self.fallback = make_agent(fallback, game)
         self.refresh()
 
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters.get("fallback", "random"), game)
+
     def refresh(self) -> None:
         """Read the log again, so that the games played since then count too."""
         self._habits = _learned(self.game, _logged(self.path, self.game))
@@ -61,6 +77,29 @@ class Imitation(Agent):
             policies[~known] = self.fallback.policies(boards[~known])
         return policies
 
+    def _explained(self, position: Position) -> Explanation:
+        counted = self._habits.counted(_stones(position))
+        if counted is None:
+            name = name_of(self.fallback)
+            part = PartExplanation(name, self.fallback.explain(position))
+            reason = f"No recorded game has come to this position with a person to move: {name} plays."
+            return Explanation(position, part.why.policy, reason, facts={"games": 0}, parts=(part,))
+        cells, games = counted
+        numbers = [
+            CellNumbers(f"played by {who}", of_legal_cells(position, row), "count")
+            for who, row in zip(("people", "players not named"), cells, strict=True)
+            if row.any() or who == "people"
+        ]
+        why = Explanation(position, chances(self, position), "", tuple(numbers))
+        n_games = int(games.sum())
+        reason = (
+            f"In {n_games:,} recorded game{'s' * (n_games != 1)} a player was to move in this position or a "
+            f"symmetric one, and most often chose {named_cells(why.cells)}. Cells that a symmetry of the "
+            "position maps to each other count as one; moves of agents do not count."
+        )
+        facts = {"games": n_games, "of people": int(games[0]), "of players not named": int(games[1])}
+        return replace(why, reason=reason, facts=facts)
+
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
         if self.is_fixed or self._habits.policies(_stones(position))[0][0]:
             return super().choose(position, rng)
@@ -68,11 +107,25 @@ class Imitation(Agent):
 
 
 class _Habits(NamedTuple):
-    """The moves most often played, `bool[P, cells]`, in the canonical positions `keys`, ascending `[P]`."""
+    """The moves most often played, `bool[P, cells]`, in the canonical positions `keys`, ascending `[P]`.
+
+    `counts` `[2, P, cells]` says how often each was played, by people and by players who are not named, cells
+    that a symmetry of the position maps to each other together; `games` `[2, P]` in how many games.
+    """
 
     game: Game
     keys: Keys
     favourites: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+    games: NDArray[np.int64]
+
+    def counted(self, stones: Stones) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """`counts` by cell, `[2, cells]`, and `games`, `[2]`, in one position; None in an unknown one."""
+        keys, moved_by = canonical_rows(self.game, stones)
+        at = int(np.searchsorted(self.keys, keys)[0])
+        if at == len(self.keys) or self.keys[at] != keys[0]:
+            return None
+        return self.counts[:, at, motions(self.game)[moved_by[0]]], self.games[:, at]
 
     def policies(self, stones: Stones) -> tuple[NDArray[np.bool_], Floats]:
         """Which positions are known, `bool[B]`, and the policies there, `[B, cells]`; 0 in unknown ones."""
@@ -99,18 +152,23 @@ def _logged(path: Path, game: Game) -> list[LoggedGame]:
 
 
 def _learned(game: Game, games: Sequence[LoggedGame]) -> _Habits:
-    stones, cells = _moves_of_people(game, games)
+    stones, cells, is_unnamed = _moves_of_people(game, games)
     keys, moved_by = canonical_rows(game, stones)
     canonical, which = np.unique(keys, return_inverse=True)
-    counts = np.zeros((len(canonical), game.n_cells), np.int64)
-    np.add.at(counts, (which, motions(game)[moved_by, cells]), 1)
-    counts = _counted_together(game, canonical, counts)
-    return _Habits(game, canonical, counts == counts.max(axis=1, keepdims=True))
+    counts = np.zeros((2, len(canonical), game.n_cells), np.int64)
+    np.add.at(counts, (is_unnamed, which, motions(game)[moved_by, cells]), 1)
+    together = np.stack([_counted_together(game, canonical, rows) if rows.any() else rows for rows in counts])
+    totals = together.sum(axis=0)
+    # A game comes to a position once at most, so that each move counted there is of another game.
+    return _Habits(game, canonical, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
 
 
-def _moves_of_people(game: Game, games: Sequence[LoggedGame]) -> tuple[Stones, NDArray[np.intp]]:
-    """The positions in which people moved, and the cells that they played, `[B]`."""
+def _moves_of_people(
+    game: Game, games: Sequence[LoggedGame]
+) -> tuple[Stones, NDArray[np.intp], NDArray[np.intp]]:
+    """The positions in which people moved, their cells, and 1 if the player is not named, else 0, `[B]`."""
     stones, cells = [np.zeros((0, game.n_cells), np.uint8)], [np.zeros(0, np.intp)]
+    is_unnamed = [np.zeros(0, np.intp)]
     for record, x, o, *_ in games:
         by_people = [player in (PERSON, None) for player in (x, o)]
         moves = np.array(record.cells, np.intp)
@@ -120,7 +178,8 @@ def _moves_of_people(game: Game, games: Sequence[LoggedGame]) -> tuple[Stones, N
         ago = plies[:, None] - when
         stones.append(np.where(ago > 0, 2 + ago % 2, 1).astype(np.uint8))
         cells.append(moves[plies])
-    return np.concatenate(stones), np.concatenate(cells)
+        is_unnamed.append(np.array([x is None, o is None], np.intp)[plies % 2])
+    return np.concatenate(stones), np.concatenate(cells), np.concatenate(is_unnamed)
 
 
 def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,20 +1,23 @@
 """A policy as a table: of the solved game or of any agent, in memory and on disk."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Floats, checked_policies
+from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Effort, Floats, chances, checked_policies
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
+from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.sizes import CODE_CELLS, n_placements
-from ttt_env.rules.symmetry import canonical_boards, motions
+from ttt_env.rules.sizes import CODE_CELLS, check_enumerable, n_placements
+from ttt_env.rules.symmetry import canonical_boards, motions, symmetry_name
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
 Codes = NDArray[np.uint64]
@@ -72,6 +75,13 @@ class Lookup(BatchAgent):
         self._codes, self._policies, self._merged = table
 
     @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        if parameters.get("path") is not None:
+            return "little"
+        check_enumerable(game)
+        return "table"
+
+    @classmethod
     def of(cls, agent: AgentLike, game: Game | str | None = None) -> "Lookup":
         """The table of an agent's policy on all positions of the game.
 
@@ -111,6 +121,29 @@ class Lookup(BatchAgent):
         policies = self._policies[rows].astype(np.float64)
         policies /= policies.sum(axis=1, keepdims=True)
         return policies if back is None else np.take_along_axis(policies, back, axis=1)
+
+    def _explained(self, position: Position) -> Explanation:
+        if self._solution is not None:
+            why = self._solution.policy().explain(position)
+            return replace(why, reason=f"The tablebase holds the value of every position. {why.reason}")
+        facts, kept = _code_facts(position), position
+        reason = "The table holds the position itself."
+        if self._merged:
+            merged, back = _merge(Boards.of([position]))
+            kept = merged[0]
+            motion = [int(cell) for cell in back[0]]
+            facts["symmetry"] = symmetry_name(self.game, tuple(motion))
+            if kept != position:
+                reason = "The table holds a symmetric position, and its cells are turned back to this board."
+                there = {f"{name} there": fact for name, fact in _code_facts(kept).items()}
+                facts |= {"position in the table": str(kept)} | there | {"each cell lies there on": motion}
+        facts["positions in the table"] = len(self)
+        return Explanation(position, chances(self, position), reason, facts=facts)
+
+
+def _code_facts(position: Position) -> dict[str, Any]:
+    number = code(position)
+    return {"code": number, "code in base 3": np.base_repr(number, 3).zfill(position.game.n_cells)}
 
 
 Table = tuple[Codes, NDArray[np.float32], bool]

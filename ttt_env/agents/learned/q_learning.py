@@ -1,26 +1,27 @@
 """Tabular Q-learning: one table for both seats, learned in self-play."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.certificate import blunders_everywhere, certify
 from ttt_env.analysis.induction import best
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_enumerable, n_placements
 from ttt_env.rules.symmetry import canonical_boards
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
@@ -51,6 +52,12 @@ class QLearning(BatchAgent):
         self._positions, self._values = _load(file, game)
 
     @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        if parameters.get("path") is None:
+            pretrained_file("q-learning", game)
+        return "little"
+
+    @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":
         """The agent with the `values` `[P]` of canonical `positions`, given by ascending base-3 code."""
         agent = cls.__new__(cls)
@@ -79,6 +86,11 @@ class QLearning(BatchAgent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         return best(self.q(boards), boards.legal)
+
+    def _explained(self, position: Position) -> Explanation:
+        q = of_legal_cells(position, self.q(Boards.of([position]))[0])
+        why = Explanation(position, chances(self, position), "", (CellNumbers("Q-value", q),))
+        return replace(why, reason=f"In the learned table {named_cells(why.cells)} has the largest Q-value.")
 
     def save(self, path: str | Path) -> None:
         """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""

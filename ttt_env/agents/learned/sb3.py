@@ -7,6 +7,7 @@ only numbers: `Lookup.of(agent).save(path)`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from zipfile import ZipFile
@@ -14,12 +15,13 @@ from zipfile import ZipFile
 import numpy as np
 from gymnasium import spaces
 
-from ttt_env.agent import BatchAgent, Floats
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import planes_of
 from ttt_env.errors import PolicyFileError, UnknownAgentError
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 from ttt_env.storage.files import opened, reason
 
@@ -48,6 +50,11 @@ class SB3(BatchAgent):
         super().__init__(game)
         check_size(game)
         self._set_policy(_load(path, game), deterministic)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
 
     @classmethod
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:
@@ -83,9 +90,29 @@ class SB3(BatchAgent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         batches = [boards[i : i + _BATCH] for i in range(0, len(boards), _BATCH)]
-        has_values = hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
-        respond = softmax(0.0 if self._deterministic or has_values else 1.0)
+        respond = softmax(0.0 if self._deterministic or self._has_values else 1.0)
         return np.concatenate([respond(self._scores(batch), batch.legal) for batch in batches])
+
+    @property
+    def _has_values(self) -> bool:
+        """Whether the network gives action values, not probabilities."""
+        return hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
+
+    def _explained(self, position: Position) -> Explanation:
+        boards = Boards.of([position])
+        scores = self._scores(boards)
+        if self._has_values:
+            numbers = CellNumbers("network’s action value", of_legal_cells(position, scores[0]))
+        else:
+            shares = softmax(1.0)(scores, boards.legal)[0]
+            numbers = CellNumbers("network’s probability", of_legal_cells(position, shares), "chance")
+        why = Explanation(position, chances(self, position), "", (numbers,))
+        reason = (
+            f"To {named_cells(why.cells)} the network gives the largest {numbers.meaning.partition(' ')[2]}."
+        )
+        if not self._deterministic and not self._has_values:
+            reason = "It draws from the network’s probabilities of the free cells."
+        return replace(why, reason=reason)
 
     def _scores(self, boards: Boards) -> Floats:
         """The logarithms of the model's probabilities, or its action values, `[B, cells]`; not masked."""

@@ -1,24 +1,25 @@
 """The value network of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats
+from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.errors import ParameterError
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number, one_of
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 from ttt_env.storage.policy_file import save_arrays
 
@@ -55,6 +56,13 @@ class ValueNetwork(BatchAgent):
         self.network = load_network(file, game)
 
     @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        if parameters.get("path") is None:
+            pretrained_file("value-network", game)
+        return "little"
+
+    @classmethod
     def of(cls, network: BoardNetwork) -> "ValueNetwork":
         """The agent with this network."""
         agent = cls.__new__(cls)
@@ -63,13 +71,27 @@ class ValueNetwork(BatchAgent):
         return agent
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        legal = boards.legal
-        rows, cells = np.nonzero(legal)
-        values = np.full(legal.shape, -np.inf)
-        values[rows, cells] = self.network.values(boards[rows].play(cells))
-        is_best = legal & (values == values.max(axis=1, keepdims=True))
+        values = self._values(boards)
+        is_best = boards.legal & (values == values.max(axis=1, keepdims=True))
         policies: Floats = is_best / is_best.sum(axis=1, keepdims=True)
         return policies
+
+    def _values(self, boards: Boards) -> Floats:
+        """How good the network finds the position after each move for who makes it, `[B, cells]`; else −∞."""
+        rows, cells = np.nonzero(boards.legal)
+        values = np.full(boards.legal.shape, -np.inf)
+        values[rows, cells] = self.network.values(boards[rows].play(cells))
+        return values
+
+    def _explained(self, position: Position) -> Explanation:
+        values = of_legal_cells(position, self._values(Boards.of([position]))[0])
+        why = Explanation(
+            position, chances(self, position), "", (CellNumbers("network’s value after it", values),)
+        )
+        reason = (
+            f"Of the positions one move ahead the network likes best that after {named_cells(why.cells)}."
+        )
+        return replace(why, reason=reason, facts={"units of each layer": self.network.sizes})
 
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""

@@ -1,6 +1,9 @@
 """A Monte Carlo tree search that can be run, stepped through, read, and carried on after a move."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from math import inf, sqrt
 from time import perf_counter
@@ -18,13 +21,28 @@ from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.checks import as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
+from ttt_env.stopping import check_wanted
 
 PLAYOUTS = ("random", "win-block")
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
+_max_slots = ContextVar("max_slots", default=MAX_SLOTS)
 _FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
 _MAX_C = 1e9
 _SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simulations
+
+
+@contextmanager
+def trees_of(max_slots: int) -> Iterator[None]:
+    """Let the trees of the searches that this thread runs inside grow to so many nodes only, 32 bytes each.
+
+    A search whose tree is full goes on with the nodes that it has.
+    """
+    token = _max_slots.set(max_slots)
+    try:
+        yield
+    finally:
+        _max_slots.reset(token)
 
 
 class Search:
@@ -72,6 +90,7 @@ class Search:
         end = perf_counter() + (inf if seconds is None else seconds)
         limit = inf if simulations is None else simulations
         while done < limit and not self.is_proved:
+            check_wanted()
             done += self._iterate(int(min(chunk, limit - done)))
             chunk = min(2 * chunk, _CHUNK)
             if perf_counter() >= end:
@@ -87,7 +106,7 @@ class Search:
 
     def _iterate(self, n: int) -> int:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
-        may_grow = len(self._tree.nodes) < MAX_SLOTS
+        may_grow = len(self._tree.nodes) < min(MAX_SLOTS, _max_slots.get())
         done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
         if done < n and not self.is_proved:
             self._tree = kernel.grown(self._tree)

@@ -10,9 +10,11 @@ from typing import Self
 import numpy as np
 
 from ttt_env.agent import Agent, Floats
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
+from ttt_env.stopping import check_wanted
 
 _SLICE = 20_000  # nodes: some hundredths of a second
 
@@ -64,6 +66,22 @@ class AlphaBeta(Agent):
         policy = np.zeros(self.game.n_cells)
         policy[cells] = 1.0 / len(cells)
         return policy
+
+    def _explained(self, position: Position) -> Explanation:
+        found = self.search(position)
+        cells = list(found.cells)
+        best = "all moves are worth the same"
+        if len(cells) < len(position.legal_cells):
+            best = f"{named_cells(cells)} is best; the others are worth less, how much it has not looked"
+        reason = f"Looking {found.depth} moves ahead, {best}."
+        facts = {
+            "moves looked ahead": found.depth,
+            "positions searched": found.nodes,
+            "best play that it sees": list(found.principal_variation),
+        }
+        numbers = CellNumbers("value of the move", dict.fromkeys(cells, found.value))
+        policy = dict.fromkeys(position.legal_cells, 0.0) | dict.fromkeys(cells, 1.0 / len(cells))
+        return Explanation(position, policy, reason, (numbers,), facts)
 
     def search(self, position: Position) -> Lookahead:
         """The best moves of a position that is not over."""
@@ -178,6 +196,7 @@ class _Searcher:
             return self._value_of_end(position) >= threshold
         kernel.set_root(self._search, position.mine, position.theirs, depth, threshold)
         while True:
+            check_wanted()
             answer = kernel.search(self._search, self._sets, _SLICE)
             if answer != kernel.OPEN:
                 return bool(answer == kernel.YES)

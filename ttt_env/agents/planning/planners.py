@@ -1,13 +1,15 @@
 """Agents that look ahead: each moves by the values of one sweep over the game."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, Floats
+from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.planning.lookahead import lookahead
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
@@ -15,11 +17,13 @@ from ttt_env.analysis.layers import Moves, reachable
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.analysis.value_tree import value_tree
 from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.render.tree import TreeNode
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules.sizes import check_enumerable, check_size, is_enumerable
 
 _TIE = 1e-12  # of the largest score: equal sums over up to 18! games differ by rounding
 _memoised = lru_cache(maxsize=8)
@@ -49,6 +53,9 @@ class Planner(Agent):
     def seconds_per_move(self) -> float:  # noqa: D102
         return self._plan.seconds_per_move
 
+    def _explained(self, position: Position) -> Explanation:
+        return self._plan.explain(position)
+
 
 class Minimax(Planner):
     """Best play, uniform among the best moves (von Neumann 1928).
@@ -76,7 +83,16 @@ class Minimax(Planner):
         if (depth or seconds) and prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
         self._values = None if depth or seconds else _exact(game, prefer)
+        self._prefer, self._depth = prefer, depth
         super().__init__(game, _plan(game, self._values, depth, seconds), prefer, depth, seconds)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        depth, seconds = parameters.get("depth"), parameters.get("seconds")
+        if depth is None and seconds is None:
+            _check_exact(game)
+        check_size(game)
+        return "sweep" if seconds is None and is_enumerable(game) else "little"
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
         """The game tree below a position with values and move probabilities: see `value_tree`.
@@ -87,6 +103,32 @@ class Minimax(Planner):
             raise ParameterError("only minimax without depth and seconds has the values of a whole tree")
         return value_tree(position, depth, self._values, (best, best))
 
+    def _explained(self, position: Position) -> Explanation:
+        why = super()._explained(position)
+        if self._values is None:
+            if not is_enumerable(self.game):
+                return why
+            reason = f"Looking {self._depth} moves ahead, {named_cells(why.cells)} is best."
+            return replace(why, reason=reason, facts={"moves looked ahead": self._depth})
+        scores = why.numbers[0].by_cell
+        values = {cell: float(np.sign(score)) for cell, score in scores.items()}
+        numbers = [CellNumbers("value under best play", values)]
+        value = max(values.values())
+        keeps = f"{named_cells(why.cells)} keeps to it" if value > -1 else "whatever it plays"
+        reason = f"Under best play of both {position.to_move} {RESULTS[int(value)]}, and {keeps}"
+        if self._prefer == "fast":
+            n_moves = _moves_to_end(position, scores)
+            numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
+            reason += {1: " soonest", -1: f": latest after {named_cells(why.cells)}"}.get(int(value), "")
+        return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
+
+
+def _moves_to_end(position: Position, scores: Mapping[int, float]) -> dict[int, float]:
+    """How many moves follow after each cell under perfect play, by the scores of `distances`."""
+    n_cells = position.game.n_cells
+    ends = {cell: n_cells + 1 - abs(score) if score else n_cells for cell, score in scores.items()}
+    return {cell: end - position.ply - 1 for cell, end in ends.items()}
+
 
 def _plan(game: Game, values: Values | None, depth: int | None, seconds: float | None) -> Agent:
     """The agent that plays the best by these values or, without them, by looking ahead."""
@@ -96,12 +138,17 @@ def _plan(game: Game, values: Values | None, depth: int | None, seconds: float |
 
 
 def _exact(game: Game, prefer: str) -> Values:
+    _check_exact(game)
+    return distances(game).scores if prefer == "fast" else solve(game).values
+
+
+def _check_exact(game: Game) -> None:
+    """Raise `GameTooLargeError`, with the ways out, for a game of too many positions."""
     if not is_enumerable(game):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many for minimax to look at each position: "
             "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
         )
-    return distances(game).scores if prefer == "fast" else solve(game).values
 
 
 class Softmax(Planner):
@@ -124,13 +171,30 @@ class Softmax(Planner):
         x, o = _softmax_values(game, temperature, theirs), _softmax_values(game, theirs, temperature)
         respond, ascribed = softmax(temperature), softmax(theirs)
         self._views = (x, (respond, ascribed)), (o, (ascribed, respond))
+        self._temperatures = temperature, theirs
         plan = ValueAgent(game, (x, respond), (o, respond))
         super().__init__(game, plan, temperature, opponent_temperature)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_enumerable(game)
+        return "sweep"
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
         """The game tree below a position as the player to move there sees it: see `value_tree`."""
         values, responders = self._views[position.ply % 2]
         return value_tree(position, depth, values, responders)
+
+    def _explained(self, position: Position) -> Explanation:
+        own, theirs = self._temperatures
+        reason = (
+            f"The chance of a move grows with its value as exp(value / {own:g}). The value is the mean of "
+            "what can follow, weighted by such chances."
+        )
+        if own == 0:
+            reason = "At temperature 0 the largest value decides."
+        facts = {"own temperature": own, "temperature ascribed to the opponent": theirs}
+        return replace(super()._explained(position), reason=reason, facts=facts)
 
 
 @_memoised
@@ -154,9 +218,25 @@ class BruteForce(Planner):
         values_and_responder = self._values, _largest
         super().__init__(game, ValueAgent(game, values_and_responder, values_and_responder))
 
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_enumerable(game)
+        return "sweep"
+
     def scores(self, boards: Boards) -> Floats:
         """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""
         return self._values.q(boards) / _unit(self.game)
+
+    def _explained(self, position: Position) -> Explanation:
+        sums = of_legal_cells(position, self.scores(Boards.of([position]))[0])
+        why = Explanation(
+            position, chances(self, position), "", (CellNumbers("sum over all games", sums, "number"),)
+        )
+        reason = (
+            f"Added up over all games that can follow, {named_cells(why.cells)} has the largest sum. A game "
+            "that ends with k stones counts 50/(k+1) won, 10/(k+1) drawn, −10/(k+1) lost."
+        )
+        return replace(why, reason=reason)
 
 
 def _unit(game: Game) -> int:

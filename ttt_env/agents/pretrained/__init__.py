@@ -7,8 +7,9 @@ plays; those of `q-learning` and `value-network` also hold the learned table and
 
 from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from ttt_env.agent import Effort
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules.game import Game
@@ -43,6 +44,12 @@ class PretrainedTable(Lookup):
 
     def __init__(self, game: Game, path: str | None = None) -> None:
         super().__init__(game, str(pretrained_file(self.name, game)) if path is None else path)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        if parameters.get("path") is None:
+            pretrained_file(cls.name, game)
+        return "little"
 
 
 class PPO(PretrainedTable):

@@ -19,7 +19,10 @@ STONE_WIDTH = STROKE * _WIDTH
 
 @dataclass(frozen=True)
 class Tile:
-    """A cell of a drawn board: its place, its stone, its accent, and what is known about a move there."""
+    """A cell of a drawn board: its place, its stone, its accent, and what is known about a move there.
+
+    `told` is more to say about it in words; a cell that is lit belongs to what is spoken of.
+    """
 
     cell: int
     layer: int
@@ -30,13 +33,16 @@ class Tile:
     accent: str
     is_free: bool
     insight: MoveInsight | None
+    told: str = ""
+    is_lit: bool = False
 
     @property
     def label(self) -> str:
         """The cell in words, for visitors who hear the page instead of seeing it."""
         content = self.mark or ("empty" if self.is_free else "not playable")
         accent = {"last": ", last move", "completed": ", completed"}.get(self.accent, "")
-        return f"{self.place}: {content}{accent}{_insight_text(self.insight)}"
+        told = f"; {self.told}" if self.told else ""
+        return f"{self.place}: {content}{accent}{_insight_text(self.insight)}{told}"
 
 
 @dataclass(frozen=True)

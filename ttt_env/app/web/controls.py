@@ -4,18 +4,23 @@ A parameter has a control if its name is listed here. Any other parameter keeps 
 or an address says, so no text from outside becomes a path. An agent that requires another one is not offered.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from inspect import Parameter
 
-from ttt_env.agent import agent_class, agent_names
-from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.specs import parameters_of
+from ttt_env.agent import Agent, agent_class, agent_names
+from ttt_env.agents.heuristics.rules import RULES
+from ttt_env.errors import ParameterError, UnknownAgentError, unknown
+from ttt_env.rules.specs import parameters_of, split_items, split_spec
 
 
 @dataclass(frozen=True)
 class Control:
-    """How a parameter is set: a number from `least` to `most`, a slider if `ends` are named, or a choice."""
+    """How a parameter is set: a number from `least` to `most`, a slider if `ends` are named, or a choice.
+
+    A text is read by `read`, which gives it its usual form or raises `ParameterError`. `needed` stands for a
+    parameter that is left empty although the agent requires it.
+    """
 
     name: str
     label: str
@@ -25,6 +30,8 @@ class Control:
     ends: tuple[str, str] | None = None
     choices: tuple[str, ...] = ()
     default: str = ""
+    needed: str = ""
+    read: Callable[[str], str] | None = None
 
     @property
     def is_common(self) -> bool:
@@ -38,6 +45,8 @@ class Control:
 
     def checked(self, text: str) -> str:
         """The text in its usual form. Raises `ParameterError` if it is out of bounds."""
+        if self.read is not None:
+            return self.read(text)
         if self.choices:
             if text not in self.choices:
                 raise ParameterError(unknown(self.name, text[:40], self.choices))
@@ -60,7 +69,38 @@ def _number(text: str, is_whole: bool) -> float | None:
 
 READER = "imitation"  # learns from the games that are played here, so it changes
 _OTHER, _BASELINE = "agent", "random"  # the parameter that is another agent, and its default
+_MAX_MIXED = 6
 _HEAT = ("Precise", "Chaotic")
+
+
+def _rules(text: str) -> str:
+    """The names of rules, joined by `+`."""
+    names = [name.strip() for name in text.split("+")]
+    for name in names:
+        if name not in RULES:
+            raise ParameterError(unknown("rule", name[:40], RULES))
+    if len(set(names)) < len(names):
+        raise ParameterError(f"rules={text[:40]!r}: each rule once, joined by +")
+    return "+".join(names)
+
+
+def _agents(text: str) -> str:
+    """The specs of agents, joined by `+`, those of several parameters in round brackets."""
+    specs = split_items(text, "+")
+    if not 0 < len(specs) <= _MAX_MIXED:
+        raise ParameterError(f"agents={text[:40]!r}: one to {_MAX_MIXED} agents, joined by +")
+    usual = [usual_spec(spec, _plain_names()) for spec in specs]
+    return "+".join(f"({spec})" if set(spec) & set(",+") else spec for spec in usual)
+
+
+def _weights(text: str) -> str:
+    """Numbers from 0 on, joined by `+`."""
+    numbers = [_number(item, is_whole=False) for item in text.split("+")]
+    if len(numbers) > _MAX_MIXED or not all(number is not None and 0 <= number <= 1e6 for number in numbers):
+        raise ParameterError(f"weights={text[:40]!r}: numbers from 0 on, joined by +, one for each agent")
+    return "+".join(f"{number:.6g}" for number in numbers)
+
+
 _KNOWN = [
     Control("temperature", "temperature", 0, 3, 0.05, _HEAT),
     Control("opponent_temperature", "temperature it expects of the other", 0, 3, 0.05, _HEAT),
@@ -71,6 +111,9 @@ _KNOWN = [
     Control("c", "exploration c", 0, 10, 0.01),
     Control("draw", "what a draw counts", 0, 1, 0.05),
     Control("seed", "seed", 0, 2**31 - 1),
+    Control("rules", "rules, the first that fits decides", read=_rules),
+    Control("agents", "of the agents, joined by +", needed="weights+random", read=_agents),
+    Control("weights", "with the weights, joined by +", read=_weights),
     Control("playout", "playouts", choices=("random", "win-block")),
     Control("prefer", "of equal moves", choices=("any", "fast")),
     Control("solve", "proofs", choices=("true", "false")),
@@ -84,7 +127,7 @@ def controls_of(name: str) -> dict[str, Control]:
     controls: dict[str, Control] = {}
     for parameter in parameters_of(build, skip=1).values():
         if build.takes_agent and not controls:
-            controls[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names())
+            controls[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names(), needed=_BASELINE)
         elif parameter.name in BOUNDS:
             controls[parameter.name] = replace(BOUNDS[parameter.name], default=_default(parameter))
     return controls
@@ -111,7 +154,12 @@ def offered_names() -> list[str]:
 def _plain_names() -> tuple[str, ...]:
     """The offered agents that another agent, such as epsilon, can be made of."""
     names = (name for name in agent_names() if name != READER)
-    return tuple(name for name in names if not agent_class(name).takes_agent and _can_be_made(name, False))
+    return tuple(name for name in names if _is_plain(agent_class(name)) and _can_be_made(name, False))
+
+
+def _is_plain(build: type[Agent]) -> bool:
+    """Whether an agent is made of no others."""
+    return not build.takes_agent and "agents" not in parameters_of(build, skip=1)
 
 
 def _can_be_made(name: str, takes_agent: bool) -> bool:
@@ -131,8 +179,25 @@ def spec_of_values(name: str, values: Mapping[str, str]) -> str:
     items = []
     for key, control in controls.items():
         text = values.get(key, "").strip()
-        if key == _OTHER:
-            items.append(control.checked(text or _BASELINE))
+        if control.needed:
+            items.append(control.checked(text or control.needed))
         elif text and (checked := control.checked(text)) != control.default:
             items.append(f"{key}={checked}")
     return f"{name}:{','.join(items)}" if items else name
+
+
+def usual_spec(text: str, names: Iterable[str]) -> str:
+    """The spec string of one of these agents in its usual form.
+
+    Raises `UnknownAgentError` for another agent, `ParameterError` as `spec_of_values` does.
+    """
+    spec, known = split_spec(text), list(names)
+    if spec.name not in known:
+        raise UnknownAgentError(unknown("agent", text[:40], known))
+    values = dict(spec.keywords)
+    if spec.value is not None:
+        first = next(iter(controls_of(spec.name)), None)
+        if first is None or first in values:
+            raise ParameterError(f"{spec.name} takes no {spec.value[:40]!r} here")
+        values[first] = spec.value
+    return spec_of_values(spec.name, values)

@@ -11,18 +11,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
-from ttt_env.app.web.computing import Desk
-from ttt_env.app.web.insight import Sage
+from ttt_env.app.web.bench import Bench
+from ttt_env.app.web.computing import Desk, Lane
 from ttt_env.app.web.roster import Roster
+from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.tickets import Tickets
+from ttt_env.explanation import fact_text
 from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
 
 _SOURCE = "web"
 _MAX_ADDRESS_LETTERS = 4_000
+_MAX_TREE = 1 << 21  # nodes of a search, 67 MB: some seconds of searching
 
 
 @dataclass
@@ -33,16 +37,17 @@ class House:
     what a visitor can go to.
     """
 
-    roster: Roster
+    bench: Bench
     log: GameLog | None = None
     runs: Path | None = None
     pages: tuple[tuple[str, str], ...] = ()
-    desk: Desk = field(default_factory=Desk)
     tickets: Tickets = field(default_factory=Tickets)
 
     def __post_init__(self) -> None:
-        self.sage = Sage(self.roster)
-        self._templates = _environment(self)
+        self.roster, self.sage, self.foreseer = self.bench.roster, self.bench.sage, self.bench.foreseer
+        self.sweeper = Sweeper(self.bench)
+        self.desk = Desk(self.sweeper.plans, self.sweeper.sweeps)
+        self._templates = templates_of(self)
 
     def page(self, name: str, code: int = 200, /, **context: Any) -> HTMLResponse:
         """The template of this name as a response with this status code."""
@@ -52,15 +57,22 @@ class House:
         """The address of the sentence that says how strong an agent is."""
         return f"/play/strength?{urlencode({'game': game.name, 'player': player})}"
 
-    def choose(self, table: PlayTable) -> int:
+    def people_url(self, game: Game, player: str) -> str:
+        """The address of the table that says what people got against an agent."""
+        return f"/compare/people/agent?{urlencode({'game': game.name, 'agent': player})}"
+
+    async def choice(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
-        agent = self.roster.make(table.mover, table.game)
-        return agent.choose(table.position, np.random.default_rng(secrets.randbits(64)))
+        lane = await self.desk.move("quick", self.roster.lane_of_move, table.mover, table.game)
+        return await self.desk.move(lane, chosen, self.roster, table, secrets.randbits(64))
+
+    async def lane_of_study(self, game: Game, *players: str) -> Lane:
+        """Where something is computed for which these players' policies in every position may be needed."""
+        return await self.desk.move("quick", self.roster.lane_of_study, game, *players)
 
     async def is_quick_to_study(self, game: Game, *players: str) -> bool:
         """Whether the policies of these players in every position are computed within a second."""
-        roster = self.roster
-        return all([await self.desk.move(True, roster.is_quick_to_study, player, game) for player in players])
+        return await self.lane_of_study(game, *players) == "quick"
 
     def record(self, visit: Visit) -> None:
         """Write a finished game to the log, once: if it was played here and the visitor allows it."""
@@ -72,12 +84,19 @@ class House:
             self.roster.forget_reader()
 
 
+def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
+    """The cell that the agent to move draws by this seed."""
+    with trees_of(_MAX_TREE):
+        return roster.make(table.mover, table.game).choose(table.position, np.random.default_rng(seed))
+
+
 def fields_of(request: Request) -> dict[str, str]:
     """The fields of a request's address; none if the address is longer than any page makes it."""
     return dict(request.query_params) if len(str(request.url.query)) <= _MAX_ADDRESS_LETTERS else {}
 
 
-def _environment(house: House) -> Environment:
+def templates_of(house: House) -> Environment:
+    """The templates of the pages of this house."""
     environment = Environment(
         loader=PackageLoader("ttt_env.app.web"),
         autoescape=True,
@@ -85,9 +104,10 @@ def _environment(house: House) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "signed": signed}
+    environment.filters |= {"percent": percent, "signed": signed, "fact": fact_text}
     environment.globals |= {
         "house": house,
+        "static": "/static/",
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,

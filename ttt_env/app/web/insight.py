@@ -90,6 +90,15 @@ class Sage:
             notes.append("A ? is a move whose value takes too long to prove.")
         return Insight(_agent(adviser), _agent(opponent), moves, hint(position), tuple(notes))
 
+    def prepare(self, game: Game, x: str, o: str, edition: int = 0) -> None:
+        """Compute beforehand what `insight` needs to know about all positions of a game of these two."""
+        if x == o == PERSON:
+            return
+        try:
+            self._against(PlayTable(game, x, o), edition)
+        except (TttEnvError, ImportError):  # which `insight` tells
+            return
+
     def _against(self, table: PlayTable, edition: int) -> dict[int, Result]:
         """The expected result of each move against the opponent at the table, by cell."""
         if not is_solved(table.game):

@@ -23,7 +23,6 @@ from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
-from ttt_env.rules.sizes import is_instant
 
 _REPLY_AFTER, _WATCHED_AFTER = 250, 700  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -71,7 +70,7 @@ class PlayPages:
         ticket = self._house.tickets.next(visit.table, visit.ticket, after)
         moved = replace(visit, table=after, ticket=ticket)
         try:
-            await self._house.desk.move(True, self._house.record, moved)
+            await self._house.desk.move("quick", self._house.record, moved)
         except GameLogError as error:
             return await self._shown(moved, [str(error)])
         return RedirectResponse(moved.url(), 303)
@@ -86,9 +85,7 @@ class PlayPages:
             return cell_of(form)
         if agent is None:
             raise IllegalMoveError("No agent is to move here.")
-        desk, roster = self._house.desk, self._house.roster
-        quick = await desk.move(True, roster.is_quick, agent, table.game)
-        return await desk.move(quick, self._house.choose, table)
+        return await self._house.choice(table)
 
     async def settle(self, request: Request) -> Response:
         """A redirection to the table with the game and the players that the form describes."""
@@ -109,9 +106,12 @@ class PlayPages:
 
     async def _seen(self, visit: Visit) -> dict[str, Any]:
         table = visit.table
-        quick = is_instant(table.game) and await self._house.is_quick_to_study(table.game, table.x, table.o)
+        desk, sage = self._house.desk, self._house.sage
+        lane = await self._house.lane_of_study(table.game, table.x, table.o)
         edition = self._house.roster.edition(table.x, table.o)
-        insight = await self._house.desk.study(quick, self._house.sage.insight, table, edition)
+        if lane == "sweep":  # for all positions of the game: whoever plays on meanwhile waits for the same
+            await desk.study(lane, sage.prepare, table.game, table.x, table.o, edition)
+        insight = await desk.study(lane, sage.insight, table, edition)
         board = board_of(table.position, table.last, insight.moves)
         return {"board": board, "insight": insight, "sweep": sweep_at(table)}
 
@@ -121,8 +121,8 @@ class PlayPages:
         return self._house.page("moves.html", visit=visit, **await self._judged(visit))
 
     async def _judged(self, visit: Visit) -> dict[str, Any]:
-        quick = is_instant(visit.table.game)
-        return {"verdicts": await self._house.desk.study(quick, judged_moves, visit.table)}
+        lane = await self._house.lane_of_study(visit.table.game)
+        return {"verdicts": await self._house.desk.study(lane, judged_moves, visit.table)}
 
     async def strength(self, request: Request) -> Response:
         """How strong an agent is, as a part of a page."""
@@ -132,9 +132,9 @@ class PlayPages:
             player = self._house.roster.parse(fields.get("player", ""))
         except TttEnvError as error:
             return HTMLResponse(escape(str(error)), 400)
-        quick = not is_solved(game) or await self._house.is_quick_to_study(game, player)
+        lane = await self._house.lane_of_study(game, player) if is_solved(game) else "quick"
         roster, edition = self._house.roster, self._house.roster.edition(player)
-        sentence = await self._house.desk.study(quick, strength, roster, player, game, edition)
+        sentence = await self._house.desk.study(lane, strength, roster, player, game, edition)
         return HTMLResponse(escape(sentence))
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
@@ -146,6 +146,12 @@ class PlayPages:
 
     async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
         table = visit.table
+        desk, roster = self._house.desk, self._house.roster
+        offers = await desk.move("quick", roster.offers, table.game)
+        if not complaints:
+            players = dict.fromkeys((table.x, table.o))
+            told = [await desk.move("quick", roster.refusal, player, table.game) for player in players]
+            complaints = [refusal for refusal in told if refusal]
         delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
@@ -156,6 +162,8 @@ class PlayPages:
             complaints=complaints,
             headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
             delay=delay if goes_on else None,
+            offers=offers,
+            refused={offer.name: offer.refusal for offer in offers if offer.refusal},
             presets=presets(table.game),
             levels=await self._levels(visit),
             rule=rule_of(table.game),
@@ -175,7 +183,8 @@ class PlayPages:
             return []
         desk, roster, game = self._house.desk, self._house.roster, visit.table.game
         return [
-            (preset, await desk.study(True, score, roster, preset.player, game)) for preset in presets(game)
+            (preset, await desk.study("quick", score, roster, preset.player, game))
+            for preset in presets(game)
         ]
 
     def _branch(self, visit: Visit) -> Visit:
@@ -212,7 +221,10 @@ def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTa
     x, o = (_player_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
     if game == table.game:
         return replace(table, x=x, o=o)
-    return PlayTable(game, moved_over(x, table.game, game), moved_over(o, table.game, game))
+    hardest = presets(game)[-1].player
+    x, o = (moved_over(player, table.game, game) for player in (x, o))
+    x, o = (hardest if roster.refusal(player, game) else player for player in (x, o))
+    return PlayTable(game, x, o)
 
 
 def _player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:

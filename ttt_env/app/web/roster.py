@@ -5,16 +5,22 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from ttt_env.agent import Agent, make_agent
+from ttt_env.agent import Agent, Effort, effort_of, make_agent
 from ttt_env.analysis.known import is_solved
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.models import spec_of
-from ttt_env.app.web.computing import Keeper
-from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values
-from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError, UnknownAgentError, unknown
+from ttt_env.app.web.computing import Keeper, Lane
+from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
+from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import INSTANT_CELLS, MASK_CELLS, is_instant, n_placements
+from ttt_env.rules.sizes import (
+    INSTANT_CELLS,
+    MASK_CELLS,
+    TABLE_CELLS,
+    is_instant,
+    n_placements,
+)
 from ttt_env.rules.specs import split_spec
 
 PERSON = "person"
@@ -23,7 +29,21 @@ _INSTANT_POSITIONS = n_placements(INSTANT_CELLS)
 _QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
 _STUDY_SECONDS = 1.0  # the policy in all positions of a game
 
+_LIMITS: dict[Effort, tuple[int, str]] = {
+    "table": (TABLE_CELLS, "writes down what it plays"),
+    "searches": (INSTANT_CELLS, "lets another agent search"),
+}  # in cells, of what may be made here while somebody waits
+
 LEVELS = ("Easy", "Medium", "Hard", "Perfect")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A player by `name`: why it cannot play a game, or else what has to be waited for; empty if nothing."""
+
+    name: str
+    refusal: str
+    cost: str
 
 
 class Roster:
@@ -33,11 +53,12 @@ class Roster:
     """
 
     def __init__(self, models: Mapping[str, str], games_file: Path | None = None) -> None:
-        self._games_file = games_file
+        self.specs, self.games_file = dict(models), games_file
         self.models = {f"{_MODEL}{name}": spec for name, spec in models.items()}
         self.names = (PERSON, *offered_names(), *self.models)
         self._made: Keeper[Agent] = Keeper(64, 3)
-        self._editions = 0
+        self._refusals: Keeper[str] = Keeper(256, 256)
+        self.editions = 0
 
     def parse(self, text: str) -> str:
         """The player that a text names in its usual form: `person`, `model:name`, a spec string.
@@ -46,16 +67,7 @@ class Roster:
         """
         if text == PERSON or text in self.models:
             return text
-        spec = split_spec(text)
-        if spec.name not in self.names or spec.name == PERSON:
-            raise UnknownAgentError(unknown("agent", text[:40], self.names))
-        values = dict(spec.keywords)
-        if spec.value is not None:
-            first = next(iter(controls_of(spec.name)), None)
-            if first is None or first in values:
-                raise ParameterError(f"{spec.name} takes no {spec.value[:40]!r} here")
-            values[first] = spec.value
-        return spec_of_values(spec.name, values)
+        return usual_spec(text, offered_names())
 
     def controls(self, player: str) -> dict[str, Control]:
         """The controls of a player's parameters; a person and a model have none."""
@@ -76,9 +88,13 @@ class Roster:
         return dict(spec.keywords) | ({} if spec.value is None else {first: spec.value})
 
     def make(self, player: str, game: Game) -> Agent:
-        """The agent of a player who is no person. An agent with a fixed policy is made once and shared."""
+        """The agent of a player who is no person. An agent with a fixed policy is made once and shared.
+
+        Raises as `effort` does.
+        """
         agent = self._made.get(game, player)
         if agent is None:
+            self.effort(player, game)
             agent = make_agent(self.spec(player), game)
             if agent.is_fixed:
                 self._made.keep(game, player, agent)
@@ -99,39 +115,86 @@ class Roster:
 
     def spec(self, player: str) -> str:
         """The spec string from which the agent of a player is made."""
-        if player == READER and self._games_file is not None:
-            return f"{READER}:{self._games_file}"
+        if player == READER and self.games_file is not None:
+            return f"{READER}:{self.games_file}"
         return self.models.get(player, player)
 
     def forget_reader(self) -> None:
         """Let the agent that learns from the game log read it again, because a game was added."""
         self._made.drop(READER)
-        self._editions += 1
+        self.editions += 1
+
+    def catch_up(self, editions: int) -> None:
+        """Forget what the other process's roster, which is at this edition, has forgotten since."""
+        if editions != self.editions:
+            self._made.drop(READER)
+            self.editions = editions
 
     def edition(self, *players: str) -> int:
         """A number that changes whenever one of these players has learned something."""
-        return self._editions if READER in players else 0
+        return self.editions if READER in players else 0
 
     def learns(self, player: str) -> bool:
         """Whether this player learns from the games played here, so that answers about it grow old."""
         return player == READER
 
-    def is_quick(self, player: str, game: Game) -> bool:
-        """Whether a visitor hardly waits for a move of this player. The agent may be made for it."""
-        return player == PERSON or self._seconds_per_move(player, game) <= _QUICK_SECONDS
+    def refusal(self, player: str, game: Game) -> str:
+        """Why this player cannot play the game here, in a sentence; empty if it can."""
+        return self._refusals.get_or_make(game, player, lambda: self._refusal(player, game))
 
-    def is_quick_to_study(self, player: str, game: Game) -> bool:
-        """Whether the policy of this player in every position of the game is computed within a second."""
-        if player == PERSON:
-            return True
-        seconds = self._seconds_per_move(player, game) * _INSTANT_POSITIONS
-        return is_instant(game) and seconds <= _STUDY_SECONDS
+    def _refusal(self, player: str, game: Game) -> str:
+        try:
+            self.effort(player, game)
+        except (TttEnvError, ImportError) as error:
+            return str(error)
+        return ""
+
+    def offers(self, game: Game) -> list[Offer]:
+        """The players by name, with what keeps them from this game or makes one wait for them."""
+        return [Offer(name, *self._told(name, game)) for name in self.names]
+
+    def _told(self, name: str, game: Game) -> tuple[str, str]:
+        """The refusal of a player without parameters, and what it costs."""
+        player = name if name == PERSON or name in self.models else spec_of_values(name, {})
+        refusal = self.refusal(player, game)
+        is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
+        return refusal, "looks at all positions first, some seconds" if is_slow else ""
+
+    def effort(self, player: str, game: Game) -> Effort:
+        """What it takes to make the agent that a player is, which is not made for it.
+
+        Raises what the agent raises that does not play the game, and `GameTooLargeError` for one that takes
+        too much of this server.
+        """
+        effort: Effort = "little" if player == PERSON else effort_of(self.spec(player), game)
+        limit, told = _LIMITS.get(effort, (game.n_cells, ""))
+        if game.n_cells > limit:
+            raise GameTooLargeError(f"{player} {told} in every position: here on up to {limit} cells.")
+        return effort
+
+    def lane_of_move(self, player: str, game: Game) -> Lane:
+        """Where a move of this player is computed. The agent may be made to find out."""
+        if self.refusal(player, game):
+            return "quick"
+        effort = self.effort(player, game)
+        if effort == "searches" or (effort != "little" and not is_instant(game)):
+            return "plan"
+        return "quick" if self._seconds_per_move(player, game) <= _QUICK_SECONDS else "search"
+
+    def lane_of_study(self, game: Game, *players: str) -> Lane:
+        """Where something is computed for which these players' policies in every position may be needed."""
+        if not is_instant(game):
+            return "sweep" if is_solved(game) else "search"
+        if "plan" in [self.lane_of_move(player, game) for player in players]:
+            return "sweep"
+        seconds = sum(self._seconds_per_move(player, game) for player in players) * _INSTANT_POSITIONS
+        return "quick" if seconds <= _STUDY_SECONDS else "sweep" if seconds < inf else "search"
 
     def _seconds_per_move(self, player: str, game: Game) -> float:
-        """The agent's own `seconds_per_move`; infinity if it is not made yet and making it takes long."""
-        is_ready = self._made.get(game, player) is not None
-        solves = is_solved(game) and not is_instant(game)
-        if not is_ready and (solves or player in self.models):
+        """The agent's own `seconds_per_move`; infinity for a model that has to be loaded first."""
+        if player == PERSON:
+            return 0.0
+        if player in self.models and self._made.get(game, player) is None:
             return inf
         try:
             return self.make(player, game).seconds_per_move

@@ -17,13 +17,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
+from ttt_env.app.web.leaving import Leaving
 from ttt_env.app.web.origin import REFUSED, is_foreign, is_opened
 from ttt_env.app.web.play import PlayPages
-from ttt_env.app.web.roster import Roster
 from ttt_env.storage.game_log import GameLog
 
 
@@ -62,8 +63,8 @@ def create_app(
     `models` are spec strings of further agents by name, `log` takes the finished games, `runs` is a folder of
     training curves. With `is_local` it only answers requests to the names of this machine.
     """
-    roster = Roster(models or {}, None if log is None else log.path)
-    house = House(roster, log, runs, tuple((path, name) for path, name, _ in _PAGES))
+    bench = Bench.of(models or {}, None if log is None else log.path)
+    house = House(bench, log, runs, tuple((path, name) for path, name, _ in _PAGES))
     return Starlette(
         routes=[
             Route("/", _home),
@@ -73,6 +74,7 @@ def create_app(
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
             Middleware(_Guard),
+            Middleware(Leaving),
         ],
         exception_handlers={
             HTTPException: partial(_refused, house),

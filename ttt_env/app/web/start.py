@@ -1,4 +1,4 @@
-"""`ttt web`: starting the server, and who can reach it then."""
+"""`ttt web`: starting the server, and who can reach it then; or writing the page as files."""
 
 import logging
 import socket
@@ -13,11 +13,13 @@ try:
     from starlette.applications import Starlette
 
     from ttt_env.app.web.connection import PromptConnection
+    from ttt_env.app.web.export.folder import own_files, write_folder
+    from ttt_env.app.web.export.site import exported
     from ttt_env.app.web.server import create_app
 except ImportError as missing:
     raise ImportError('the web page needs the extra "web": pip install "ttt-env[web]"') from missing
 
-from ttt_env.app.web.roster import named_models
+from ttt_env.app.web.roster import Roster, named_models
 from ttt_env.errors import ParameterError
 from ttt_env.storage.game_log import GameLog
 
@@ -60,6 +62,19 @@ def start(
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:
     """How uvicorn serves the pages."""
     return uvicorn.Config(app, http=PromptConnection, ws="none", timeout_graceful_shutdown=1, **more)
+
+
+def export(folder: Path, models: list[str], say: Callable[[str], None]) -> None:
+    """Write tic-tac-toe with all certified agents to a folder, as files that any web server can serve.
+
+    Raises `ParameterError` for a model that is not there, or a folder that holds anything but an earlier
+    export.
+    """
+    own_files(folder)  # before anything is computed
+    files = exported(Roster(named_models(models)))
+    write_folder(folder, files)
+    size = sum(map(len, files.values())) / 1e6
+    say(f"{len(files)} files ({size:.1f} MB) in {folder}: open {folder / 'index.html'}, or serve the folder.")
 
 
 def _is_loopback(host: str) -> bool:

@@ -129,7 +129,7 @@ def read_table(fields: Mapping[str, str], roster: Roster) -> tuple[PlayTable, li
     complaints: list[str] = []
     table = PlayTable(get_game("tictactoe-v0"))
     readers: dict[str, Callable[[PlayTable, str], PlayTable]] = {
-        "game": lambda table, text: replace(table, game=parse_game(text)),
+        "game": lambda table, text: _of_game(parse_game(text)),
         "x": lambda table, text: replace(table, x=roster.parse(text)),
         "o": lambda table, text: replace(table, o=roster.parse(text)),
         "moves": _with_moves,
@@ -145,6 +145,11 @@ def read_table(fields: Mapping[str, str], roster: Roster) -> tuple[PlayTable, li
             if name == "moves":
                 table = _with_moves(table, _legal_start(table.game, fields[name]))
     return table, complaints
+
+
+def _of_game(game: Game) -> PlayTable:
+    """The empty board of a game, with the hardest opponent that can play it."""
+    return PlayTable(game, o=presets(game)[-1].player)
 
 
 def _with_moves(table: PlayTable, text: str) -> PlayTable:

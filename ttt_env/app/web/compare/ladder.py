@@ -25,7 +25,7 @@ GAMES = {
 }
 """The games that are offered by name; an address may name others of up to `TABLE_CELLS`."""
 MAX_SIMULATIONS = 1_000  # a move: a match needs one in each of thousands of positions
-_ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", "q-learning")
+ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", "q-learning")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
     """The usual agents and the models of the command line, each against each on both seats."""
     agents: dict[str, Agent] = {}
     missing = []
-    for agent in (*_ENTRANTS, *roster.models):
+    for agent in (*ENTRANTS, *roster.models):
         try:
             agents[agent] = Recorded(declared_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:

@@ -12,13 +12,23 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from ttt_env.app.advice import MoveVerdict
+from ttt_env.app.tally import Expectation
 from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare.certificate import picture, prove
 from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
+from ttt_env.app.web.compare.people import (
+    MAX_AGENTS,
+    PersonalRecord,
+    games_of,
+    random_against,
+    tallies_here,
+)
 from ttt_env.app.web.compare.runs import MAX_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
 from ttt_env.app.web.compare.softmax import GAME as SWEPT_GAME
 from ttt_env.app.web.compare.softmax import OPENINGS, SLIDERS, curves, temperatures
+from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
+from ttt_env.app.web.games import KINDS, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.live import sweep_of
@@ -29,7 +39,7 @@ from ttt_env.errors import ParameterError, TttEnvError, unknown
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import TABLE_CELLS, is_instant
+from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated
 
 _MAX_GAME_NUMBER = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
@@ -156,6 +166,7 @@ TABS = {
     "/compare/agent": "Certificates",
     "/compare/softmax": "Temperatures",
     "/compare/runs": "Training",
+    "/compare/people": "People",
 }
 
 
@@ -176,9 +187,9 @@ class ComparePart:
     ) -> Answer:
         """The result of `make` for these agents, computed once and kept, unless one of them still learns."""
         desk, roster = self._house.desk, self._house.roster
-        quick = await self._house.is_quick_to_study(game, *agents)
+        lane = await self._house.lane_of_study(game, *agents)
         learns = any(map(roster.learns, agents))
-        return await (desk.move if learns else desk.study)(quick, make, roster, game, *agents, *more)
+        return await (desk.move if learns else desk.study)(lane, make, roster, game, *agents, *more)
 
     async def _replay(
         self, whole: PlayTable, path: str, shown: dict[str, object], reader: AddressReader
@@ -186,7 +197,8 @@ class ComparePart:
         """The game after as many moves as the field `at` says, by default all."""
         n_moves = len(whole.cells)
         at = reader.read("at", a_number("at", n_moves, n_moves))
-        verdicts = await self._house.desk.study(is_instant(whole.game), judged_moves, whole)
+        lane = await self._house.lane_of_study(whole.game)
+        verdicts = await self._house.desk.study(lane, judged_moves, whole)
         return Replay(whole.at_move(at), tuple(verdicts), path, shown)
 
 
@@ -235,7 +247,7 @@ class Matches(ComparePart):
         return self._house.page("compare_ladder.html", game=game, address=address, **context)
 
     async def _laddered(self, game: Game, reader: AddressReader) -> dict[str, Any]:
-        table = await self._house.desk.study(False, ladder, self._house.roster, game)
+        table = await self._house.desk.study("sweep", ladder, self._house.roster, game)
         return {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
 
 
@@ -359,7 +371,7 @@ class Curves(ComparePart):
             x, o = temperatures(fields_of(request))
         except ParameterError as error:
             complaints, (x, o) = [str(error)], temperatures({})
-        ends, chances, worth = await self._house.desk.study(True, curves, x, o)
+        ends, chances, worth = await self._house.desk.study("quick", curves, x, o)
         return self._page(
             "compare_softmax.html",
             complaints,
@@ -377,7 +389,7 @@ class Curves(ComparePart):
         desk, folder = self._house.desk, self._house.runs
         reader = AddressReader(fields_of(request))
         over = reader.read("over", a_choice("axis", OVER))
-        listed = [] if folder is None else await desk.move(True, runs_in, folder)
+        listed = [] if folder is None else await desk.move("quick", runs_in, folder)
         names = request.query_params.getlist("run") if reader.fields else []
         drawn_curves: list[Curve] = []
         try:
@@ -386,7 +398,7 @@ class Curves(ComparePart):
             reader.complaints.append(str(error))
             runs = chosen_runs(listed, [])
         try:
-            drawn_curves = [await desk.study(False, curve, run) for run in runs]
+            drawn_curves = [await desk.study("search", curve, run) for run in runs]
         except ImportError as error:
             reader.complaints.append(str(error))
         return self._page(
@@ -401,11 +413,67 @@ class Curves(ComparePart):
         )
 
 
+class People(ComparePart):
+    """How people have done here against agents."""
+
+    def routes(self) -> list[Route]:
+        """The addresses of these pages and what answers them."""
+        return [
+            Route("/compare/people", self.show),
+            Route("/compare/people/table", self.table),
+            Route("/compare/people/agent", self.agent),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """The page of the games of one kind that people have played."""
+        reader = AddressReader(fields_of(request))
+        game, log = reader.read("game", AddressField(GAME, parse_game)), self._house.log
+        played = {} if log is None else await self._house.desk.move("quick", games_of, log)
+        whole = {"records": await self._records(game), "alone": False} if is_whole(request) else {}
+        return self._page(
+            "compare_people.html", reader.complaints, game=game, played=played, kinds=KINDS, **whole
+        )
+
+    async def table(self, request: Request) -> Response:
+        """The table of that page, as a part of it."""
+        game = AddressReader(fields_of(request)).read("game", AddressField(GAME, parse_game))
+        return self._part(game, await self._records(game), alone=False)
+
+    async def agent(self, request: Request) -> Response:
+        """What people got against one agent, as a part of a page; nothing if nobody has played it."""
+        reader = AddressReader(fields_of(request))
+        game = reader.read("game", AddressField(GAME, parse_game))
+        agent = reader.read("agent", AddressField(AGENT, self._house.roster.parse))
+        return self._part(game, [] if reader.complaints else await self._records(game, agent), alone=True)
+
+    def _part(self, game: Game, records: list[PersonalRecord], alone: bool) -> Response:
+        context = {"game": game, "records": records, "alone": alone, "address": address}
+        return self._house.page("compare_people_table.html", **context)
+
+    async def _records(self, game: Game, agent: str | None = None) -> list[PersonalRecord]:
+        """What people got against this agent, or against those of most games."""
+        desk, roster, log = self._house.desk, self._house.roster, self._house.log
+        if log is None:
+            return []
+        n_games = (await desk.move("quick", log.counts)).get(game.name, 0)
+        tallies = await desk.study("quick", tallies_here, log, roster, game, n_games)
+        wanted = [tally for tally in tallies if agent in (None, tally.agent)][:MAX_AGENTS]
+        return [PersonalRecord(tally, await self._expectation(tally.agent, game)) for tally in wanted]
+
+    async def _expectation(self, agent: str, game: Game) -> Expectation:
+        if not is_tabulated(game):
+            return random_against(self._house.roster, game, agent)  # which says at once that it is too large
+        try:
+            return await self._study(random_against, game, (agent,))
+        except BusyError as error:
+            return Expectation(None, str(error))
+
+
 class ComparePages:
     """The pages under /compare; they keep nothing between two requests."""
 
     def __init__(self, house: House) -> None:
-        self._parts = Matches(house), Certificates(house), Curves(house)
+        self._parts = Matches(house), Certificates(house), Curves(house), People(house)
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""

@@ -10,7 +10,7 @@ from ttt_env.app.web.table import PlayTable, read_table
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 
-VIEWS = {"tree": "Game tree", "mcts": "Monte Carlo", "weights": "Weights"}
+VIEWS = {"move": "Last move", "tree": "Game tree", "mcts": "Monte Carlo", "weights": "Weights"}
 PACES = {"slow": 1600, "steady": 600, "fast": 150}
 """Milliseconds between two simulations."""
 

@@ -1,4 +1,4 @@
-"""The page that looks inside the agents: a game tree, a search step by step, weights on their cells."""
+"""The page that looks inside the agents: why one has moved, a game tree, a search step by step, weights."""
 
 from dataclasses import replace
 from math import sqrt
@@ -21,10 +21,9 @@ from ttt_env.app.web.inside.look import (
     InsideLook,
     read_look,
 )
+from ttt_env.app.web.inside.reason import AgentMove, board_of_reason, explained, last_move_of_an_agent
 from ttt_env.app.web.inside.search import searched
 from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
-from ttt_env.app.web.inside.values import Foreseer
-from ttt_env.app.web.inside.weights import weighed
 from ttt_env.app.web.live import sweep_of
 from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.play import body_of, cell_of
@@ -33,13 +32,23 @@ from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, TttEnvError
 from ttt_env.rules.sizes import is_instant
 
+PARTS = {
+    "move": "inside_reason.html",
+    "tree": "inside_tree.html",
+    "mcts": "inside_search.html",
+    "weights": "inside_reason.html",
+}
+"""The template of each view."""
+
+MAX_ROWS = 12  # of the table of the cells
+_MANY = 5  # cells that are only counted
+
 
 class InsidePages:
     """The pages under /inside; what they show follows from the address alone."""
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._foreseer = Foreseer()
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""
@@ -55,10 +64,10 @@ class InsidePages:
         return await self._shown(*self._read(request), whole=is_whole(request))
 
     async def tree(self, request: Request) -> Response:
-        """The game tree and the board beside it, as a part of a page: it may take seconds."""
+        """What the view shows, the board and what is beside it, as a part of a page: it may take seconds."""
         look, _ = self._read(request)
         context = await self._seen(look)
-        return self._house.page("inside_lack.html" if "lack" in context else "inside_tree.html", **context)
+        return self._house.page("inside_lack.html" if "lack" in context else PARTS[look["view"]], **context)
 
     async def move(self, request: Request) -> Response:
         """A redirection to the position after the player to move has played the cell that the body names."""
@@ -82,16 +91,29 @@ class InsidePages:
         return read_look(fields_of(request), self._house.roster)
 
     async def _shown(self, look: InsideLook, complaints: list[str], whole: bool = False) -> Response:
-        is_later = look["view"] == "tree" and not is_instant(look.table.game) and not whole
+        is_later = not whole and await self._is_slow(look)
         context = self._around(look) if is_later else await self._seen(look)
         return self._house.page(
             "inside.html",
             400 if complaints else 200,
             complaints=complaints,
             is_later=is_later,
+            part=PARTS[look["view"]],
             games={name: _moved(look.table, kind) for kind, name in KINDS.items()},
             **context,
         )
+
+    async def _is_slow(self, look: InsideLook) -> bool:
+        """Whether what the view shows comes after the page, because it may take seconds."""
+        if look["view"] != "move":
+            return look["view"] == "tree" and not is_instant(look.table.game)
+        try:
+            move = last_move_of_an_agent(look.table)
+        except TttEnvError:
+            return False
+        desk, roster = self._house.desk, self._house.roster
+        lane = await desk.move("quick", roster.lane_of_move, move.player, move.table.game)
+        return lane != "quick"
 
     def _around(self, look: InsideLook) -> dict[str, Any]:
         """The variables that all templates of the page use."""
@@ -111,10 +133,15 @@ class InsidePages:
 
     async def _seen(self, look: InsideLook) -> dict[str, Any]:
         """The variables of the templates for the chosen view; `lack` says why there is nothing to show."""
-        views = {"tree": self._foreseen, "mcts": self._searched, "weights": self._weighed}
+        views = {
+            "move": self._last_move,
+            "tree": self._foreseen,
+            "mcts": self._searched,
+            "weights": self._weighed,
+        }
         try:
             return self._around(look) | await views[look["view"]](look)
-        except TttEnvError as error:
+        except (TttEnvError, ImportError) as error:
             return self._around(look) | {"lack": str(error)}
 
     async def _foreseen(self, look: InsideLook) -> dict[str, Any]:
@@ -124,18 +151,48 @@ class InsidePages:
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
-        foresight = await self._house.desk.study(is_instant(game), self._foreseer.foresee, *question)
+        lane = await self._house.lane_of_study(game)
+        foresight = await self._house.desk.study(lane, self._house.foreseer.foresee, *question)
         is_soft = look["tree.agent"] == "softmax"
         sweep = sweep_of(game, look.table.record.cells, "x-temperature", "o-temperature") if is_soft else None
         return {"foresight": foresight, "plan": plan_of(foresight.tree), "sweep": sweep}
 
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)
-        result = await self._house.desk.study(True, searched, *question)
+        result = await self._house.desk.study("quick", searched, *question)
         return {"result": result, "plan": plan_of(result.tree)}
 
+    async def _last_move(self, look: InsideLook) -> dict[str, Any]:
+        move = last_move_of_an_agent(look.table)
+        return {"headline": move.headline, "chosen": "", "move_url": None} | await self._explained(look, move)
+
     async def _weighed(self, look: InsideLook) -> dict[str, Any]:
-        return {"weighing": await self._house.desk.study(True, weighed, look.table.position)}
+        shown = await self._explained(look, AgentMove(look.table, "weights"))
+        cells = shown["why"].cells
+        listed = " or ".join(map(str, cells)) if len(cells) < _MANY else f"one of {len(cells)}"
+        return shown | {
+            "headline": look.status,
+            "chosen": f"weights plays {listed}",
+            "move_url": look.url(path="/inside/move"),
+        }
+
+    async def _explained(self, look: InsideLook, move: AgentMove) -> dict[str, Any]:
+        """The variables of the template that shows why this move was made."""
+        desk, roster = self._house.desk, self._house.roster
+        lane = await desk.move("quick", roster.lane_of_move, move.player, move.table.game)
+        question = roster, move.player, move.table.position, roster.edition(move.player)
+        why = await desk.study(lane, explained, *question)
+        is_search = move.player.partition(":")[0] == "mcts"
+        return {
+            "move": move,
+            "why": why,
+            "marked": why.cells if move.cell is None else [move.cell],
+            "reason_board": board_of_reason(move, why),
+            "is_search": is_search,
+            "is_renewed": is_search and "seed" not in why.facts,
+            "most_rows": MAX_ROWS,
+            "view": look["view"],
+        }
 
 
 def _moved(table: PlayTable, kind: str) -> PlayTable:

@@ -1,7 +1,9 @@
 """Monte Carlo tree search after some simulations: the tree so far, and what the last of them did."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from math import log, sqrt
 from operator import attrgetter
 
@@ -46,7 +48,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Searched:
-    """A search after some simulations. `tree` has the most visited of the `n_nodes` nodes and the last path.
+    """A search after some simulations. `tree` has the last path and those of the `n_nodes` nodes in `drawn`.
 
     `by_cell` are the moves at the root, `choices` those of the largest scores; `n_untried` have no node yet.
     `best` are the most visited cells.
@@ -73,11 +75,10 @@ def searched(position: Position, done: int, seed: int, c: float, draw: float, pl
         search.run(simulations=done)
     root, path = search.tree(), tuple(search.path)
     visits = _visits(root, ())
-    drawn = {path[:depth] for depth in range(len(path) + 1)}
-    drawn |= set(sorted(visits, key=lambda cells: -visits[cells])[:MAX_NODES])
+    lit = {path[:depth] for depth in range(len(path) + 1)}
     choices = [_choice(cell, child, root.visits, c) for cell, child in _moves(root)]
     return Searched(
-        _twig(root, position, (), root.visits, path, drawn),
+        _twig(root, position, (), root.visits, path, drawn(visits) | lit),
         {choice.cell: choice for choice in choices},
         len(visits),
         _simulation(search, root, path) if done else None,
@@ -95,15 +96,50 @@ def _visits(node: Node, cells: Cells) -> dict[Cells, int]:
     return visits
 
 
+def drawn(visits: Mapping[Cells, int]) -> set[Cells]:
+    """The nodes of a tree of these visits that are drawn, at most `MAX_NODES`.
+
+    First come the most visited moves, one after the other from the root on; then the moves from the most
+    visited positions, of these the most visited first. Equally visited moves from one position are drawn all
+    or not at all, and no move is drawn from a position while there is one to draw from a more visited one.
+    """
+    nodes = _most_visited_path(visits)
+    rank = partial(_rank, visits)
+    ranked = sorted((cells for cells in visits if cells), key=rank)
+    for _, equals in groupby(ranked, rank):
+        more = nodes.union(equals)
+        if len(more) > MAX_NODES:
+            break
+        nodes = more
+    return nodes
+
+
+def _rank(visits: Mapping[Cells, int], cells: Cells) -> tuple[int, int]:
+    """The place of a node in the order in which nodes are drawn: the lowest first."""
+    return -visits[cells[:-1]], -visits[cells]
+
+
+def _most_visited_path(visits: Mapping[Cells, int]) -> set[Cells]:
+    """The most visited moves from the root on: all that are equal, as far as there is room for them."""
+    path: set[Cells] = set()
+    ends: set[Cells] = {()}
+    while ends and len(path) + len(ends) <= MAX_NODES:
+        path |= ends
+        after = [cells for cells in visits if cells and cells[:-1] in ends]
+        most = max((visits[cells] for cells in after), default=0)
+        ends = {cells for cells in after if visits[cells] == most}
+    return path
+
+
 def _twig(
-    node: Node, position: Position, cells: Cells, n_parent: int, path: Cells, drawn: set[Cells]
+    node: Node, position: Position, cells: Cells, n_parent: int, path: Cells, shown: set[Cells]
 ) -> Twig:
-    """The node and what is drawn below it."""
+    """The node and what is drawn below it: the most visited moves first, equal ones by their cells."""
     is_lit = path[: len(cells)] == cells
     children = tuple(
-        _twig(child, position.child(cell), (*cells, cell), node.visits, path, drawn)
-        for cell, child in _moves(node)
-        if (*cells, cell) in drawn
+        _twig(child, position.child(cell), (*cells, cell), node.visits, path, shown)
+        for cell, child in sorted(_moves(node), key=lambda move: (-move[1].visits, move[0]))
+        if (*cells, cell) in shown
     )
     above = end_of(position) if position.is_over else f"cell {cells[-1]}" if cells else "root"
     mean = node.wins / node.visits if node.visits else 0.5

@@ -38,8 +38,11 @@ export function softmax(values, temperature) {
   return weights.map((each) => each / sum);
 }
 
-/** The probabilities that the player to move wins and loses, by position, if X and O move at these temperatures. */
-export function sweep(positions, x, o) {
+/**
+ * The probabilities that the player to move wins and loses, by position. `x` and `o` say how the seats move: functions
+ * of the values of the moves and the number of the position, which give the chances of the moves in their order.
+ */
+export function induce(positions, x, o) {
   const win = new Float64Array(positions.length), loss = new Float64Array(positions.length);
   const outcomes = { win, loss };
   for (let number = positions.length - 1; number >= 0; number--) {
@@ -49,7 +52,7 @@ export function sweep(positions, x, o) {
       loss[number] = Number(end < 0);
       continue;
     }
-    softmax(valuesOfMoves(positions[number], outcomes), ply % 2 ? o : x).forEach((share, at) => {
+    (ply % 2 ? o : x)(valuesOfMoves(positions[number], outcomes), number).forEach((share, at) => {
       const after = moves[at][1]; // where the other one is to move
       win[number] += share * loss[after];
       loss[number] += share * win[after];
@@ -57,6 +60,10 @@ export function sweep(positions, x, o) {
   }
   return outcomes;
 }
+
+/** `induce` if X and O move by softmax at these temperatures. */
+export const sweep = (positions, x, o) =>
+  induce(positions, (values) => softmax(values, x), (values) => softmax(values, o));
 
 /** The value of each move to the player who makes it, in the order of `moves`. */
 export const valuesOfMoves = ({ moves }, { win, loss }) => moves.map(([, after]) => loss[after] - win[after]);

@@ -1,0 +1,567 @@
+"""Why agents move as they do: what each says against plain code that does not know the agent."""
+
+import json
+from collections import Counter
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from math import exp, tanh
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env import Agent, GameRecord, Position, get_game, make_agent, network_agent, play_game
+from ttt_env.agent import agent_names, name_of
+from ttt_env.agents.learned.imitation import Imitation
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.agents.pretrained import pretrained_file
+from ttt_env.errors import IllegalMoveError, ImpossiblePositionError
+from ttt_env.rules.symmetry import symmetries, symmetry_name, transform
+from ttt_env.storage.game_log import PERSON, GameLog
+
+TTT = get_game("tictactoe-v0")
+MISERE = get_game("tictactoe-v0:misere=true")
+SQUARE = get_game("square-v0")
+QUBIC = get_game("qubic-v0")
+EVERYWHERE = [TTT, MISERE, get_game("mnk-v0:m=4,n=3,k=3"), SQUARE, QUBIC]
+SPECS = [
+    "random", "block", "win-block", "rules", "newell-simon", "weights", "minimax", "minimax:prefer=fast",
+    "minimax:depth=2", "brute-force", "softmax:temperature=0.3", "softmax:temperature=0", "imitation",
+    "best-response:win-block", "epsilon:minimax", "mixture:minimax+weights", "lookup", "ppo", "dqn",
+    "mcts:simulations=50,seed=1", "q-learning", "value-network", "epsilon:mcts:simulations=50,epsilon=0.2",
+]  # fmt: skip
+
+
+def positions(game, count, seed=0):
+    """Positions of random games that are not over."""
+    rng = np.random.default_rng(seed)
+    games = [play_game("random", "random", game, rng=rng) for _ in range(count)]
+    found = [position for record in games for position in record.positions()]
+    return [p for p in (found[i] for i in rng.permutation(len(found))) if not p.is_over][:count]
+
+
+@pytest.fixture(autouse=True)
+def no_games(tmp_path, monkeypatch):
+    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
+
+
+def column(why, meaning):
+    return next(dict(numbers.by_cell) for numbers in why.numbers if numbers.meaning == meaning)
+
+
+class TestEveryAgent:
+    def test_every_registered_agent_is_here(self):
+        assert {spec.partition(":")[0] for spec in SPECS} | {"sb3"} == set(agent_names())
+
+    @pytest.mark.parametrize("spec", SPECS)
+    def test_the_chances_are_those_by_which_it_plays(self, spec):
+        agent = make_agent(spec)
+        for position in positions(TTT, 25):
+            why = agent.explain(position)
+            assert why.position == position and list(why.policy) == position.legal_cells
+            if agent.is_fixed:
+                policy = agent.policy(position)
+                assert [why.policy[cell] for cell in why.policy] == pytest.approx(
+                    policy[position.legal_cells]
+                )
+            assert sum(why.policy.values()) == pytest.approx(1)
+            assert all(set(numbers.by_cell) <= set(why.policy) for numbers in why.columns)
+            assert why.reason.endswith(".") and all(len(set(cells)) == len(cells) for cells in why.sets)
+
+    @pytest.mark.parametrize("spec", SPECS)
+    def test_it_can_be_printed_kept_and_shown(self, spec):
+        why = make_agent(spec).explain(Position.parse("X../.O./..X"))
+        text = str(why)
+        assert why.reason in text and "│ X │ 1 │ 2 │" in text
+        kept = json.loads(json.dumps(why.to_dict()))
+        assert kept["reason"] == why.reason and kept["position"] == "X../.O./..X"
+        assert {int(cell): chance for cell, chance in kept["policy"].items()} == why.policy
+        assert "<table" in why._repr_html_()
+        for cell, chance in why.policy.items():
+            assert why.label(cell).startswith(f"chance {why.chances.text(cell)}") and chance >= 0
+
+    @pytest.mark.parametrize("game", [MISERE, EVERYWHERE[2], QUBIC], ids=lambda game: game.name)
+    def test_on_every_game_it_plays(self, game):
+        for spec in SPECS:
+            try:
+                agent = make_agent(spec, game)
+            except ttt_env.TttEnvError:
+                continue
+            for position in [game.start, *positions(game, 3, seed=5)]:
+                assert sum(agent.explain(position).policy.values()) == pytest.approx(1)
+
+    def test_nothing_is_explained_where_nothing_is_played(self):
+        with pytest.raises(IllegalMoveError, match="the game XXX/OO"):
+            make_agent("weights").explain(Position.parse("XXX/OO./..."))
+        with pytest.raises(ImpossiblePositionError, match="of square-v0, not of tictactoe-v0"):
+            make_agent("weights").explain(SQUARE.start)
+
+    def test_an_agent_without_reasons_shows_its_policy(self):
+        class Last(Agent):
+            def choose(self, position, rng):
+                return position.legal_cells[-1]
+
+        why = Last(TTT).explain(TTT.start)
+        assert why.cells == [8] and why.reason == "Last says which cells it plays, and no more."
+        assert make_agent(lambda position: 4).explain(TTT.start).cells == [4]
+        assert why.figure.text(8) == "100%"
+
+    def test_agents_are_called_by_their_installed_names(self):
+        assert [name_of(make_agent(spec)) for spec in ("newell-simon", "mcts", "ppo")] == [
+            "newell-simon", "mcts", "ppo",
+        ]  # fmt: skip
+
+
+def completing(position, stones, others):
+    """The cells that complete a set of `stones`, and these sets."""
+    found = {}
+    for cells in position.game.winning_sets:
+        free = [cell for cell in cells if not (stones | others) >> cell & 1]
+        if len(free) == 1 and sum(stones >> cell & 1 for cell in cells) == len(cells) - 1:
+            found.setdefault(free[0], set()).add(cells)
+    return found
+
+
+def forks(position, stones, others):
+    """The cells after which two different cells complete a set through them, and the sets of these."""
+    found = {}
+    for cell in position.legal_cells:
+        near = [
+            cells
+            for cells in position.game.winning_sets
+            if cell in cells
+            and not any(others >> c & 1 for c in cells)
+            and sum(stones >> c & 1 for c in cells) == len(cells) - 2
+        ]
+        ends = {c for cells in near for c in cells if c != cell and not stones >> c & 1}
+        if len(ends) > 1:
+            found[cell] = set(near)
+    return found
+
+
+class TestRules:
+    @pytest.mark.parametrize("game", EVERYWHERE, ids=lambda game: game.name)
+    def test_which_rule_fires_and_for_which_set(self, game):
+        agent, seen = make_agent("newell-simon", game), Counter()
+        for position in positions(game, 200):
+            why = agent.explain(position)
+            own, others = (position.mine, position.theirs), (position.theirs, position.mine)
+            looks = {
+                "win": completing(position, *own),
+                "block": completing(position, *others),
+                "fork": forks(position, *own),
+                "block-fork": forks(position, *others),
+            }
+            fired = next((name for name, found in looks.items() if found), None)
+            seen[fired] += 1
+            if fired is None:
+                assert why.facts["rule"] not in looks and why.sets == ()
+                continue
+            assert why.facts["rule"] == fired and f"The rule {fired} fires: " in why.reason
+            assert set(why.sets) == set().union(*looks[fired].values())
+            if fired != "block-fork":
+                assert sorted(why.cells) == sorted(looks[fired])
+        assert {"win", "block"} <= set(seen)
+
+    def test_no_rule_fires(self):
+        why = make_agent("win-block").explain(TTT.start)
+        assert why.facts == {"rule": "none", "rules in order": ["win", "block"]}
+        assert why.reason.startswith("No rule fires, of win, block")
+
+
+def test_weights_and_the_sets_that_they_come_from():
+    for game in EVERYWHERE:
+        agent = make_agent("weights", game)
+        for position in positions(game, 40):
+            why, seat = agent.explain(position), position.to_move
+            for player, stones, others in (
+                (seat, position.mine, position.theirs), ("XO"[seat == "X"], position.theirs, position.mine),
+            ):  # fmt: skip
+                expected = Counter(dict.fromkeys(position.legal_cells, 0))
+                for cells in game.winning_sets:
+                    if not any(others >> cell & 1 for cell in cells):
+                        t = sum(stones >> cell & 1 for cell in cells)
+                        expected += Counter({c: t * t + 1 for c in cells if c in position.legal_cells})
+                worth = column(why, f"worth to {player}")
+                assert worth == {cell: expected[cell] for cell in position.legal_cells}
+            urgent = completing(position, position.mine, position.theirs) or completing(
+                position, position.theirs, position.mine
+            )
+            assert set(why.sets) == set().union(*urgent.values())
+
+
+@cache
+def solved(position):
+    """The value for the player to move, and how many moves perfect play still makes."""
+    if position.is_over:
+        won = position.winner is not None
+        return ((1 if position.game.misere else -1) if won else 0), 0
+    after = [(-value, 1 + moves) for value, moves in map(solved, map(position.play, position.legal_cells))]
+    value = max(value for value, _ in after)
+    n_moves = [moves for v, moves in after if v == value]
+    return value, min(n_moves) if value == 1 else max(n_moves)
+
+
+@pytest.mark.parametrize("game", [TTT, MISERE], ids=["standard", "misere"])
+def test_minimax_shows_the_value_and_the_length_of_best_play(game):
+    exact, fast = make_agent("minimax", game), make_agent("minimax:prefer=fast", game)
+    for position in [p for p in positions(game, 60) if p.ply > 2]:
+        after = {cell: solved(position.play(cell)) for cell in position.legal_cells}
+        values = {cell: -value for cell, (value, _) in after.items()}
+        word = {1: "wins", 0: "draws", -1: "loses"}[max(values.values())]
+        assert f"Under best play of both {position.to_move} {word}, " in exact.explain(position).reason
+        for agent in (exact, fast):
+            assert column(agent.explain(position), "value under best play") == values
+        assert column(fast.explain(position), "moves to the end after it") == {
+            c: n for c, (_, n) in after.items()
+        }
+
+
+def estimated(position, depth):
+    """A plain minimax to a depth, with 0.2 for each set that lacks one cell."""
+    if position.is_over:
+        return 0 if position.winner is None else -1
+    if depth == 0:
+        own = completing_sets(position, position.mine, position.theirs)
+        return max(-0.99, min(0.99, 0.2 * (own - completing_sets(position, position.theirs, position.mine))))
+    return max(-estimated(position.play(cell), depth - 1) for cell in position.legal_cells)
+
+
+def completing_sets(position, stones, others):
+    return sum(map(len, completing(position, stones, others).values()))
+
+
+def test_minimax_of_a_depth_shows_its_estimates():
+    for depth in (1, 2, 3):
+        agent = make_agent(f"minimax:depth={depth}")
+        for position in positions(TTT, 30):
+            why = agent.explain(position)
+            expected = {c: -estimated(position.play(c), depth - 1) for c in position.legal_cells}
+            assert column(why, "value of the move") == pytest.approx(expected)
+            assert why.facts == {"moves looked ahead": depth}
+
+
+def test_alpha_beta_shows_what_it_knows_of_the_best_moves():
+    game = get_game("mnk-v0:m=5,n=5,k=4")
+    agent = make_agent("minimax:depth=2", game)
+    for position in positions(game, 12, seed=3):
+        why = agent.explain(position)
+        expected = {c: -estimated(position.play(c), 1) for c in position.legal_cells}
+        best = max(expected.values())
+        best_cells = {cell: best for cell, value in expected.items() if value > best - 1e-9}
+        assert column(why, "value of the move") == pytest.approx(best_cells)
+        assert why.facts["best play that it sees"][0] in best_cells
+        assert sorted(why.cells) == sorted(best_cells)
+
+
+def softmax_value(position, temperatures):
+    """The value for X, and the shares of the moves."""
+    if position.is_over:
+        return {"X": 1, "O": -1, None: 0}[position.winner], {}
+    seat = position.ply % 2
+    values = {cell: softmax_value(position.play(cell), temperatures)[0] for cell in position.legal_cells}
+    weights = {cell: exp((1, -1)[seat] * value / temperatures[seat]) for cell, value in values.items()}
+    total = sum(weights.values())
+    return sum(w / total * values[c] for c, w in weights.items()), values
+
+
+def test_softmax_shows_its_values():
+    agent = make_agent("softmax:temperature=0.2,opponent_temperature=1")
+    example = agent.explain(Position.parse("XX./OO./XO."))
+    assert [example.chances.text(cell) for cell in (2, 5, 8)] == ["97.46%", "2.52%", "0.02%"]
+    for position in [p for p in positions(TTT, 40) if p.ply > 3]:
+        temperatures = (0.2, 1.0) if position.to_move == "X" else (1.0, 0.2)
+        sign = 1 if position.to_move == "X" else -1
+        expected = {c: sign * value for c, value in softmax_value(position, temperatures)[1].items()}
+        assert column(agent.explain(position), "value of the move") == pytest.approx(expected)
+
+
+def summed(position, seat):
+    """The sum over all ends below a position, for a seat."""
+    if position.is_over:
+        share = Fraction(1, position.ply + 1)
+        return share * (10 if position.winner is None else 50 if position.winner == seat else -10)
+    return sum(summed(position.play(cell), seat) for cell in position.legal_cells)
+
+
+def test_brute_force_shows_its_sums():
+    agent = make_agent("brute-force")
+    for position in [p for p in positions(TTT, 40) if p.ply > 2]:
+        why = agent.explain(position)
+        expected = {c: float(summed(position.play(c), position.to_move)) for c in position.legal_cells}
+        assert column(why, "sum over all games") == pytest.approx(expected, rel=1e-12)
+
+
+def result_against(agent, position, seat):
+    """What best play on this seat gets from here against the agent, by plain recursion."""
+    if position.is_over:
+        return 0 if position.winner is None else 1 if position.winner == seat else -1
+    after = {cell: result_against(agent, position.play(cell), seat) for cell in position.legal_cells}
+    if position.to_move == seat:
+        return max(after.values())
+    policy = agent.policy(position)
+    return sum(policy[cell] * value for cell, value in after.items())
+
+
+def test_a_best_response_shows_what_it_expects_and_the_answer():
+    inner, agent = make_agent("win-block"), make_agent("best-response:win-block")
+    for position in [p for p in positions(TTT, 40) if p.ply > 2]:
+        why = agent.explain(position)
+        expected = {
+            c: result_against(inner, position.play(c), position.to_move) for c in position.legal_cells
+        }
+        assert column(why, "expected result against win-block") == pytest.approx(expected)
+        after = position.play(why.cells[0])
+        assert [part.why for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
+
+
+def test_mixtures_show_what_their_agents_say():
+    for spec, names, shares in [
+        ("epsilon:newell-simon,epsilon=0.25", ["newell-simon", "random"], [0.75, 0.25]),
+        ("mixture:minimax+weights,weights=3+1", ["minimax", "weights"], [0.75, 0.25]),
+        ("epsilon:minimax,epsilon=0", ["minimax"], [1.0]),
+    ]:
+        for position in positions(TTT, 5):
+            why = make_agent(spec).explain(position)
+            assert [(part.name, part.share) for part in why.parts] == list(zip(names, shares, strict=True))
+            assert [part.why for part in why.parts] == [make_agent(name).explain(position) for name in names]
+
+
+class TestImitation:
+    def log(self, path, *games):
+        with GameLog(path) as log:
+            for cells, x, o in games:
+                log.add(GameRecord(TTT, cells), x=x, o=o)
+
+    def test_what_was_counted_from_whom(self, tmp_path):
+        path, rng = tmp_path / "games.sqlite", np.random.default_rng(4)
+        kinds = [(PERSON, "minimax"), ("random", PERSON), (None, None), ("weights", "random"), (None, PERSON)]
+        games = [(play_game("random", "random", TTT, rng=rng).cells, *kinds[n % 5]) for n in range(120)]
+        self.log(path, *games)
+        agent, known = Imitation(TTT, str(path)), 0
+        for position in [TTT.start, *positions(TTT, 60, seed=7)]:
+            counts, n_games = {PERSON: Counter(), None: Counter()}, Counter()
+            for cells, *players in games:
+                for before, cell in zip(GameRecord(TTT, cells).positions(), cells, strict=False):
+                    who = players[before.ply % 2]
+                    images = [m for m in symmetries(TTT) if transform(before, m) == position]
+                    if images and who in counts:
+                        n_games[who] += 1
+                        counts[who].update({m[cell] for m in images})  # each of the cells that are alike once
+            why = agent.explain(position)
+            assert why.facts["games"] == n_games.total()
+            if not n_games:
+                assert why.parts[0].name == "random" and "No recorded game" in why.reason
+                continue
+            known += 1
+            by_people = column(why, "played by people")
+            assert by_people == {cell: counts[PERSON][cell] for cell in position.legal_cells}
+            assert (why.facts["of people"], why.facts["of players not named"]) == (
+                n_games[PERSON],
+                n_games[None],
+            )
+            if n_games[None]:
+                unnamed = column(why, "played by players not named")
+                assert unnamed == {cell: counts[None][cell] for cell in position.legal_cells}
+        assert known > 15
+
+    def test_in_words(self, tmp_path):
+        path = tmp_path / "games.sqlite"
+        self.log(path, ((0, 4), PERSON, "minimax"), ((8, 4), PERSON, "minimax"), ((4, 0), PERSON, "random"))
+        why = Imitation(TTT, str(path)).explain(TTT.start)
+        assert why.reason.startswith(
+            "In 3 recorded games a player was to move in this position or a symmetric one"
+        )
+        assert "chose cell 0 or 2 or 6 or 8." in why.reason
+        assert [why.figure.text(cell) for cell in (0, 1, 4)] == ["2", "0", "1"]
+
+
+class TestLookup:
+    def test_the_code_of_the_article(self):
+        facts = make_agent("lookup").explain(Position.parse("XO./.../...")).facts
+        assert facts["code in base 3"] == "222222201" and facts["code"] == int("222222201", 3)
+
+    def test_the_code_and_the_symmetry_that_found_it(self):
+        agent, solution, n_turned = make_agent("lookup"), ttt_env.solve(TTT), 0
+        for position in positions(TTT, 100):
+            why = agent.explain(position)
+            board = str(position).replace("/", "")
+            digits = "".join({"X": "1", "O": "0", ".": "2"}[mark] for mark in reversed(board))
+            assert why.facts["code in base 3"] == digits and why.facts["code"] == int(digits, 3)
+            assert sorted(why.cells) == solution.best_cells(position)
+            if "position in the table" in why.facts:
+                n_turned += 1
+                motion, there = (
+                    why.facts["each cell lies there on"],
+                    Position.parse(why.facts["position in the table"]),
+                )
+                assert transform(position, tuple(motion)) == there
+                assert why.facts["code there"] == int(why.facts["code in base 3 there"], 3)
+                best_there = {motion[cell] for cell in why.cells}
+                assert best_there == set(solution.best_cells(there))
+            else:
+                assert why.facts["symmetry"] == "none: as it is"
+        assert n_turned > 30
+
+    @pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3"])
+    def test_symmetries_have_names_of_their_own(self, game):
+        game = get_game(game)
+        names = [symmetry_name(game, motion) for motion in symmetries(game)]
+        assert len(set(names)) == len(names)
+
+    def test_names_of_symmetries(self):
+        game = get_game("tictactoe-v0")
+        names = {symmetry_name(game, motion): motion for motion in symmetries(game)}
+        corner = {name: motion[0] for name, motion in names.items()}
+        assert corner["turned by 90° clockwise"] == corner["mirrored left to right"] == 2
+        assert corner["turned by 90° anticlockwise"] == corner["mirrored top to bottom"] == 6
+        assert corner["mirrored at the diagonal from the top left"] == 0
+        assert corner["mirrored at the diagonal from the top right"] == corner["turned by 180°"] == 8
+
+    def test_tables_that_are_not_merged_and_tablebases(self, tmp_path):
+        table = Lookup.of(lambda position: position.legal_cells[0], TTT)
+        assert table.explain(TTT.start.play(8)).reason == "The table holds the position itself."
+        ttt_env.solve(TTT).save(tmp_path / "base.npz")
+        why = make_agent(f"lookup:{tmp_path / 'base.npz'}").explain(Position.parse("XX./OO./XO."))
+        assert column(why, "value of the move") == {2: 1, 5: 0, 8: -1}
+
+
+def test_the_value_network_shows_its_output_for_each_move():
+    with np.load(pretrained_file("value-network", TTT)) as file:
+        layers = [file[f"layer_{number}"].tolist() for number in range(1, 5)]
+        assert str(file["view"]) == "mover"
+        empty = float(file["empty"])
+    agent = make_agent("value-network")
+    for position in positions(TTT, 40):
+        expected = {}
+        for cell in position.legal_cells:
+            after = position.play(cell)
+            signals = [1 if after.theirs >> c & 1 else -1 if after.mine >> c & 1 else empty for c in range(9)]
+            for layer in layers:
+                signals = [
+                    tanh(sum(w * s for w, s in zip(unit, signals, strict=False)) + unit[-1]) for unit in layer
+                ]
+            expected[cell] = signals[0]
+        why = agent.explain(position)
+        assert column(why, "network’s value after it") == pytest.approx(expected)
+        assert why.cells[0] in [
+            cell for cell, v in expected.items() if v == pytest.approx(max(expected.values()))
+        ]
+
+
+def test_q_learning_shows_the_number_that_its_file_holds_for_each_move():
+    with np.load(pretrained_file("q-learning", TTT)) as file:
+        table = dict(zip(file["positions"].tolist(), file["values"].tolist(), strict=True))
+    agent = make_agent("q-learning")
+    for position in positions(TTT, 60):
+        expected = {}
+        for cell in position.legal_cells:
+            images = [str(transform(position.play(cell), motion)) for motion in symmetries(TTT)]
+            codes = [
+                sum("OX.".index(mark) * 3**at for at, mark in enumerate(image.replace("/", "")))
+                for image in images
+            ]
+            [expected[cell]] = {table[code] for code in codes if code in table}
+        why = agent.explain(position)
+        assert column(why, "Q-value") == expected
+        assert sorted(why.cells) == [cell for cell in expected if expected[cell] == max(expected.values())]
+
+
+def test_a_network_shows_its_scores():
+    scores = [2.0, 1, 2, 1, 3, 1, 2, 1, 2]
+    greedy = network_agent(TTT, lambda planes: [scores] * len(planes))
+    warm = network_agent(TTT, lambda planes: [scores] * len(planes), temperature=2.0)
+    for position in positions(TTT, 20):
+        for agent in (greedy, warm):
+            assert column(agent.explain(position), "network’s score") == {
+                c: scores[c] for c in position.legal_cells
+            }
+        weights = {cell: exp(scores[cell] / 2) for cell in position.legal_cells}
+        shares = {cell: weight / sum(weights.values()) for cell, weight in weights.items()}
+        assert warm.explain(position).policy == pytest.approx(shares)
+
+
+class TestMCTS:
+    @pytest.mark.parametrize("solve", ["false", "true"])
+    def test_it_shows_the_search_of_its_policy(self, solve):
+        from ttt_env.agents.mcts.search import Search
+
+        agent = make_agent(f"mcts:simulations=120,seed=3,solve={solve}")
+        for position in positions(TTT, 20):
+            search = Search(position, seed=3, solve=solve == "true")
+            search.run(simulations=120)
+            nodes = {node.cell: node for node in search.tree().children}
+            why = agent.explain(position)
+            visits = {cell: nodes[cell].visits if cell in nodes else 0 for cell in position.legal_cells}
+            assert column(why, "simulations") == visits
+            assert column(why, "won of them") == pytest.approx(
+                {c: n.wins / n.visits for c, n in nodes.items()}
+            )
+            assert sorted(why.cells) == search.best_cells()
+            proved = {cell: node.value for cell, node in nodes.items() if node.value is not None}
+            assert not proved or column(why, "proved value") == proved
+            assert ("has proved" in why.reason) == search.is_proved
+
+    def test_without_a_seed_it_is_the_search_of_the_last_move(self):
+        agent = make_agent("mcts:simulations=200,solve=false")
+        position = TTT.start.play(0)
+        cell = agent.choose(position, np.random.default_rng(5))
+        visits = agent.search.visits
+        why = agent.explain(position)
+        assert [column(why, "simulations")[c] for c in position.legal_cells] == visits[
+            position.legal_cells
+        ].tolist()
+        assert cell in why.cells and why.facts == {"simulations": 200}
+        other = agent.explain(TTT.start)
+        assert sum(column(other, "simulations").values()) == 200
+
+
+class TestModels:
+    """Networks of Stable-Baselines3, asked by PyTorch alone."""
+
+    @pytest.fixture
+    def env(self):
+        pytest.importorskip("stable_baselines3")
+        return ttt_env.envs.sb3.make_vec_env("tictactoe-v0", n_envs=1, opponent="random")
+
+    def test_a_policy_network_shows_its_probabilities(self, env):
+        import stable_baselines3
+        import torch
+
+        model = stable_baselines3.PPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, device="cpu")
+        agent = make_agent(model, TTT)
+        for position in positions(TTT, 10):
+            planes = np.zeros((1, 3, 3, 2), np.int8)
+            for cell in range(9):
+                planes[0, cell // 3, cell % 3] = position.mine >> cell & 1, position.theirs >> cell & 1
+            observation, _ = model.policy.obs_to_tensor(planes.reshape(1, *model.observation_space.shape))
+            with torch.no_grad():
+                shares = model.policy.get_distribution(observation).distribution.probs[0].double().numpy()
+            legal = {cell: shares[cell] for cell in position.legal_cells}
+            expected = {cell: share / sum(legal.values()) for cell, share in legal.items()}
+            why = agent.explain(position)
+            assert column(why, "network’s probability") == pytest.approx(expected, rel=1e-5)
+            assert all(expected[cell] == pytest.approx(max(expected.values())) for cell in why.cells)
+
+    def test_a_q_network_shows_its_action_values(self, env):
+        import stable_baselines3
+        import torch
+
+        model = stable_baselines3.DQN("MlpPolicy", env, learning_starts=10, seed=0, device="cpu")
+        position = Position.parse("X../.O./...")
+        planes = np.zeros((1, 3, 3, 2), np.int8)
+        planes[0, 0, 0, 0] = planes[0, 1, 1, 1] = 1
+        observation, _ = model.policy.obs_to_tensor(planes.reshape(1, *model.observation_space.shape))
+        with torch.no_grad():
+            values = model.q_net(observation)[0].double().numpy()
+        why = make_agent(model, TTT).explain(position)
+        assert column(why, "network’s action value") == pytest.approx(
+            {c: values[c] for c in position.legal_cells}
+        )
+
+
+def test_likeliest_cells_come_first():
+    why = make_agent("softmax:temperature=0.5").explain(Position.parse("XX./OO./XO."))
+    shares = [why.policy[cell] for cell in why.cells]
+    assert all(a >= b for a, b in pairwise(shares)) and len(shares) == 3

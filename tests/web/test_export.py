@@ -1,0 +1,136 @@
+"""The page as files: what is written, and where it may be written."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from urllib.parse import parse_qsl, urldefrag
+
+import pytest
+
+from ttt_env import certify
+from ttt_env.app.cli import main
+from ttt_env.app.web.compare.ladder import ENTRANTS
+from ttt_env.app.web.export.folder import LIST, write_folder
+from ttt_env.app.web.export.site import AGENTS, GAME, agent_page
+from ttt_env.app.web.export.tables import facts_of
+from ttt_env.app.web.roster import presets
+from ttt_env.errors import ParameterError
+
+
+class Links(HTMLParser):
+    """What a page refers to, and what a strict policy would not let it do."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.ids, self.inline, self.tags = [], set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        fields = dict(attributes)
+        self.tags.append((tag, fields))
+        self.links += [fields[name] for name in ("href", "src", "action") if fields.get(name)]
+        self.ids.add(fields.get("id"))
+        self.inline += [name for name in fields if name.startswith("on")]
+        self.inline += ["script"] if tag == "script" and "src" not in fields else []
+
+
+def test_every_link_leads_to_a_file_beside_the_page_and_no_script_stands_in_it(exported_files):
+    pages = {name: Links(text.decode()) for name, text in exported_files.items() if name.endswith(".html")}
+    levels = (preset.player for preset in presets(GAME))
+    assert pages.keys() > {agent_page(agent) for agent in (*levels, *ENTRANTS, "newell-simon", "softmax")}
+    for name, page in pages.items():
+        assert not page.inline
+        for link in page.links:
+            target, fragment = urldefrag(link)
+            assert (target or name) in exported_files
+            state = dict(parse_qsl(fragment))
+            assert not fragment or state or fragment in page.ids or re.fullmatch(r"[XO](-\d)?", fragment)
+        head = [tag for tag in page.tags if tag[0] in ("meta", "link", "script")]
+        policy = next(at for at, (_, fields) in enumerate(head) if "http-equiv" in fields)
+        assert all(tag == "meta" for tag, _ in head[:policy])
+        assert (
+            "script-src" not in head[policy][1]["content"]
+            and "default-src 'self'" in head[policy][1]["content"]
+        )
+
+
+def test_it_is_small(exported_files, roster):
+    """What the whole of it weighs is told by `ttt web --export`; this is what playing takes."""
+    tables = {player: facts_of(roster, player, GAME) for player in (*AGENTS, "epsilon:minimax")}
+    assert len(json.dumps(tables)) < 60_000
+    needed = ["index.html", "page.css", "theme.js", "icon.svg", "ttt.js"]
+    assert sum(len(exported_files[name]) for name in needed) < 100_000
+
+
+def test_certificates_are_those_of_certify(exported_files):
+    for agent in ("win-block", "minimax"):
+        saved = json.loads(exported_files[agent_page(agent).replace(".html", ".json")])
+        expected = json.loads(json.dumps(certify(agent, GAME).to_dict()))
+        assert {key: saved[key] for key in ("unbeatable", "worst_case", "refutations", "blunders")} == {
+            key: expected[key] for key in ("unbeatable", "worst_case", "refutations", "blunders")
+        }
+
+
+@pytest.mark.slow
+def test_the_same_packages_write_the_same_bytes(tmp_path):
+    written = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        command = [sys.executable, "-m", "ttt_env.app", "web", "--export", str(folder)]
+        subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True)
+        written.append({file.name: file.read_bytes() for file in folder.iterdir()})
+    assert written[0] == written[1]
+    assert sum(map(len, written[0].values())) < 2_000_000
+
+
+def test_a_later_export_replaces_an_earlier_one_and_nothing_else(tmp_path):
+    folder = tmp_path / "docs" / "ttt"
+    write_folder(folder, {"index.html": b"1", "old.html": b"1"})
+    (folder / "CNAME").write_text("example.org")
+    write_folder(folder, {"index.html": b"2", "new.html": b"2"})
+    held = {file.name: file.read_bytes() for file in folder.iterdir() if file.name != LIST}
+    assert held == {"index.html": b"2", "new.html": b"2", "CNAME": b"example.org"}
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        None,
+        "no JSON",
+        "[]",
+        '{"files": ["notes.txt"]}',
+        '{"made_by": "ttt web --export", "files": ["../notes.txt"]}',
+        '{"made_by": "ttt web --export", "files": "notes.txt"}',
+    ],
+)
+def test_a_folder_that_is_not_its_own_is_left_alone(listing, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    if listing is not None:
+        (tmp_path / LIST).write_text(listing)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(ParameterError, match=re.escape(repr(str(tmp_path)))):
+        write_folder(tmp_path, {"index.html": b""})
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_file_of_others_beside_an_export_is_never_overwritten(tmp_path):
+    write_folder(tmp_path, {"index.html": b"1"})
+    (tmp_path / "agents.js").write_text("mine")
+    with pytest.raises(ParameterError, match=re.escape("agents.js' is not of an earlier export")):
+        write_folder(tmp_path, {"index.html": b"2", "agents.js": b"2"})
+    assert (tmp_path / "index.html").read_bytes() == b"1" and (tmp_path / "agents.js").read_text() == "mine"
+
+
+def test_the_command_names_a_folder_that_is_not_its_own_before_it_computes_anything(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "notes.txt").write_text("mine")
+    monkeypatch.setattr(sys, "argv", ["ttt", "web", "--export", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "no folder of an earlier export" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]

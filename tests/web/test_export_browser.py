@@ -1,0 +1,367 @@
+"""The exported page in a real browser, served by a plain server below a path; its console fails a test."""
+
+import random
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+
+pytest.importorskip("selenium")
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.web.serving import resize
+from ttt_env import certify, exploitability, make_agent, solve
+from ttt_env.agent import BatchAgent, checked_policies
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.layers import reachable
+from ttt_env.app.web.export.folder import write_folder
+from ttt_env.app.web.export.site import AGENTS, GAME, agent_page, exported
+from ttt_env.app.web.export.tables import facts_of, table_of
+from ttt_env.app.web.inside.values import Foreseer
+from ttt_env.app.web.insight import Sage, judged_moves, strength
+from ttt_env.app.web.roster import Roster, named_models
+from ttt_env.app.web.table import PlayTable
+from ttt_env.render.words import OUTCOMES, percent, signed
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Position
+from ttt_env.rules.symmetry import symmetries
+
+PATH = "/docs/ttt/"
+
+
+@pytest.fixture(scope="module")
+def public(exported_files, tmp_path_factory):
+    """The address of an export on a plain server, its folder, and the paths that are asked for."""
+    root, asked = tmp_path_factory.mktemp("public"), []
+    folder = root / PATH.strip("/")
+    write_folder(folder, exported_files)
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, form, *arguments):
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=root)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}{PATH}", folder, asked
+        server.shutdown()
+
+
+class Visitor:
+    """What a visitor of the files sees and does."""
+
+    def __init__(self, browser, url):
+        self.browser, self.url = browser, url
+
+    def open(self, address):
+        self.browser.get("about:blank")  # else an address that differs behind # alone is not opened anew
+        self.browser.get(self.url + address)
+        return self
+
+    def click(self, selector):
+        self.browser.find_element(By.CSS_SELECTOR, selector).click()
+        return self
+
+    def run(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    def text(self, selector):
+        return self.run(
+            "return document.querySelector(arguments[0])?.textContent.replace(/\\s+/g, ' ').trim() ?? ''",
+            selector,
+        )
+
+    def wait(self, condition):
+        return WebDriverWait(self.browser, 60, 0.02).until(lambda _: condition())
+
+    @property
+    def state(self):
+        return dict(parse_qsl(urlsplit(self.browser.current_url).fragment))
+
+    @property
+    def moves(self):
+        return [int(cell) for cell in self.state.get("moves", "").split(".") if cell]
+
+    @property
+    def stones(self):
+        """The shown board as `Position` writes it."""
+        marks = self.run("""return [...document.querySelectorAll('.boards .tile')].map((tile) =>
+            tile.matches('.x') ? 'X' : tile.matches('.o') ? 'O' : '.').join('')""")
+        return "/".join(marks[row : row + 3] for row in (0, 3, 6))
+
+    @property
+    def figures(self):
+        """What is shown in the empty cells, by cell."""
+        script = """const tiles = [...document.querySelectorAll('.boards .tile.free')];
+            const texts = (tile) => [...tile.querySelectorAll('b, i, small')].map((each) => each.textContent);
+            return Object.fromEntries(tiles.map((tile) => [tile.value, texts(tile)]))"""
+        return {int(cell): tuple(texts) for cell, texts in self.run(script).items()}
+
+    def slide(self, name, value):
+        """Move a slider, and return before anything that is not computed at once could happen."""
+        self.run(
+            """const slider = document.getElementById(arguments[0]);
+            slider.value = arguments[1]; slider.dispatchEvent(new Event('input', {bubbles: true}));""",
+            name,
+            value,
+        )
+        return self
+
+
+@pytest.fixture
+def visitor(browser, public):
+    yield Visitor(browser, public[0])
+    assert all(path.startswith(PATH) for path in public[2])
+    entries = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
+    assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
+
+
+class Weighing(BatchAgent):
+    """Plays each cell with a chance of its own."""
+
+    is_fixed = True
+
+    def policies(self, boards):
+        weights = np.where(boards.legal, np.arange(1, boards.game.n_cells + 1) ** 2.0, 0)
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
+def after(cells):
+    position = GAME.start
+    for cell in cells:
+        position = position.play(cell)
+    return position
+
+
+@pytest.mark.parametrize(("agent", "seat"), [("minimax", "X"), ("newell-simon", "O")])
+def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agent, seat, visitor):
+    rng, judge = random.Random(f"{agent}{seat}"), make_agent(agent, GAME)
+    visitor.open("index.html")
+    visitor.run(
+        """const opponent = document.getElementById('opponent'); opponent.value = arguments[0];
+        opponent.dispatchEvent(new Event('change', {bubbles: true}));""",
+        agent,
+    )
+    visitor.click(f".choices label:has(#person-{seat})")
+    while True:
+        visitor.wait(lambda: after(visitor.moves).is_over or after(visitor.moves).to_move == seat)
+        position = after(visitor.moves)
+        assert visitor.stones == str(position)
+        if position.is_over:
+            break
+        assert visitor.text("#status") == f"Your move, as {seat}"
+        visitor.click(f"#cell-{rng.choice(position.legal_cells)}")
+    played = visitor.moves
+    for ply, cell in enumerate(played):
+        if (ply % 2 == 0) != (seat == "X"):
+            assert judge.policy(after(played[:ply]))[cell] > 0
+    assert position.winner != seat
+    told = f"{agent} ({position.winner}) wins" if position.winner else "A draw"
+    assert visitor.text("#status") == visitor.text("#live") == told
+
+
+def test_moves_are_reviewed_without_a_new_answer_and_played_on_from_there(visitor):
+    visitor.open("index.html#x=person&o=minimax&moves=4.0.8.2")
+    visitor.click(".moves li:nth-child(2) a")
+    visitor.wait(lambda: visitor.text("#status").startswith("After move 2 of 4"))
+    assert visitor.moves == [4, 0, 8, 2] and visitor.stones == "O../.X./..."
+    visitor.click("#cell-1")
+    visitor.wait(lambda: len(visitor.moves) == 4)
+    assert visitor.moves[:3] == [4, 0, 1]
+    visitor.click("#undo")
+    visitor.wait(lambda: visitor.stones == "O../.X./...")
+    visitor.browser.back()
+    visitor.wait(lambda: visitor.stones == str(after(visitor.moves)) and len(visitor.moves) == 4)
+
+
+@pytest.mark.parametrize("seat", ["X", "O"])
+def test_the_figures_follow_the_slider_and_are_those_of_python(seat, visitor, roster):
+    cells = [4, 0] if seat == "X" else [4]
+    players = {"x": "person", "o": "softmax"} if seat == "X" else {"x": "softmax", "o": "person"}
+    visitor.open(f"index.html#x={players['x']}&o={players['o']}&see=1&moves={'.'.join(map(str, cells))}")
+    for own, ascribed in [("0.2", "1"), ("0", "1"), ("1.35", "0.05")]:
+        visitor.slide("agent-temperature", own).slide("agent-opponent_temperature", ascribed)
+        agent = roster.parse(f"softmax:temperature={own},opponent_temperature={ascribed}")
+        named = {key: agent if player == "softmax" else player for key, player in players.items()}
+        insight = Sage(roster).insight(PlayTable(GAME, **named, cells=tuple(cells), at=len(cells)))
+        assert visitor.figures == {
+            move.cell: (percent(move.probability), OUTCOMES[move.value], signed(move.against.value, 3))
+            for move in insight.moves
+        }
+        assert visitor.text("#strength") == f"softmax {strength(roster, agent, GAME)}."
+
+
+@pytest.mark.parametrize("level", ["random", "epsilon:minimax", "epsilon:minimax,epsilon=0.3", "minimax"])
+def test_each_level_shows_what_it_is_worth(level, visitor, roster):
+    visitor.open(f"index.html#x=person&o={level}&see=1")
+    shown = visitor.text("#strength")
+    assert shown == f"{level} {strength(roster, level, GAME)}."
+    now = '.presets a[aria-current="true"]'
+    assert visitor.text(f"{now} span") == level and shown == f"{level} {visitor.text(f'{now} small')}."
+
+
+def test_what_an_address_says_wrongly_is_left_out(visitor):
+    """Such as unknown agents, the temperature of an agent that has none, and illegal moves."""
+    for wrong in ("o=minimax:temperature=1", "o=constructor", "o=person"):
+        visitor.open(f"index.html#x=person&{wrong}&moves=4.4.9.x")
+        visitor.wait(lambda: len(visitor.moves) == 2)
+        assert visitor.moves[0] == 4
+        assert visitor.text('.presets a[aria-current="true"] b') == "Medium"
+
+
+def twigs_of(twig):
+    yield ".".join(map(str, twig.cells)) or "root", twig.above, twig.below, twig.alike, twig.is_lit
+    for child in twig.children:
+        yield from twigs_of(child)
+
+
+@pytest.mark.parametrize(
+    ("moves", "temperatures", "plies"),
+    [((0, 3, 1, 4, 6, 7), (0.2, 1.0), 3), ((), (0.05, 0.5), 3), ((4,), (0.0, 2.0), 2)],
+)
+def test_the_tree_is_that_of_the_server(moves, temperatures, plies, visitor):
+    visitor.open(f"inside.html#moves={'.'.join(map(str, moves))}&tree.plies={plies}")
+    for seat, temperature in zip("xo", temperatures, strict=True):
+        visitor.slide(f"{seat}-temperature", temperature)
+    foresight = Foreseer().foresee(after(moves), temperatures, plies)
+    shown = visitor.run("""return [...document.querySelectorAll('.twig')].map((twig) => [
+        twig.dataset.key, twig.querySelector('.above').textContent, twig.querySelector('.under').textContent,
+        Number((twig.querySelector('.badge')?.textContent ?? '1×').slice(0, -1)), twig.matches('.lit')])""")
+    assert list(map(tuple, shown)) == list(twigs_of(foresight.tree))
+    assert visitor.text("#value") == f"{foresight.told} for X"
+    assert visitor.figures == {move.cell: (percent(move.probability), move.told) for move in foresight.moves}
+    assert visitor.run("return !document.getElementById('cut').hidden") == foresight.is_cut
+    places = visitor.run("""return [...document.querySelectorAll('.twig')].map((twig) => {
+        const {left, top} = twig.getBoundingClientRect(); return `${left} ${top}`; })""")
+    assert len(set(places)) == len(places)
+
+
+def test_a_board_of_the_tree_and_a_cell_lead_further_down(visitor):
+    visitor.open("inside.html#moves=0.3.1.4.6.7")
+    visitor.click('.twig[data-key="5"]')
+    visitor.wait(lambda: visitor.stones == "XX./OOX/XO.")
+    visitor.click("#cell-8")
+    visitor.wait(lambda: visitor.stones == "XX./OOX/XOO")
+    visitor.click("#undo")
+    visitor.wait(lambda: visitor.stones == "XX./OOX/XO.")
+
+
+def test_a_refuting_game_is_stepped_through_on_both_seats(visitor):
+    records = certify("win-block", GAME).refutations
+    visitor.open(agent_page("win-block"))
+    for seat, record in records.items():
+        x, o = ("win-block", "person") if seat == "X" else ("person", "win-block")
+        verdicts = judged_moves(PlayTable(GAME, x, o, record.cells, len(record.cells)))
+        visitor.click(f"#as-{seat}")
+        visitor.wait(lambda seat=seat: visitor.text("#beaten-as") == seat)
+        assert visitor.stones == str(after(record.cells))
+        visitor.click("#first")
+        for at in range(len(record.cells) + 1):
+            visitor.wait(lambda at=at, cells=record.cells: visitor.stones == str(after(cells[:at])))
+            mistake = verdicts[at - 1].sentence if at else ""
+            where = f"Move {at} of {len(record.cells)}:" if at else "The empty board"
+            assert visitor.text(".now").startswith(where)
+            assert visitor.text(".now .blunder") == mistake
+            if at < len(record.cells):
+                visitor.click("#forward")
+        assert not visitor.run("return document.getElementById('forward').hasAttribute('href')")
+    visitor.click("#back").click("#play")
+    visitor.wait(lambda: visitor.state.get("x") == "person" and visitor.text("#status"))
+    assert visitor.moves[: len(record.cells) - 1] == list(record.cells[:-1])
+
+
+@pytest.mark.slow
+def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tmp_path):
+    Lookup.of(Weighing(GAME), GAME).save(tmp_path / "a & b#1.npz")
+    roster = Roster(named_models([str(tmp_path / "a & b#1.npz")]))
+    write_folder(tmp_path / "site", exported(roster, ()))
+    [name] = roster.models
+    visitor = Visitor(browser, (tmp_path / "site").as_uri() + "/")
+    visitor.open(agent_page(name)).click("#play")
+    visitor.wait(lambda: visitor.text("#strength").startswith(f"{name} gives away"))
+    assert visitor.text("#strength") == f"{name} {strength(roster, name, GAME)}."
+    assert visitor.run("return document.getElementById('opponent').value") == name
+
+
+def test_it_works_as_files_without_a_server(browser, public):
+    visitor = Visitor(browser, public[1].as_uri() + "/")
+    visitor.open("index.html#x=person&o=minimax&see=1")
+    visitor.click("#cell-4")
+    visitor.wait(lambda: len(visitor.moves) == 2 and visitor.text("#status").startswith("Your move"))
+    assert visitor.moves[1] in (0, 2, 6, 8)
+
+
+@pytest.mark.parametrize(
+    "address", ["index.html#see=1", "inside.html", "compare.html", agent_page("win-block")]
+)
+@pytest.mark.parametrize(
+    "width", [320, pytest.param(390, marks=pytest.mark.slow), pytest.param(1024, marks=pytest.mark.slow)]
+)
+def test_no_page_scrolls_sideways(address, width, visitor):
+    resize(visitor.browser, width, 800)
+    visitor.open(address)
+    assert visitor.run("return document.documentElement.scrollWidth") <= width
+
+
+ANSWERS = """const [game, agents, done] = arguments;
+    Promise.all(['solver', 'policies'].map((name) => import(`/static/${name}.js`))).then(
+      ([{ enumerate }, { answered, bestValues, policyOf }]) => {
+        const positions = enumerate(game), best = bestValues(positions);
+        const policies = {}, scores = {};
+        for (const name of Object.keys(agents)) {
+          policies[name] = policyOf(positions, game, agents, name);
+          scores[name] = [true, false].map((isX) => {
+            const { win, loss } = answered(positions, policies[name], isX);
+            return win[0] - loss[0];
+          });
+        }
+        const facts = positions.map(({ mine, theirs, moves }, at) =>
+          [mine, theirs, moves.map(([cell]) => cell), best[at]]);
+        done([facts, policies, scores]);
+      });"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tictactoe-v0", pytest.param("tictactoe-v0:misere=true", marks=pytest.mark.slow), "mnk-v0:m=4,n=2,k=2"],
+)
+def test_every_position_has_the_policies_and_values_of_python(name, page, roster):
+    game = get_game(name)
+    players = AGENTS if name == GAME.name else ("minimax", "win-block", "softmax")
+    players += (
+        "epsilon:minimax",
+        "softmax:temperature=0.2",
+        "softmax:temperature=0,opponent_temperature=0.7",
+    )
+    agents = {player: facts_of(roster, roster.parse(player), game) for player in players}
+    made = {player: roster.fixed(roster.parse(player), game) for player in players}
+    weighing = Weighing(game)
+    agents["weighing"], made["weighing"] = table_of(weighing, game), Lookup.of(weighing, game)
+    rules = {"cells": game.n_cells, "sets": game.winning_sets, "misere": game.misere}
+    page.open()
+    positions, policies, scores = page.browser.execute_async_script(
+        ANSWERS, rules | {"symmetries": symmetries(game)}, agents
+    )
+    boards = Boards.of([Position(game, mine, theirs) for mine, theirs, *_ in positions])
+    is_open = np.array([bool(cells) for _, _, cells, _ in positions])
+    assert is_open.sum() == sum(len(moves.slots) for layer in reachable(game) for moves in layer.moves())
+    assert (is_open.sum() == 4520) == game.name.startswith("tictactoe")
+    values = solve(game).values.of(boards)
+    np.testing.assert_array_equal([best for *_, best in positions], values)
+    for player, agent in made.items():
+        expected = checked_policies(agent, boards[is_open])
+        shown = np.zeros_like(expected)
+        rows = [
+            (cells, shares)
+            for (_, _, cells, _), shares in zip(positions, policies[player], strict=True)
+            if cells
+        ]
+        for row, (cells, shares) in zip(shown, rows, strict=True):
+            row[cells] = shares
+        np.testing.assert_allclose(shown, expected, atol=1e-12, err_msg=player)
+        worst = exploitability(agent, game)
+        np.testing.assert_allclose(scores[player], [-worst.as_x, worst.as_o], atol=1e-12, err_msg=player)

@@ -1,0 +1,130 @@
+"""How people have done against agents, from the game log, beside what a random player would get."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ttt_env.agent import Agent, make_agent
+from ttt_env.analysis.evaluation import Match, Result, match
+from ttt_env.analysis.recorded import declared_agent
+from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated, n_placements
+from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame
+
+_MAX_SECONDS = 20.0  # that an agent may take for its policy in all positions
+
+
+@dataclass
+class SeatTally:
+    """How many finished games people have won, drawn and lost on a seat."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+
+    @property
+    def games(self) -> int:
+        """How many games these are."""
+        return self.wins + self.draws + self.losses
+
+    def count(self, winner: Seat | None, seat: Seat) -> None:
+        """Add a game of a person on this seat."""
+        if winner is None:
+            self.draws += 1
+        elif winner == seat:
+            self.wins += 1
+        else:
+            self.losses += 1
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The games of people against an agent, by the seat of the person."""
+
+    game: str
+    agent: str
+    seats: dict[Seat, SeatTally] = field(default_factory=lambda: {seat: SeatTally() for seat in SEATS})
+
+    @property
+    def games(self) -> int:
+        """How many games these are on both seats."""
+        return sum(seat.games for seat in self.seats.values())
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The exact result of a random player against an agent; without one, `lack` says why."""
+
+    of_random: Match | None
+    lack: str = ""
+
+    def on(self, seat: Seat) -> Result | None:
+        """The result of the random player on this seat."""
+        if self.of_random is None:
+            return None
+        return self.of_random.as_x if seat == "X" else self.of_random.as_o
+
+
+def tallies_of(
+    games: Iterable[LoggedGame], named: Callable[[str], str | None] = lambda agent: agent
+) -> list[Tally]:
+    """The tally of each agent that a person has finished a game against, those of most games first.
+
+    `named` gives the name under which an agent of the log is counted, None for one that is left out.
+    """
+    tallies: dict[str, Tally] = {}
+    for record, x, o, *_ in games:
+        end, players = record.positions()[-1], (x, o)
+        if not end.is_over or None in players or players.count(PERSON) != 1:
+            continue
+        seat = SEATS[players.index(PERSON)]
+        agent = named(str(players[1 - players.index(PERSON)]))
+        if agent is None:
+            continue
+        tally = tallies.setdefault(agent, Tally(record.game.name, agent))
+        tally.seats[seat].count(end.winner, seat)
+    return sorted(tallies.values(), key=lambda tally: (-tally.games, tally.agent))
+
+
+def expected(agent: str, game: Game, make: Callable[[str, Game], Agent] = make_agent) -> Expectation:
+    """The exact result of the random player against the agent of this name, or why there is none.
+
+    There is none for an agent without a fixed policy, for a game of more than 12 cells, and for an agent that
+    would search too long. `make` gives the agent of the name.
+    """
+    try:
+        if not is_tabulated(game):
+            limit = f"up to {TABLE_CELLS} are computed here"
+            raise GameTooLargeError(f"{game.name} has {game.n_cells} cells; {limit}")
+        made = declared_agent(make(agent, game), game)
+        if made.seconds_per_move * n_placements(game.n_cells) > _MAX_SECONDS:
+            raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
+        return Expectation(match("random", made, game, exact=True))
+    except PolicyError:
+        return Expectation(None, f"{agent} has no fixed policy; a seed gives it one, if it takes one")
+    except (TttEnvError, ImportError) as error:
+        return Expectation(None, str(error))
+
+
+def tallies_in(log: GameLog) -> Iterator[tuple[Tally, Expectation]]:
+    """Each tally of the log, with the expectation. Games of a name that is not known here are left out."""
+    for name in log.counts():
+        try:
+            game = get_game(name)
+            games = log.games(game)
+        except TttEnvError:
+            continue
+        for tally in tallies_of(games):
+            yield tally, expected(tally.agent, game)
+
+
+def facts_of(tally: Tally, expectation: Expectation) -> dict[str, Any]:
+    """A tally and its expectation as dictionaries for JSON."""
+    facts: dict[str, Any] = {"game": tally.game, "agent": tally.agent}
+    for seat, counted in tally.seats.items():
+        result = expectation.on(seat)
+        random: Mapping[str, float] | None = None if result is None else result._asdict()
+        facts[f"as_{seat.lower()}"] = {**vars(counted), "random": random}
+    return facts | ({"lack": expectation.lack} if expectation.lack else {})

@@ -1,0 +1,236 @@
+"""The pages of an export: the templates of the server, filled in once, and the scripts in one file."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files as resources
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from ttt_env.app.web.bench import Bench
+from ttt_env.app.web.board import board_of
+from ttt_env.app.web.compare.certificate import Proved, picture, prove
+from ttt_env.app.web.compare.ladder import ENTRANTS, ladder
+from ttt_env.app.web.compare.pages import Replay
+from ttt_env.app.web.export.tables import facts_of
+from ttt_env.app.web.house import House, templates_of
+from ttt_env.app.web.inside.look import SETTINGS
+from ttt_env.app.web.inside.twig import Twig, grid_of, stones_of
+from ttt_env.app.web.insight import judged_moves, strength
+from ttt_env.app.web.roster import PERSON, Roster, presets
+from ttt_env.app.web.table import PlayTable, moves_text
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.rules.symmetry import symmetries
+from ttt_env.storage.files import as_file_name
+
+GAME = get_game("tictactoe-v0")
+PAGES = (("index.html", "Play"), ("inside.html", "Look inside"), ("compare.html", "Compare"))
+AGENTS = (
+    "random",
+    "rules",
+    "block",
+    "win-block",
+    "newell-simon",
+    "weights",
+    "brute-force",
+    "minimax",
+    "softmax",
+    "mcts:simulations=100,seed=0",
+    "q-learning",
+    "value-network",
+    "dqn",
+    "ppo",
+)
+"""Those to play against, besides the levels and the models of the command line."""
+
+FACTS, SCRIPT = "agents.js", "ttt.js"
+_FIRST = 1  # the level at the start, Medium
+_MODULES = (
+    "solver",
+    "words",
+    "policies",
+    "export_board",
+    "export_play",
+    "export_replay",
+    "export_tree",
+    "export",
+)
+_TIGHT = (",", ":")  # of JSON
+_COPIED = ("page.css", "compare.css", "inside.css", "theme.js", "icon.svg")
+
+
+def exported(roster: Roster, agents: Sequence[str] = AGENTS) -> dict[str, bytes]:
+    """All files of an export by name: tic-tac-toe, its levels, these agents, and all models of the roster.
+
+    The same packages give the same bytes. Raises as `make_agent` does for a model that cannot be loaded.
+    """
+    return _Site(roster, agents).files()
+
+
+def agent_page(agent: str) -> str:
+    """The file of an agent's certificate."""
+    return f"agent-{as_file_name(agent)}.html"
+
+
+def address(path: str, **fields: object) -> str:
+    """The file that stands for an address of the server: of matches, the certificate of the row's agent."""
+    page = agent_page(str(fields["row"] if path == "/compare" else fields["agent"]))
+    if path.startswith("/compare/certificate."):
+        return page.removesuffix("html") + path.rpartition(".")[2]
+    return f"{page}#{fields['seat']}" if "seat" in fields else page
+
+
+def play_url(x: str, o: str, cells: tuple[int, ...] = ()) -> str:
+    """Where a game is played on after these moves."""
+    return (
+        f"index.html#{urlencode({'x': x, 'o': o, 'moves': moves_text(cells)}, safe=':,=', quote_via=quote)}"
+    )
+
+
+class _Refutation(Replay):
+    """A refuting game whose links stay on its page, where a script follows them."""
+
+    def url(self, at: int) -> str:
+        return f"#{self.fields['seat']}-{at}"
+
+    @property
+    def play_url(self) -> str:
+        return play_url(self.table.x, self.table.o, self.table.cells[: self.table.at])
+
+
+class _Site:
+    def __init__(self, roster: Roster, agents: Sequence[str]) -> None:
+        self._roster = roster
+        self._levels = presets(GAME)
+        levels = [preset.player for preset in self._levels]
+        self._players = list(dict.fromkeys(roster.parse(each) for each in (*agents, *levels, *roster.models)))
+        self._templates = templates_of(House(Bench(roster), pages=PAGES))
+        self._templates.globals |= {
+            "static": "",
+            "scripts": (FACTS, SCRIPT),
+            "address": address,
+            "play_url": play_url,
+            "game": GAME,
+        }
+
+    def files(self) -> dict[str, bytes]:
+        certified = dict.fromkeys([*self._players, *ENTRANTS])
+        certificates = {agent: prove(self._roster, GAME, agent) for agent in certified}
+        pages = {
+            "index.html": self._play(),
+            "inside.html": self._tree(),
+            "compare.html": self._compare(certificates),
+            FACTS: self._facts(),
+            SCRIPT: script(),
+        }
+        for agent, proved in certificates.items():
+            pages[agent_page(agent)] = self._agent(agent, proved)
+            facts = {"game": GAME.name, "agent": agent}
+            pages[address("/compare/certificate.json", **facts)] = (
+                json.dumps(proved.facts, separators=(",", ":")) + "\n"
+            )
+            pages[address("/compare/certificate.svg", **facts)] = picture(self._roster, GAME, agent)
+        static = resources("ttt_env.app.web") / "static"
+        return {name: (static / name).read_bytes() for name in _COPIED} | {
+            name: text.encode() for name, text in pages.items()
+        }
+
+    def _page(self, name: str, **context: Any) -> str:
+        return self._templates.get_template(name).render(**context)
+
+    def _play(self) -> str:
+        return self._page(
+            "export_play.html",
+            board=board_of(GAME.start, None),
+            players=self._players,
+            first=self._levels[_FIRST].player,
+            sliders=list(self._roster.controls("softmax").values()),
+            values=self._roster.values("softmax"),
+            levels=[(preset, strength(self._roster, preset.player, GAME)) for preset in self._levels],
+        )
+
+    def _tree(self) -> str:
+        return self._page(
+            "export_tree.html", board=board_of(GAME.start, None), settings=SETTINGS, grid=grid_of(GAME)
+        )
+
+    def _compare(self, certificates: Mapping[str, Proved]) -> str:
+        table = ladder(self._roster, GAME)
+        return self._page("export_compare.html", ladder=table, current=None, certificates=certificates)
+
+    def _agent(self, agent: str, proved: Proved) -> str:
+        replays = {seat: _steps(agent, seat, record.cells) for seat, record in proved.refutations.items()}
+        games = {
+            seat: {"cells": steps[-1].table.cells, "told": list(map(_told, steps))}
+            for seat, steps in replays.items()
+        }
+        last = [steps[-1] for steps in replays.values()]
+        return self._page(
+            "export_agent.html",
+            agent=agent,
+            proved=proved,
+            complaints=[],
+            replay=last[0] if last else None,
+            games=games,
+        )
+
+    def _facts(self) -> str:
+        """The game and the agents, as a script: browsers let no page read data from files."""
+        agents = {
+            player: facts_of(self._roster, player, GAME) | {"certificate": agent_page(player)}
+            for player in self._players
+        }
+        facts = {
+            "game": {
+                "cells": GAME.n_cells,
+                "sets": GAME.winning_sets,
+                "misere": GAME.misere,
+                "symmetries": symmetries(GAME),
+            },
+            "agents": agents,
+            "first": self._levels[_FIRST].player,
+            "drawings": _drawings(GAME),
+        }
+        return f"globalThis.ttt = {json.dumps(facts, separators=_TIGHT)};\n"
+
+
+def _steps(agent: str, seat: Seat, cells: tuple[int, ...]) -> list[Replay]:
+    """A game that beats the agent on this seat, after each number of moves."""
+    x, o = (agent, PERSON) if seat == "X" else (PERSON, agent)
+    table = PlayTable(GAME, x, o, cells, len(cells))
+    verdicts = tuple(judged_moves(table))
+    return [_Refutation(table.at_move(at), verdicts, "", {"seat": seat}) for at in range(len(cells) + 1)]
+
+
+def _told(step: Replay) -> dict[str, object]:
+    """What the page says of a position of a game; the script writes it."""
+    is_mistake = step.table.at > 0 and step.verdicts[step.table.at - 1].is_mistake
+    return {"status": step.status, "mistake": step.mistake, "isMistake": is_mistake, "play": step.play_url}
+
+
+def _drawings(game: Game) -> dict[str, list[str]]:
+    """The paths of the stones and the tile of each cell on the small boards of a tree."""
+    cells = range(game.n_cells)
+    # A position with an O has an X too, elsewhere.
+    with_x = [stones_of(_twig(Position(game, 0, 1 << cell), cell)) for cell in cells]
+    with_o = [
+        stones_of(_twig(Position(game, 1 << (cell + 1) % game.n_cells, 1 << cell), cell)) for cell in cells
+    ]
+    return {
+        "x": [paths["x"] for paths in with_x],
+        "o": [paths["o"] for paths in with_o],
+        "tile": [paths["last"] for paths in with_x],
+    }
+
+
+def _twig(position: Position, cell: int) -> Twig:
+    return Twig(position, (cell,), "", "", share=1.0, tone=0.0)
+
+
+def script() -> str:
+    """The modules of the exported pages as one plain script: browsers load no modules from files."""
+    static = resources("ttt_env.app.web") / "static"
+    texts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in _MODULES]
+    whole = re.sub(r"^(import .*\n|export )", "", "\n".join(texts), flags=re.MULTILINE)
+    return f'"use strict";\n(() => {{\n{whole}}})();\n'

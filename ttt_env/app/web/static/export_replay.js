@@ -1,0 +1,47 @@
+// A refuting game on an exported certificate: its links lead to the position after so many moves, as #X-3; #X is the end.
+
+import { byId, draw, mark, seatOf } from "./export_board.js";
+
+/** @param {HTMLElement} part  whose data-games holds, by the agent's seat, the cells, and what is told of each position */
+export function startReplay(part, { game }) {
+  const games = JSON.parse(part.dataset.games);
+  const replay = part.querySelector(".replay");
+
+  function show() {
+    const [, named, count = Infinity] = /^#([XO])(?:-(\d+))?$/.exec(location.hash) ?? [];
+    const seat = [named, "X", "O"].find((each) => games[each]);
+    const { cells, told } = games[seat];
+    const at = Math.min(Number(count), cells.length);
+    const to = (number) => `#${seat}-${number}`;
+    draw(replay.querySelector("form.boards"), cells.slice(0, at), game);
+    tell(told[at]);
+    for (const [id, number] of [["first", 0], ["back", at - 1], ["forward", at + 1], ["last", cells.length]]) {
+      const isPossible = number !== at && number >= 0 && number <= cells.length;
+      mark(byId(id), "href", isPossible && to(number));
+      mark(byId(id), "aria-disabled", !isPossible && "true");
+    }
+    replay.querySelector(".played").replaceChildren(...cells.map((cell, ply) => {
+      const item = document.createElement("li"), link = document.createElement("a");
+      item.className = `${seatOf(ply).toLowerCase()}${told[ply + 1].isMistake ? " blunder" : ""}${ply >= at ? " ahead" : ""}`;
+      link.href = to(ply + 1);
+      link.textContent = cell;
+      mark(link, "aria-current", ply + 1 === at && "step");
+      item.append(link);
+      return item;
+    }));
+    replay.querySelector("#play").href = told[at].play;
+    for (const chip of part.querySelectorAll(".chips a")) mark(chip, "aria-current", chip.id === `as-${seat}` && "true");
+    part.querySelector("#beaten-as").textContent = seat;
+  }
+
+  function tell({ status, mistake }) {
+    const blunder = document.createElement("span");
+    blunder.className = "blunder";
+    blunder.textContent = mistake;
+    replay.querySelector(".now").replaceChildren(`${status} `, ...(mistake ? [blunder] : []));
+    byId("live").textContent = `${status} ${mistake}`;
+  }
+
+  addEventListener("hashchange", show);
+  show();
+}

@@ -1,0 +1,198 @@
+// The exported game tree of softmax minimax: values and chances, computed here while the sliders move.
+
+import { boardAfter, byId, copyOf, draw, goByArrows, legalStart, mark, seatOf, stateOf } from "./export_board.js";
+import { enumerate, softmax, sweep, valuesOfMoves } from "./solver.js";
+import { percent, told } from "./words.js";
+
+const MAX_BOARDS = 80, MAX_ABREAST = 12, MAX_ABREAST_DENSE = 19; // as on the page of the server
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * A position in the tree: the cells that lead there, the value for X, the part of the chances of the position above it,
+ * how many symmetric moves it stands for, and what follows it.
+ * @typedef {{cells: number[], value: number, share: number, alike: number, isLit: boolean, children: Twig[]}} Twig
+ */
+
+export function startTree({ game, drawings }) {
+  const positions = enumerate(game);
+  const form = document.querySelector("form.boards"), tree = document.querySelector(".tree");
+  const sliders = ["x-temperature", "o-temperature", "tree-plies"].map(byId);
+  const classes = new Map(); // of symmetric positions: the least pair of masks, by number
+  let cells;
+
+  function classOf(number) {
+    if (!classes.has(number)) {
+      const { mine, theirs } = positions[number];
+      const keys = game.symmetries.map((to) => to.reduce(
+        (key, image, cell) => key + (((mine >> cell) & 1) * 2 + ((theirs >> cell) & 1)) * 4 ** image, 0));
+      classes.set(number, Math.min(...keys));
+    }
+    return classes.get(number);
+  }
+
+  /** A move to each position that can come next, symmetric ones merged, and how many moves lead there. */
+  function distinctMoves(number) {
+    const found = new Map();
+    positions[number].moves.forEach(([cell, next], at) => {
+      const same = found.get(classOf(next));
+      if (same) same.alike += 1;
+      else found.set(classOf(next), { cell, next, at, alike: 1 });
+    });
+    return [...found.values()];
+  }
+
+  function pliesThatFit(number, plies) {
+    let level = [number], boards = 1;
+    for (let ply = 0; ply < plies; ply++) {
+      level = level.flatMap((each) => distinctMoves(each).map(({ next }) => next));
+      boards += level.length;
+      if (boards > MAX_BOARDS) return Math.max(ply, 1);
+    }
+    return plies;
+  }
+
+  /** @returns {Twig} */
+  function grown(number, plies, outcomes, temperatures, way) {
+    const { ply } = positions[number], sign = ply % 2 ? -1 : 1;
+    const value = sign * (outcomes.win[number] - outcomes.loss[number]);
+    const shares = plies ? softmax(valuesOfMoves(positions[number], outcomes), temperatures[ply % 2]) : [];
+    const most = Math.max(...shares);
+    const children = (plies ? distinctMoves(number) : []).map(({ cell, next, at, alike }) => ({
+      ...grown(next, plies - 1, outcomes, temperatures, [...way, cell]),
+      share: shares[at], alike, isLit: most - shares[at] <= 1e-9 * most,
+    })).sort((a, b) => b.share - a.share);
+    return { number, cells: way, value, share: 1, alike: 1, isLit: false, children };
+  }
+
+  function show() {
+    const [x, o, plies] = sliders.map((slider) => Number(slider.value));
+    const temperatures = [x, o], outcomes = sweep(positions, x, o);
+    const number = cells.reduce((at, cell) => positions[at].moves.find(([each]) => each === cell)[1], 0);
+    sliders.forEach((slider) => (slider.parentElement.querySelector("output").textContent = slider.value));
+    const fits = pliesThatFit(number, plies);
+    const root = grown(number, fits, outcomes, temperatures, []);
+    const board = draw(form, cells, game, { isOpen: true });
+    showMoves(number, outcomes, temperatures);
+    const isOver = !positions[number].moves.length;
+    const ends = board.winner ? `${board.winner} wins` : "Draw";
+    const status = isOver ? ends : `${seatOf(cells.length)} to move`;
+    if (byId("status").firstChild.data !== status) byId("live").textContent = byId("status").firstChild.data = status;
+    byId("value").firstChild.data = told(root.value);
+    byId("cut").hidden = fits === plies || isOver;
+    byId("cut").textContent = `Only ${fits} of ${plies} moves deep: more would be over ${MAX_BOARDS} boards.`;
+    byId("below").hidden = isOver;
+    plant(root);
+    for (const [id, way] of [["undo", cells.slice(0, -1)], ["empty", []]]) {
+      mark(byId(id), "href", cells.length > 0 && addressOf(way));
+      mark(byId(id), "aria-disabled", !cells.length && "true");
+    }
+    byId("play").href = `index.html#x=person&o=softmax:temperature=${o},opponent_temperature=${x}&moves=${cells.join(".")}&see=1`;
+  }
+
+  const addressOf = (way) => `#${stateOf({
+    moves: way.join("."), "x.temperature": sliders[0].value, "o.temperature": sliders[1].value, "tree.plies": sliders[2].value,
+  })}`;
+
+  function showMoves(number, outcomes, temperatures) {
+    const { moves, ply } = positions[number];
+    const values = valuesOfMoves(positions[number], outcomes), shares = softmax(values, temperatures[ply % 2]);
+    moves.forEach(([cell], at) => {
+      const figures = copyOf("figures");
+      figures.style.setProperty("--share", shares[at]);
+      figures.querySelector("b").textContent = percent(shares[at]);
+      figures.querySelector("small").textContent = told((ply % 2 ? -1 : 1) * values[at]);
+      byId(`cell-${cell}`).replaceChildren(figures);
+    });
+  }
+
+  /** Parents stand above the middle of their children if all leaves fit side by side. */
+  function plant(root) {
+    const count = (twig) => twig.children.reduce((sum, child) => sum + count(child), 0) || 1;
+    const leaves = count(root), isAmid = leaves <= MAX_ABREAST_DENSE;
+    const spots = [];
+    const place = (twig, parent, depth, first) => {
+      const spot = { twig, parent, depth, first, middle: isAmid ? first + (count(twig) - 1) / 2 : first };
+      spots.push(spot);
+      for (const child of twig.children) {
+        place(child, spot, depth + 1, first);
+        first += count(child);
+      }
+    };
+    place(root, null, 0, 0);
+    tree.classList.toggle("dense", leaves > MAX_ABREAST);
+    tree.style.setProperty("--leaves", leaves);
+    tree.style.setProperty("--plies", 1 + Math.max(...spots.map(({ depth }) => depth)));
+    const plan = tree.querySelector(".plan"), focused = plan.contains(document.activeElement) && document.activeElement.dataset.key;
+    plan.replaceChildren(...["middle", "first"].map((along) => edgesOf(spots, along)), ...spots.map(drawn));
+    if (focused) plan.querySelector(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  function edgesOf(spots, along) {
+    const svg = document.createElementNS(SVG, "svg"), group = document.createElementNS(SVG, "g");
+    svg.setAttribute("class", `edges ${along}`);
+    svg.setAttribute("aria-hidden", "true");
+    for (const spot of spots.filter(({ parent }) => parent)) {
+      const [a, b, d] = [spot.parent[along], spot[along], spot.parent.depth];
+      const path = document.createElementNS(SVG, "path");
+      path.setAttribute("class", spot.twig.isLit ? "lit" : "");
+      path.style.setProperty("--share", spot.twig.share);
+      path.setAttribute("d", `M${a} ${d}C${a} ${d + 0.6} ${b} ${d + 0.4} ${b} ${d + 1}`);
+      group.append(path);
+    }
+    svg.append(group);
+    return svg;
+  }
+
+  function drawn({ twig, depth, first, middle }) {
+    const node = copyOf("twig");
+    const way = [...cells, ...twig.cells], board = boardAfter(way, game);
+    const end = board.winner ? `${board.winner} wins` : "draw";
+    const above = twig.cells.length ? percent(twig.share) : "now";
+    const below = positions[twig.number].moves.length ? told(twig.value) : end;
+    node.classList.toggle("lit", twig.isLit);
+    node.classList.toggle("root", !twig.cells.length);
+    node.dataset.key = twig.cells.join(".") || "root";
+    mark(node, "href", twig.cells.length > 0 && addressOf(way));
+    node.setAttribute("aria-label", `${twig.cells.length ? `after ${twig.cells.join(", ")}: ` : ""}${above} ${below}`);
+    for (const [name, value] of Object.entries({ depth, first, middle, tone: twig.value })) node.style.setProperty(`--${name}`, value);
+    node.querySelector(".above").textContent = above;
+    node.querySelector(".under").textContent = below;
+    if (twig.alike > 1) node.querySelector(".badge").textContent = `${twig.alike}×`;
+    else node.querySelector(".badge").remove();
+    const last = twig.cells.length ? 1 << way.at(-1) : 0;
+    const completed = [...board.completed].reduce((mask, cell) => mask | (1 << cell), 0);
+    for (const [kind, paths, mask] of [
+      ["last", drawings.tile, last], ["completed", drawings.tile, completed],
+      ["x", drawings.x, board.x], ["o", drawings.o, board.o],
+    ]) {
+      const path = document.createElementNS(SVG, "path");
+      path.setAttribute("class", kind);
+      path.setAttribute("d", paths.filter((_, cell) => (mask >> cell) & 1).join(""));
+      if (mask) node.querySelector(".mini").append(path);
+    }
+    return node;
+  }
+
+  function read() {
+    const fields = new URLSearchParams(location.hash.slice(1));
+    cells = legalStart(fields.get("moves") ?? "", game);
+    for (const [slider, name] of [[sliders[0], "x.temperature"], [sliders[1], "o.temperature"], [sliders[2], "tree.plies"]]) {
+      slider.value = fields.get(name) ?? slider.defaultValue; // which a slider keeps within its bounds
+    }
+    show();
+  }
+
+  for (const slider of sliders) {
+    slider.addEventListener("input", () => {
+      history.replaceState(null, "", addressOf(cells));
+      show();
+    });
+  }
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.hash = addressOf([...cells, Number(event.submitter.value)]);
+  });
+  addEventListener("popstate", read);
+  goByArrows(form);
+  read();
+}

@@ -1,0 +1,302 @@
+"""Sweeps over millions of positions, in a process of their own.
+
+They would hold up the pages, which share one interpreter, and what they keep would fill the memory. The
+process has a limit on its memory: it is replaced by a fresh one when it is full, and what is too large for a
+fresh one is refused. All that is sent is pickled; the objects of a `Bench`, which both processes have, are
+sent by name.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import IO, Any, BinaryIO
+
+from ttt_env.app.web.bench import Bench
+from ttt_env.app.web.computing import BusyError, Job, ThreadLane
+from ttt_env.stopping import stopped_by
+
+MAX_SWEEP_MB = 1000
+"""Of memory that the process of the sweeps may use. It is enforced on Linux."""
+
+MAX_MB = 1700
+"""Of memory that the server takes, the process of the sweeps included."""
+
+_FULL_MB = 850  # after an answer: the process is replaced before the next question
+_TRIES = 2  # of a question, if the process ends while it is at it
+_NICE = 5  # the pages go first, but a busy machine does not starve the sweeps
+_SHARED = ("roster", "sage", "foreseer")
+_LENGTH = 8  # bytes before each message that say how long it is
+_NO_MORE = -1  # instead of an edition: the answer is not wanted any more
+
+
+class Sweeper:
+    """Two lanes for what takes all positions of a game, answered by one other process.
+
+    Agents' moves are taken by `plans`, all else by `sweeps`, one at a time each: they share what they find
+    out. The process is started by the first of them, and ends with this one.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.plans = _SweepLane(self, "plan")
+        self.sweeps = _SweepLane(self, "sweep")
+        self._bench = bench
+        self._process: _Process | None = None
+        self._is_closed = False
+        self._lock = Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, if there is one."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def answer(self, job: Job) -> Any:
+        """The result of a job, from the process. Raises `BusyError` if the process ends again and again."""
+        question = _pickled((job.function, job.arguments), self._bench)
+        for _ in range(_TRIES):
+            process = self._begin(job, question)
+            reply = process.answers[id(job)].result()
+            self._end(process, job, reply)
+            if reply is not None:
+                return reply.result()
+        raise BusyError(f"This takes more than the {MAX_SWEEP_MB} MB of memory that a sweep may use here.")
+
+    def _begin(self, job: Job, question: bytes) -> "_Process":
+        with self._lock:
+            if self._is_closed:
+                raise BusyError("The server is about to end.")
+            if self._process is None or self._process.has_ended:
+                self._process = _Process(self._bench)
+            self._process.ask(job, question)
+            return self._process
+
+    def _end(self, process: "_Process", job: Job, reply: "_Reply | None") -> None:
+        with self._lock:
+            del process.answers[id(job)]
+            if reply is not None and reply.megabytes > _FULL_MB and not process.answers:
+                process.end()
+
+    def stop(self, job: Job) -> None:
+        """Tell the process that nobody waits for a job any more."""
+        with self._lock:
+            if self._process is not None:
+                self._process.stop(job)
+
+    def close(self) -> None:
+        """End the process, whatever it is at."""
+        with self._lock:
+            self._is_closed = True
+            if self._process is not None:
+                self._process.end()
+
+
+class _SweepLane(ThreadLane):
+    """A lane whose jobs the process of a sweeper runs."""
+
+    def __init__(self, sweeper: Sweeper, name: str) -> None:
+        self._sweeper = sweeper
+        super().__init__(name, 1, sweeper.answer)
+
+    def stop(self, job: Job) -> None:
+        self._sweeper.stop(job)
+
+    def close(self) -> None:
+        self._sweeper.close()
+        super().close()
+
+
+@dataclass
+class _Reply:
+    """What came of a question: its answer or an error, and the memory that the process holds then."""
+
+    answer: Any
+    error: Exception | None
+    megabytes: float
+
+    def result(self) -> Any:
+        """The answer. Raises the error if there is none."""
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
+
+class _Process:
+    """The other process as this one sees it.
+
+    `answers` has the reply that is awaited for each job in work, by its `id`; it is None if the process ends.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.answers: dict[int, Future[_Reply | None]] = {}
+        self.has_ended = False
+        self._roster = bench.roster
+        path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+        self._popen = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        self.pid = self._popen.pid
+        self._write((self._roster.specs, self._roster.games_file))
+        Thread(target=self._listen, name="answers of sweeps", daemon=True).start()
+
+    def ask(self, job: Job, question: bytes) -> None:
+        """Send a question, the pickled call of the job."""
+        self.answers[id(job)] = Future()
+        self._write((id(job), self._roster.editions, question))
+        if self.has_ended:
+            self._give_up()
+
+    def stop(self, job: Job) -> None:
+        """Tell the process that the answer to a question is not wanted any more."""
+        if id(job) in self.answers:
+            self._write((id(job), _NO_MORE, b""))
+
+    def end(self) -> None:
+        """Kill the process, and wait until its memory is free."""
+        self.has_ended = True
+        self._popen.kill()
+        self._popen.wait()
+
+    def _write(self, message: object) -> None:
+        assert self._popen.stdin is not None
+        with suppress(OSError, ValueError):  # it has ended, which the listener sees
+            _send(self._popen.stdin, pickle.dumps(message))
+
+    def _listen(self) -> None:
+        assert self._popen.stdout is not None
+        with suppress(EOFError, OSError), self._popen:
+            while True:
+                number, reply = pickle.loads(_receive(self._popen.stdout))
+                self.answers[number].set_result(reply)
+        self.has_ended = True
+        self._give_up()
+
+    def _give_up(self) -> None:
+        for future in list(self.answers.values()):
+            with suppress(InvalidStateError):
+                future.set_result(None)
+
+
+def serve() -> None:
+    """Answer the questions that come by standard input until it ends: what the process of the sweeps does."""
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)  # whatever is printed must not end up between the answers
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends this process
+        _limit()
+        source = sys.stdin.buffer
+        server = _Server(Bench.of(*pickle.loads(_receive(source))), output)
+        with suppress(EOFError):
+            while True:
+                server.take(*pickle.loads(_receive(source)))
+    os._exit(0)
+
+
+class _Server:
+    """Answers each question in a thread of its own: there are as many at a time as lanes."""
+
+    def __init__(self, bench: Bench, output: BinaryIO) -> None:
+        self._bench, self._output = bench, output
+        self._unwanted: dict[int, Event] = {}
+        self._lock = Lock()
+
+    def take(self, number: int, editions: int, question: bytes) -> None:
+        """Begin to answer a question, or stop where `editions` is `_NO_MORE`."""
+        if editions != _NO_MORE:
+            self._bench.roster.catch_up(editions)
+            self._unwanted[number] = Event()
+            Thread(target=self._answer, args=(number, question), daemon=True).start()
+        elif number in self._unwanted:
+            self._unwanted[number].set()
+
+    def _answer(self, number: int, question: bytes) -> None:
+        answer, failure = None, None
+        try:
+            function, arguments = _Unpickler(question, self._bench).load()
+            with stopped_by(self._unwanted[number]):
+                answer = function(*arguments)
+        except MemoryError:
+            os._exit(1)  # a fresh process may have room for it
+        except Exception as error:
+            failure = error
+        self._reply(number, _Reply(answer, failure, resident()))
+
+    def _reply(self, number: int, reply: _Reply) -> None:
+        del self._unwanted[number]
+        try:
+            message = pickle.dumps((number, reply))
+        except Exception as error:  # an error of others need not survive pickling
+            told = RuntimeError(f"{reply.error!r}: {error!r}")
+            message = pickle.dumps((number, _Reply(None, told, reply.megabytes)))
+        with self._lock:
+            _send(self._output, message)
+
+
+def _limit() -> None:
+    """Limit the memory of this process, and let the server go first, where the system can do that."""
+    if sys.platform != "win32":
+        import resource
+
+        os.nice(_NICE)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_DATA, (MAX_SWEEP_MB * 1_000_000,) * 2)
+
+
+def resident(pid: int | None = None) -> float:
+    """The memory that this process holds, or that of this number, in megabytes; 0 where it is not known."""
+    with suppress(OSError):
+        pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return 0.0
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles what a bench has as its name."""
+
+    def __init__(self, file: BytesIO, bench: Bench) -> None:
+        super().__init__(file)
+        self._bench = bench
+
+    def persistent_id(self, thing: object) -> str | None:
+        return next((name for name in _SHARED if thing is getattr(self._bench, name)), None)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what `_Pickler` has written."""
+
+    def __init__(self, content: bytes, bench: Bench) -> None:
+        super().__init__(BytesIO(content))
+        self._bench = bench
+
+    def persistent_load(self, name: str) -> object:
+        return getattr(self._bench, name)
+
+
+def _pickled(thing: object, bench: Bench) -> bytes:
+    file = BytesIO()
+    _Pickler(file, bench).dump(thing)
+    return file.getvalue()
+
+
+def _send(file: IO[bytes], message: bytes) -> None:
+    file.write(len(message).to_bytes(_LENGTH))
+    file.write(message)
+    file.flush()
+
+
+def _receive(file: IO[bytes]) -> bytes:
+    """The next message. Raises `EOFError` if none comes any more."""
+    length = file.read(_LENGTH)
+    message = file.read(int.from_bytes(length))
+    if not message:
+        raise EOFError
+    return message

@@ -1,0 +1,166 @@
+"""Why an agent moves where it does: plain data, to be printed, kept, or shown on a board."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ttt_env.render.words import percent, signed
+from ttt_env.rules.game import Position
+
+Unit = Literal["chance", "value", "count", "number"]
+"""How a number is written: as a share in percent, a value from −1 to 1 with its sign, whole, or as it is."""
+
+_DIGITS = 4
+_MAX_NAMED = 4  # cells in a sentence
+
+
+@dataclass(frozen=True)
+class CellNumbers:
+    """What an agent knows about some of the cells: a number for each, and in a few words what it is."""
+
+    meaning: str
+    by_cell: Mapping[int, float]
+    unit: Unit = "value"
+
+    def text(self, cell: int) -> str:
+        """The number of a cell as it is written; empty if it has none.
+
+        >>> CellNumbers("value of the move", {4: 0.98127}).text(4)
+        '+0.9813'
+        """
+        if cell not in self.by_cell:
+            return ""
+        number = self.by_cell[cell]
+        if self.unit == "chance":
+            return percent(number)
+        if self.unit == "value":
+            return signed(number, 0 if number in (-1, 0, 1) else _DIGITS)
+        return f"{number:,.0f}" if self.unit == "count" else f"{number:,.6g}".replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an agent moves in `position` as it does.
+
+    `policy` is the chance of each legal cell, `reason` says in whole sentences what decides. `numbers` are
+    what the agent knows about the cells, the most telling first; a cell that it knows nothing about is
+    missing there. `facts` are further findings by name, each a text, a number or a list of them. `sets` are
+    the winning sets that the reason is about, as cells. `parts` are the explanations of the agents that this
+    one is made of.
+    """
+
+    position: Position
+    policy: Mapping[int, float]
+    reason: str
+    numbers: tuple[CellNumbers, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    sets: tuple[tuple[int, ...], ...] = ()
+    parts: tuple["PartExplanation", ...] = ()
+
+    @property
+    def cells(self) -> list[int]:
+        """The cells that may be played, the likeliest first."""
+        return [cell for cell in self.ranked if self.policy[cell] > 0]
+
+    @property
+    def ranked(self) -> list[int]:
+        """All legal cells, the likeliest first."""
+        return sorted(self.policy, key=lambda cell: (-self.policy[cell], cell))
+
+    @property
+    def chances(self) -> CellNumbers:
+        """`policy`, as numbers of the cells."""
+        return CellNumbers("chance", self.policy, "chance")
+
+    @property
+    def figure(self) -> CellNumbers:
+        """The numbers to write on the board: the most telling ones; without any the chances."""
+        return self.numbers[0] if self.numbers else self.chances
+
+    @property
+    def columns(self) -> tuple[CellNumbers, ...]:
+        """All numbers of the cells, beginning with the chances."""
+        return self.chances, *self.numbers
+
+    def label(self, cell: int) -> str:
+        """All numbers of a cell in words."""
+        known = ((column.meaning, column.text(cell)) for column in self.columns)
+        return ", ".join(f"{meaning} {text}" for meaning, text in known if text)
+
+    def __str__(self) -> str:
+        from ttt_env.render.text import draw_text
+
+        position = self.position
+        lines = [f"{position.to_move} to move in {position}. {self.reason}", ""]
+        lines += [draw_text(position, numbers=True), "", *_aligned(self._rows())]
+        if self.facts:
+            lines += ["", *(f"{name}: {fact_text(fact)}" for name, fact in self.facts.items())]
+        for part in self.parts:
+            lines += ["", *(f"  {line}".rstrip() for line in (f"{part.title}:", *str(part.why).split("\n")))]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from ttt_env.render.table import draw_table
+
+        rows = self._rows()
+        notes = [f"{name}: {fact_text(fact)}" for name, fact in self.facts.items()]
+        return draw_table(f"{self.position}: {self.reason}", rows, [[] for _ in rows[1:]], notes)
+
+    def _rows(self) -> list[list[str]]:
+        """The table of the cells, the likeliest first, below its head."""
+        head = ["cell", *(column.meaning for column in self.columns)]
+        return [head, *([str(cell), *(column.text(cell) for column in self.columns)] for cell in self.ranked)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as dictionaries and lists for JSON; cells are keys of type int."""
+        return {
+            "position": str(self.position),
+            "game": self.position.game.name,
+            "policy": dict(self.policy),
+            "reason": self.reason,
+            "numbers": [vars(column) | {"by_cell": dict(column.by_cell)} for column in self.numbers],
+            "facts": dict(self.facts),
+            "sets": [list(cells) for cells in self.sets],
+            "parts": [
+                {"name": part.name, "share": part.share, "explanation": part.why.to_dict()}
+                for part in self.parts
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class PartExplanation:
+    """What an agent inside of another one says; `share` is how often that one is asked, if not always."""
+
+    name: str
+    why: Explanation
+    share: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The name, with the share."""
+        return self.name if self.share is None else f"{self.name}, {percent(self.share)} of the moves"
+
+
+def fact_text(fact: object) -> str:
+    """A fact as it is written: lists with commas."""
+    if isinstance(fact, list | tuple):
+        return ", ".join(map(fact_text, fact))
+    return f"{fact:,}" if isinstance(fact, int) and not isinstance(fact, bool) else str(fact)
+
+
+def named_cells(cells: list[int]) -> str:
+    """Cells in a sentence; many are only counted.
+
+    >>> named_cells([2]), named_cells([2, 6]), named_cells([0, 2, 6, 8, 4])
+    ('cell 2', 'cell 2 or 6', 'any of 5 cells')
+    """
+    return (
+        f"cell {' or '.join(map(str, cells))}" if len(cells) <= _MAX_NAMED else f"any of {len(cells)} cells"
+    )
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """The rows as lines of text, all columns set to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{text:>{width}}" for text, width in zip(row, widths, strict=True)) for row in rows]

@@ -1,0 +1,32 @@
+"""Long computations that end before their time, because nobody waits for the result any more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event
+
+_unwanted: ContextVar[Event | None] = ContextVar("unwanted", default=None)
+
+
+class StoppedError(Exception):
+    """The result of a computation is not wanted any more."""
+
+
+@contextmanager
+def stopped_by(event: Event) -> Iterator[None]:
+    """Let setting this event, from any thread, end the searches and sweeps that this thread runs inside.
+
+    They then raise `StoppedError` within some hundredths of a second; what they have found by then is lost.
+    """
+    token = _unwanted.set(event)
+    try:
+        yield
+    finally:
+        _unwanted.reset(token)
+
+
+def check_wanted() -> None:
+    """Raise `StoppedError` if the event of `stopped_by` is set. Long work calls this from time to time."""
+    event = _unwanted.get()
+    if event is not None and event.is_set():
+        raise StoppedError("nobody waits for this any more")
