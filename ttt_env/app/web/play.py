@@ -21,10 +21,10 @@ from ttt_env.app.web.insight import judged_moves, score, strength
 from ttt_env.app.web.live import sweep_at
 from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
-from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit
+from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
 
-_REPLY_AFTER, _WATCHED_AFTER = 250, 700  # milliseconds before an agent moves
+_REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
 
 
@@ -79,6 +79,8 @@ class PlayPages:
         table, agent = visit.table, visit.agent_to_move
         if visit.is_review:
             raise IllegalMoveError("The game is only looked at here: choose Play from here first.")
+        if visit.is_resigned:
+            raise IllegalMoveError("The game is over: it was resigned.")
         if "cell" in form:
             if agent is not None:
                 raise IllegalMoveError(f"It is not your turn: {agent} is to move.")
@@ -152,7 +154,7 @@ class PlayPages:
             players = dict.fromkeys((table.x, table.o))
             told = [await desk.move("quick", roster.refusal, player, table.game) for player in players]
             complaints = [refusal for refusal in told if refusal]
-        delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
+        delay = PACES[visit.pace] if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
             "play.html",
@@ -191,7 +193,7 @@ class PlayPages:
         """The visit that plays on from the position on the board."""
         table = visit.table.branched()
         ticket = self._house.tickets.next(visit.table, visit.ticket, table)
-        return replace(visit, table=table, ticket=ticket, is_review=False)
+        return replace(visit, table=table, ticket=ticket, is_review=False, is_resigned=False)
 
 
 async def body_of(request: Request) -> dict[str, str]:
