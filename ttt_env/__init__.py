@@ -70,6 +70,7 @@ from ttt_env.errors import (
     UnknownGameError,
     WorkerError,
 )
+from ttt_env.explanation import CellNumbers, Explanation
 from ttt_env.network import network_agent
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
@@ -91,9 +92,11 @@ __all__ = [
     "BatchAgent",
     "Boards",
     "CellError",
+    "CellNumbers",
     "Certificate",
     "Enumeration",
     "EpisodeOrderError",
+    "Explanation",
     "Exploitability",
     "Game",
     "GameError",

@@ -11,12 +11,13 @@ from urllib.parse import parse_qsl, urldefrag
 import pytest
 
 from ttt_env import certify
+from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.cli import main
 from ttt_env.app.web.compare.ladder import ENTRANTS
 from ttt_env.app.web.export.folder import LIST, write_folder
-from ttt_env.app.web.export.site import AGENTS, GAME, agent_page
+from ttt_env.app.web.export.site import AGENTS, GAME, agent_page, exported
 from ttt_env.app.web.export.tables import facts_of
-from ttt_env.app.web.roster import presets
+from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.errors import ParameterError
 
 
@@ -72,6 +73,14 @@ def test_certificates_are_those_of_certify(exported_files):
         assert {key: saved[key] for key in ("unbeatable", "worst_case", "refutations", "blunders")} == {
             key: expected[key] for key in ("unbeatable", "worst_case", "refutations", "blunders")
         }
+
+
+def test_models_whose_pages_would_have_one_name_are_told(tmp_path):
+    for stem in ("a+b", "a-b"):
+        Lookup.of("block", GAME).save(tmp_path / f"{stem}.npz")
+    models = named_models([str(tmp_path / "a+b.npz"), str(tmp_path / "a-b.npz")])
+    with pytest.raises(ParameterError, match=r"'model:a-b' and 'model:a\+b' would both be agent-model-a-b"):
+        exported(Roster(models))
 
 
 @pytest.mark.slow

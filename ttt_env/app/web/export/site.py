@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files as resources
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -19,6 +19,7 @@ from ttt_env.app.web.inside.twig import Twig, grid_of, stones_of
 from ttt_env.app.web.insight import judged_moves, strength
 from ttt_env.app.web.roster import PERSON, Roster, presets
 from ttt_env.app.web.table import PlayTable, moves_text
+from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.rules.symmetry import symmetries
@@ -116,6 +117,7 @@ class _Site:
 
     def files(self) -> dict[str, bytes]:
         certified = dict.fromkeys([*self._players, *ENTRANTS])
+        _check_file_names(certified)
         certificates = {agent: prove(self._roster, GAME, agent) for agent in certified}
         pages = {
             "index.html": self._play(),
@@ -193,6 +195,17 @@ class _Site:
             "drawings": _drawings(GAME),
         }
         return f"globalThis.ttt = {json.dumps(facts, separators=_TIGHT)};\n"
+
+
+def _check_file_names(agents: Iterable[str]) -> None:
+    """Raise `ParameterError` for agents whose pages would have one name, as the models `a+b` and `a-b`."""
+    named: dict[str, str] = {}
+    for agent in agents:
+        other = named.setdefault(agent_page(agent).lower(), agent)
+        if other != agent:
+            raise ParameterError(
+                f"{agent!r} and {other!r} would both be {agent_page(agent)}: rename one model"
+            )
 
 
 def _steps(agent: str, seat: Seat, cells: tuple[int, ...]) -> list[Replay]:
