@@ -199,7 +199,7 @@ def test_a_voice_says_where_the_agent_moved(visit):
     WebDriverWait(browser, 60, 0.02).until(lambda _: "row" in live.get_property("textContent"))
     cell = int(browser.find_element(By.CSS_SELECTOR, ".tile.last").get_property("value"))
     place = f"Cell {cell}, row {cell // 3 + 1}, column {cell % 3 + 1}"
-    assert live.get_property("textContent") == f"minimax (O): {place}. Your turn: X"
+    assert live.get_property("textContent") == f"epsilon (O): {place}. Your turn: X"
 
 
 def test_single_keys_can_be_turned_off_and_stay_off(visit):

@@ -183,6 +183,7 @@ def test_the_system_or_the_visitor_chooses_light_or_dark(page):
 
 def test_the_settings_change_game_and_players(page):
     page.open().click("label:has(#kind-square-v0)").wait(lambda: page.address.get("game") == "square-v0")
+    page.click("#details > summary")
     page.find("#seat-x").send_keys("random")
     page.wait(lambda: page.address.get("x") == "random")
     page.click(".seat:last-of-type .presets li:first-child a").wait(lambda: page.address["o"] == "random")

@@ -195,7 +195,7 @@ def test_the_form_sets_game_and_players(client):
     def sent(was, **fields):
         return client.get("/play/table", params={"was": was} | fields)
 
-    page = sent("moves=4", kind="square-v0", n="5", misere="true")
+    page = sent("o=minimax&moves=4", kind="square-v0", n="5", misere="true")
     assert "game=square-v0:misere=true&x=person&o=minimax" in str(page.url) and cells_of(page) == ()
     page = sent("game=square-v0", kind="square-v0", n="5")
     assert "game=square-v0:n=5&" in str(page.url)
@@ -203,7 +203,7 @@ def test_the_form_sets_game_and_players(client):
     assert "o=softmax:temperature=0.5&moves=4.0" in str(page.url)
     page = sent("o=softmax&moves=4.0", o="mcts", **{"o.temperature": "0.5"})
     assert "o=mcts&moves=4.0" in str(page.url)
-    page = sent("moves=4.0", o="minimax", **{"o.depth": "70"})
+    page = sent("o=minimax&moves=4.0", o="minimax", **{"o.depth": "70"})
     assert page.status_code == 400 and "depth" in complaint(page) and "moves=4.0" in unescape(page.text)
 
 
@@ -388,7 +388,9 @@ def test_a_game_in_mid_play_is_given_up_by_the_button_alone(client):
     assert "data-ask" not in client.get(f"/play?o=person&{FINISHED}").text
     page = client.get("/play?moves=4.0")
     assert "data-ask" in page.text and 'name="anew"' in page.text
-    given_up = client.get("/play/table", params={"was": "moves=4.0", "kind": "tictactoe-v0", "anew": "1"})
+    given_up = client.get(
+        "/play/table", params={"was": "o=minimax&moves=4.0", "kind": "tictactoe-v0", "anew": "1"}
+    )
     assert cells_of(given_up) == () and "x=person&o=minimax" in str(given_up.url)
 
 

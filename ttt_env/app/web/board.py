@@ -1,11 +1,12 @@
 """A board as the templates draw it."""
 
 from dataclasses import dataclass
+from math import atan2
 
 from ttt_env.app.web.insight import MoveInsight
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
 from ttt_env.render.words import OUTCOMES, percent, signed
-from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 _WIDTH = 100  # of a tile
 _REACH, _RADIUS = CROSS_REACH * _WIDTH, RING_RADIUS * _WIDTH
@@ -60,11 +61,20 @@ class Tile:
 
 @dataclass(frozen=True)
 class DrawnBoard:
-    """The tiles by layer, and how many layers stand side by side."""
+    """The tiles by layer, and how many layers stand side by side.
+
+    `strokes` are the completed winning sets of a single layer as paths of SVG, in cells.
+    """
 
     columns: int
     abreast: int
     layers: tuple[tuple[Tile, ...], ...]
+    strokes: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of a layer."""
+        return len(self.layers[0]) // self.columns
 
 
 def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> DrawnBoard:
@@ -78,7 +88,27 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
         tiles.append(Tile(cell, *_indices(game, cell), place, look.mark, look.accent, free, known.get(cell)))
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
-    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers)
+    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, _strokes(position))
+
+
+def _strokes(position: Position) -> tuple[str, ...]:
+    """A path through the cells of each completed set, around its middle if they are on no line."""
+    n_layers, _, columns = layers_of(position.game.shape)
+    if n_layers > 1:
+        return ()
+    completed = [mask for mask in position.game.winning_masks if position.theirs & mask == mask]
+    return tuple(_path([divmod(cell, columns) for cell in cells_of(mask)]) for mask in completed)
+
+
+def _path(places: list[tuple[int, int]]) -> str:
+    """The path of SVG through the middles of cells that are given by row and column."""
+    (y0, x0), (y1, x1) = places[0], places[-1]
+    is_line = all((x1 - x0) * (y - y0) == (y1 - y0) * (x - x0) for y, x in places)
+    ends = [places[0], places[-1]]
+    if not is_line:
+        middle_y, middle_x = (sum(each) / len(places) for each in zip(*places, strict=True))
+        ends = sorted(places, key=lambda place: atan2(place[0] - middle_y, place[1] - middle_x))
+    return "M" + "L".join(f"{x + 0.5:g} {y + 0.5:g}" for y, x in ends) + ("" if is_line else "Z")
 
 
 def place_of(game: Game, cell: int) -> str:

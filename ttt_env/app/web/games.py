@@ -14,7 +14,7 @@ MAX_SETS = 1000
 KINDS = {
     "tictactoe-v0": "Tic-tac-toe",
     "square-v0": "Square",
-    "mnk-v0": "m,n,k",
+    "mnk-v0": "k in a row",
     "qubic-v0": "Qubic",
 }
 SIDES: dict[str, dict[str, tuple[str, int]]] = {
@@ -50,6 +50,17 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def rule_of(game: Game) -> str:
+    """The name of the game and who wins it, in a sentence."""
+    sides, length = "×".join(map(str, game.shape[::-1])), len(game.winning_sets[0])
+    name, feat = {
+        "square-v0": (f"Square on {sides}", "has four stones on the corners of a square, upright or tilted,"),
+        "mnk-v0": (f"{length} in a row on {sides}", f"has {length} stones in a row"),
+        "qubic-v0": (f"Qubic, tic-tac-toe in a {sides} cube", "has four stones in a row in any direction"),
+    }.get(split_spec(game.name).name, ("Tic-tac-toe", "has three stones in a row"))
+    return f"{name}: whoever {feat} first {'loses' if game.misere else 'wins'}."
 
 
 def game_of_form(fields: Mapping[str, str], shown: Game) -> str:

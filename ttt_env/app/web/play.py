@@ -10,21 +10,22 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.analysis.evaluation import Result
 from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game
+from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game, rule_of
 from ttt_env.app.web.house import House, fields_of
-from ttt_env.app.web.insight import judged_moves, strength
+from ttt_env.app.web.insight import judged_moves, score, strength
 from ttt_env.app.web.live import sweep_at
 from ttt_env.app.web.origin import is_whole
-from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
-from ttt_env.app.web.table import PlayTable, Visit, parse_moves, read_visit, short_name
+from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
+from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit, short_name
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
 from ttt_env.rules.game import SEATS
 
-_REPLY_AFTER, _WATCHED_AFTER = 250, 700  # milliseconds before an agent moves
+_REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
 
 
@@ -79,6 +80,8 @@ class PlayPages:
         table, agent = visit.table, visit.agent_to_move
         if visit.is_review:
             raise IllegalMoveError("The game is only looked at here: choose Play from here first.")
+        if visit.is_resigned:
+            raise IllegalMoveError("The game is over: it was resigned.")
         if "cell" in form:
             if agent is not None:
                 raise IllegalMoveError(f"It is not your turn: {agent} is to move.")
@@ -152,7 +155,7 @@ class PlayPages:
             players = dict.fromkeys((table.x, table.o))
             told = [await desk.move("quick", roster.refusal, player, table.game) for player in players]
             complaints = [refusal for refusal in told if refusal]
-        delay = _WATCHED_AFTER if visit.is_watched else _REPLY_AFTER
+        delay = PACES[visit.pace] if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         return self._house.page(
             "play.html",
@@ -166,6 +169,8 @@ class PlayPages:
             offers=offers,
             refused={offer.name: offer.refusal for offer in offers if offer.refusal},
             presets=presets(table.game),
+            levels=await self._levels(visit),
+            rule=rule_of(table.game),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,
@@ -176,11 +181,21 @@ class PlayPages:
             branch=self._branch(visit).url(),
         )
 
+    async def _levels(self, visit: Visit) -> list[tuple[Preset, Result | None]]:
+        """The levels of the game and their exact results against a random player."""
+        if visit.rival is None:
+            return []
+        desk, roster, game = self._house.desk, self._house.roster, visit.table.game
+        return [
+            (preset, await desk.study("quick", score, roster, preset.player, game))
+            for preset in presets(game)
+        ]
+
     def _branch(self, visit: Visit) -> Visit:
         """The visit that plays on from the position on the board."""
         table = visit.table.branched()
         ticket = self._house.tickets.next(visit.table, visit.ticket, table)
-        return replace(visit, table=table, ticket=ticket, is_review=False)
+        return replace(visit, table=table, ticket=ticket, is_review=False, is_resigned=False)
 
 
 def reply_of(visit: Visit) -> str:
@@ -227,11 +242,16 @@ def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTa
 
 
 def _player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
-    """The player whom a form names, with the parameters of the controls that were shown for that agent."""
+    """The player whom a form names, with the parameters of the controls that were shown for that agent.
+
+    These are of the agent on that seat, or of the one that the form's field `of-x` or `of-o` names.
+    """
     who = form.get(name, before)
     if who == PERSON or who in roster.models:
         return who
-    if who != before.partition(":")[0]:
+    is_same = who == before.partition(":")[0]
+    if not is_same and who != form.get(f"of-{name}"):  # the controls were another agent's
         return roster.parse(who)
     values = {key.partition(".")[2]: text for key, text in form.items() if key.startswith(f"{name}.")}
-    return roster.parse(spec_of_values(who, values)) if values else roster.parse(before)
+    kept = roster.given(before) if is_same else {}  # what has its control in another form
+    return roster.parse(spec_of_values(who, kept | values)) if values else roster.parse(before)

@@ -12,6 +12,7 @@ from ttt_env.app.models import spec_of
 from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
+from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import (
     INSTANT_CELLS,
@@ -74,13 +75,17 @@ class Roster:
 
     def values(self, player: str) -> dict[str, str]:
         """The values that the controls of a player show, by parameter."""
-        controls = self.controls(player)
-        spec = split_spec(player)
-        named = dict(spec.keywords) | ({} if spec.value is None else {next(iter(controls), ""): spec.value})
+        controls, named = self.controls(player), self.given(player)
         values = {name: named.get(name, control.default) for name, control in controls.items()}
         if "opponent_temperature" in values:  # by default the agent's own
             values["opponent_temperature"] = values["opponent_temperature"] or values["temperature"]
         return values
+
+    def given(self, player: str) -> dict[str, str]:
+        """The parameters that a player's spec gives, by name."""
+        spec = split_spec(player)
+        first = next(iter(self.controls(player)), "")
+        return dict(spec.keywords) | ({} if spec.value is None else {first: spec.value})
 
     def make(self, player: str, game: Game) -> Agent:
         """The agent of a player who is no person. An agent with a fixed policy is made once and shared.
@@ -217,21 +222,48 @@ def named_models(paths: list[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Preset:
-    """An agent to play against, as a spec string, and how hard that is."""
+    """An agent to play against, as a spec string, how hard that is, and how it plays, in a few words."""
 
     level: str
     player: str
+    manner: str
+
+
+_RANDOM = ("random", "Moves at random")
+_PERFECT = ("minimax", "Never makes a mistake")
+_SOLVED = [
+    _RANDOM,
+    ("epsilon:minimax,epsilon=0.3", "Perfect, but 3 moves in 10 are random"),
+    ("epsilon:minimax", "Perfect, but 1 move in 10 is random"),
+    _PERFECT,
+]
+_SQUARE = [  # the easy and the hard opponent of "Square Tic Tac Toe AI", one between them, and one above
+    _RANDOM,
+    ("epsilon:weights,epsilon=0.3", "Weighs cells, but 3 moves in 10 are random"),
+    ("weights", "Weighs cells by the squares still open"),
+    _PERFECT,
+]
+_SEARCHED = [
+    _RANDOM,
+    ("mcts:simulations=300", "Tries 300 games before each move"),
+    ("mcts:simulations=5000,playout=win-block", "Tries 5,000 better games before each move"),
+]
 
 
 def presets(game: Game) -> tuple[Preset, ...]:
     """The presets for this game, the easiest first. Only proved perfect play is called perfect."""
-    if is_solved(game):
-        players = ["random", "epsilon:minimax,epsilon=0.3", "epsilon:minimax", "minimax"]
-    elif game.n_cells <= MASK_CELLS:
-        players = ["random", "mcts:simulations=300", "mcts:simulations=5000,playout=win-block"]
+    if game == get_game("square-v0"):
+        agents = _SQUARE
+    elif is_solved(game):
+        agents = _SOLVED
     else:
-        players = ["random"]
-    return tuple(Preset(level, player) for level, player in zip(LEVELS, players, strict=False))
+        agents = _SEARCHED if game.n_cells <= MASK_CELLS else [_RANDOM]
+    return tuple(Preset(level, *agent) for level, agent in zip(LEVELS, agents, strict=False))
+
+
+def first_opponent(game: Game) -> str:
+    """Whom a visitor meets first in this game: the second level, where there is one."""
+    return presets(game)[:2][-1].player
 
 
 def moved_over(player: str, before: Game, after: Game) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from ttt_env.app.web.games import parse_game
-from ttt_env.app.web.roster import PERSON, Roster, presets
+from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.errors import NotationError, TttEnvError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat
@@ -20,8 +20,11 @@ _FLAGS = {
     "whole": "is_whole",
     "review": "is_review",
     "changed": "is_changed",
+    "resigned": "is_resigned",
 }
 """The attribute of `Visit` for each flag of an address."""
+PACES = {"slow": 1_500, "": 700, "fast": 150}
+"""Milliseconds between two moves of agents that play each other, by the pace of the address."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ class Visit:
 
     A whole visit has all that is known in the page itself, for browsers without JavaScript. In a review of a
     game the moves that were taken back are looked at, and none is made. `is_changed` says that a player was
-    replaced in mid-game, so that the game is nobody's record.
+    replaced in mid-game, so that the game is nobody's record. A person who has resigned may take that back.
     """
 
     table: PlayTable
@@ -199,13 +202,15 @@ class Visit:
     is_whole: bool = False
     is_review: bool = False
     is_changed: bool = False
+    is_resigned: bool = False
+    pace: str = ""
     ticket: str = ""
 
     @property
     def query(self) -> str:
         """The whole visit as the query of an address."""
         flags = {name: "1" if getattr(self, attribute) else "" for name, attribute in _FLAGS.items()}
-        return self.table.query(**flags, key=self.ticket)
+        return self.table.query(**flags, pace=self.pace, key=self.ticket)
 
     def url(self, path: str = "/play", **changes: Any) -> str:
         """The address of this visit with these attributes changed."""
@@ -213,7 +218,7 @@ class Visit:
 
     def anew(self, table: PlayTable) -> "Visit":
         """The visit of a new game."""
-        return replace(self, table=table, ticket="", is_review=False, is_changed=False)
+        return replace(self, table=table, ticket="", is_review=False, is_changed=False, is_resigned=False)
 
     def reviewed(self, at: int) -> "Visit":
         """The visit that shows the board after so many moves, and makes none."""
@@ -230,7 +235,7 @@ class Visit:
     def _stepped(self, table: PlayTable | None, at: int) -> "Visit | None":
         if table is None:
             return None
-        return self.reviewed(at) if self.is_review else replace(self, table=table)
+        return self.reviewed(at) if self.is_review else replace(self, table=table, is_resigned=False)
 
     def seated(self, x: str, o: str) -> "Visit":
         """The visit with these players, who play on from the position on the board."""
@@ -238,7 +243,7 @@ class Visit:
             return self
         table = replace(self.table, x=x, o=o)
         is_changed = self.is_changed or bool(self.table.cells and self.ticket)
-        return replace(self, table=table, ticket="", is_changed=is_changed)
+        return replace(self, table=table, ticket="", is_changed=is_changed, is_resigned=False)
 
     @property
     def shared_url(self) -> str:
@@ -247,8 +252,31 @@ class Visit:
 
     @property
     def is_over(self) -> bool:
-        """Whether the game has ended."""
-        return self.table.position.is_over
+        """Whether the game has ended, by a resignation or on the board."""
+        return self.is_resigned or self.table.position.is_over
+
+    @property
+    def winner(self) -> Seat | None:
+        """Who has won: against a person who has resigned, the other one."""
+        if not self.is_resigned:
+            return self.table.position.winner
+        persons = [seat for seat in SEATS if self.table.player(seat) == PERSON]
+        loser = persons[0] if len(persons) == 1 else self.table.position.to_move
+        return SEATS[1 - SEATS.index(loser)]
+
+    @property
+    def can_resign(self) -> bool:
+        """Whether a person has a game to give up."""
+        return bool(self.table.cells) and not (self.is_over or self.is_review or self.is_watched)
+
+    @property
+    def outcome(self) -> str:
+        """`win`, `draw` or `loss` of a person against an agent; `X`, `draw` or `O` of two persons."""
+        if self.winner is None:
+            return "draw"
+        if self.rival is None or self.table.x == self.table.o:
+            return self.winner
+        return "loss" if self.winner == self.rival else "win"
 
     @property
     def agent_to_move(self) -> str | None:
@@ -287,7 +315,40 @@ class Visit:
     @property
     def mover_name(self) -> str:
         """The name of the player to move, without parameters."""
-        return short_name(self.table.mover)
+        return self._name(self.table.mover)
+
+    def _name(self, player: str) -> str:
+        """The name of a player; of a level whose spec says more than a name, the level."""
+        levels = {preset.player: preset.level for preset in presets(self.table.game) if ":" in preset.player}
+        return levels.get(player, short_name(player))
+
+    @property
+    def rival(self) -> Seat | None:
+        """The seat whose player a person chooses right at the game; None where agents play each other."""
+        return None if self.is_watched else "O" if self.table.x == PERSON else "X"
+
+    @property
+    def is_against_level(self) -> bool:
+        """Whether a person plays one of the levels of this game, or another person."""
+        levels = [PERSON, *(preset.player for preset in presets(self.table.game))]
+        return self.rival is not None and self.table.player(self.rival) in levels
+
+    def against(self, player: str) -> "Visit":
+        """The visit of a person with this player on the other seat."""
+        return self.seated(player, self.table.o) if self.rival == "X" else self.seated(self.table.x, player)
+
+    @property
+    def winner_name(self) -> str:
+        """The winner's name and seat; of a person the seat alone."""
+        assert self.winner is not None
+        player = self.table.player(self.winner)
+        return self.winner if player == PERSON else f"{self._name(player)} ({self.winner})"
+
+    @property
+    def rival_name(self) -> str:
+        """The name of the agent against whom a person plays; empty where there is none."""
+        player = PERSON if self.rival is None else self.table.player(self.rival)
+        return "" if player == PERSON else self._name(player)
 
     def _looked_at(self) -> str:
         at, n_moves = self.table.at, len(self.table.cells)
@@ -296,13 +357,16 @@ class Visit:
         return f"Move {at} of {n_moves}: {SEATS[(at - 1) % 2]} on {self.table.last}"
 
     def _end(self) -> str:
-        winner = self.table.position.winner
+        winner = self.winner
         if winner is None:
             return "A draw"
         name = self.table.player(winner)
+        if self.is_resigned:
+            loser = SEATS[1 - SEATS.index(winner)]
+            return f"{'You have' if name != PERSON else f'{loser} has'} resigned: {self.winner_name} wins"
         if name == PERSON:
             return f"{winner} wins" if self.table.x == self.table.o else f"You win as {winner}"
-        return f"{short_name(name)} ({winner}) wins"
+        return f"{self.winner_name} wins"
 
 
 def short_name(player: str) -> str:
@@ -314,6 +378,11 @@ def short_name(player: str) -> str:
 def read_visit(fields: Mapping[str, str], roster: Roster) -> tuple[Visit, list[str]]:
     """The visit that an address describes, and what is wrong with the address."""
     table, complaints = read_table(fields, roster)
+    if "o" not in fields:
+        table = replace(table, o=first_opponent(table.game))
     flags = {attribute: fields.get(name) == "1" for name, attribute in _FLAGS.items()}
     flags["is_review"] = flags["is_review"] and table.is_back
-    return Visit(table, ticket=fields.get("key", "")[:64], **flags), complaints
+    flags["is_resigned"] &= bool(table.cells) and PERSON in (table.x, table.o)
+    pace = fields.get("pace", "")
+    visit = Visit(table, pace=pace if pace in PACES else "", ticket=fields.get("key", "")[:64], **flags)
+    return visit, complaints

@@ -5,6 +5,7 @@
 import { morph } from "./morph.js";
 import { reread } from "./chart.js";
 import { refigure } from "./live.js";
+import { keepScore, place } from "./life.js";
 
 const page = () => document.getElementById("page");
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -44,8 +45,11 @@ function patch(old, next, since = 0) {
   follow();
 }
 
-/** Go to an address. `isAsked` tells a visitor's wish from a step that a page takes by itself. */
-async function visit(url, { method = "GET", body, replace = false, isAsked = true } = {}) {
+/**
+ * Go to an address. `isAsked` tells a visitor's wish from a step that a page takes by itself; `takeBack` undoes what
+ * was shown before the answer, if none comes.
+ */
+async function visit(url, { method = "GET", body, replace = false, isAsked = true, takeBack } = {}) {
   going.abort();
   const { signal } = (going = new AbortController());
   const since = isAsked ? performance.now() : 0;
@@ -55,7 +59,7 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
     const fetched = new DOMParser().parseFromString(text, "text/html");
     fetched.querySelectorAll("noscript").forEach((unused) => unused.remove());
     const next = fetched.getElementById("page");
-    if (!next) return complain(text);
+    if (!next) return fail(text, takeBack);
     if (section(new URL(response.url)) !== section(location)) return location.assign(response.url);
     const early = parts(next).filter((part) => isSoon(part) || isKnown(part));
     await Promise.race([Promise.all(early.map((part) => load(part, signal))), sleep(150)]);
@@ -69,8 +73,13 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
     patch(page(), next, since);
     begin();
   } catch (error) {
-    if (error.name !== "AbortError") complain("The server does not answer. Is ttt web still running?");
+    if (error.name !== "AbortError") fail("The server does not answer. Is ttt web still running?", takeBack);
   }
+}
+
+function fail(text, takeBack) {
+  takeBack?.();
+  complain(takeBack ? `${text} Your move was taken back.` : text);
 }
 
 function complain(text) {
@@ -120,7 +129,7 @@ async function load(part, signal) {
   const url = part.dataset.load;
   try {
     const text = isKnown(part) ? texts.get(url) : await (isSoon(part) ? textAt(url, signal) : inTurn(part, url));
-    if (part.dataset.load !== url || !text) return;
+    if (part.dataset.load !== url || !text || (isSoon(part) && signal.aborted)) return;
     if (part.ownerDocument !== document) return fill(part, text);
     const filled = part.cloneNode(false);
     fill(filled, text);
@@ -138,6 +147,7 @@ function begin() {
   const status = [shown?.dataset.reply, shown?.textContent.trim()].filter(Boolean).join(" ");
   const live = document.getElementById("live");
   if (live.textContent !== status) live.textContent = status;
+  keepScore();
   parts(page()).forEach((part) => load(part, signal));
   const form = page().querySelector("form[data-after]");
   if (form) {
@@ -150,10 +160,10 @@ function begin() {
   }
 }
 
-function send(form, { submitter, replace } = {}) {
+function send(form, { submitter, replace, takeBack } = {}) {
   const fields = new URLSearchParams(new FormData(form));
   if (submitter?.name) fields.append(submitter.name, submitter.value);
-  if (form.method === "post") return visit(form.action, { method: "POST", body: fields });
+  if (form.method === "post") return visit(form.action, { method: "POST", body: fields, takeBack });
   return visit(`${form.getAttribute("action")}?${fields}`, { replace });
 }
 
@@ -286,7 +296,9 @@ addEventListener("click", (event) => {
 
 addEventListener("submit", (event) => {
   event.preventDefault();
-  asking.then(() => send(event.target, { submitter: event.submitter }));
+  const { target: form, submitter } = event, takeBack = place(submitter);
+  const sent = asking.then(() => send(form, { submitter, takeBack }));
+  if (takeBack) asking = sent; // a move is not overtaken by the next one
 });
 
 addEventListener("input", ({ target }) => {

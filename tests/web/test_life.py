@@ -1,0 +1,147 @@
+"""What makes a game feel alive: stones that come at once and are drawn, a score, resigning, a pace."""
+
+import re
+import time
+from itertools import pairwise
+
+import pytest
+
+from tests.web.test_hands import press, slow_page, wait_shortly  # noqa: F401
+from tests.web.test_pages import links_of, move, status
+from ttt_env import Position, get_game
+from ttt_env.app.web.board import board_of
+
+STONES = "return document.querySelectorAll('.tile > .stone').length"
+
+
+def strokes(text, game, last=None):
+    return board_of(Position.parse(text, get_game(game)), last).strokes
+
+
+@pytest.mark.parametrize(
+    ("text", "game", "paths"),
+    [("XXX/OO./...", "tictactoe-v0", ("M0.5 0.5L2.5 0.5",)),
+     ("XXO/XO./O..", "tictactoe-v0", ("M0.5 2.5L2.5 0.5",)),
+     ("XXX/XOO/XOO", "tictactoe-v0", ("M0.5 0.5L2.5 0.5", "M0.5 0.5L0.5 2.5")),
+     ("XX../XX../OO../O...", "square-v0", ("M0.5 0.5L1.5 0.5L1.5 1.5L0.5 1.5Z",)),
+     (".X../X.X./.X../OO.O", "square-v0", ("M0.5 1.5L1.5 0.5L2.5 1.5L1.5 2.5Z",)),
+     ("XX./OO./...", "tictactoe-v0", ())],
+)  # fmt: skip
+def test_a_stroke_goes_through_the_cells_of_each_completed_set(text, game, paths):
+    found = {frozenset(re.findall(r"[\d.]+ [\d.]+", path)) for path in strokes(text, game)}
+    assert found == {frozenset(re.findall(r"[\d.]+ [\d.]+", path)) for path in paths}
+    for path in strokes(text, game):
+        corners = [tuple(map(float, place.split())) for place in re.findall(r"[\d.]+ [\d.]+", path)]
+        sides = {(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in pairwise(corners)}
+        assert len(sides) == 1 and path.endswith("Z") == (len(corners) > 2)  # around, never across
+
+
+def test_a_person_resigns_and_may_play_on_after_all(client, log):
+    page = client.get("/play?x=person&o=minimax")
+    assert "resign" not in links_of(page)
+    page = move(client, page.url, 4)
+    resigned = client.get(links_of(page)["resign"])
+    assert status(resigned) == "You have resigned: minimax (O) wins" and "data-after" not in resigned.text
+    assert 'data-result="loss"' in resigned.text and 'type="submit"' not in resigned.text
+    refused = move(client, resigned.url, 0)
+    assert refused.status_code == 400 and "resigned" in refused.text
+    assert move(client, resigned.url).status_code == 400 and len(log) == 0
+    assert "data-after" in client.get(links_of(resigned)["back"]).text
+    again = client.get(links_of(resigned)["again"])
+    assert status(again) == "Your turn: X" and "resigned" not in str(again.url)
+    two = client.get("/play?x=person&o=person&moves=4.0.8&resigned=1")
+    assert status(two) == "O has resigned: X wins"
+    assert "resigned" not in client.get("/play?x=random&o=random&moves=4&resigned=1").text
+    assert status(client.get("/play?o=minimax&resigned=1")) == "Your turn: X"
+
+
+def test_agents_that_play_each_other_do_so_at_the_pace_that_is_chosen(client):
+    page = client.get("/play?x=random&o=random")
+    delays = {}
+    for name in ("slow", "usual", "fast"):
+        page = client.get(links_of(page)[f"pace-{name}"])
+        delays[name] = int(re.search(r'data-after="(\d+)"', page.text)[1])
+        assert re.search(rf'id="pace-{name}" href="[^"]*" aria-current', page.text)
+    assert delays["slow"] > delays["usual"] > delays["fast"] >= 100
+    assert "pace=fast" in str(move(client, page.url).url)
+    assert "pace-fast" not in client.get("/play?pace=fast").text
+    assert client.get("/play?x=random&o=random&pace=1e9").status_code == 200
+
+
+def test_ones_own_stone_is_there_before_the_answer(slow_page):  # noqa: F811
+    page = slow_page.open("x=person&o=minimax")
+    watch = """const tile = document.getElementById('cell-4'); window.seen = [];
+        tile.addEventListener('click', () => requestAnimationFrame(() => seen.push(
+          tile.querySelector('.stone.x') !== null, location.search.includes('moves=4'),
+          document.querySelectorAll('.tile[type=submit]').length)));"""
+    page.browser.execute_script(watch)
+    press(page, page.find("#cell-4"))
+    is_there, is_answered, n_open = page.wait(lambda: page.browser.execute_script("return seen"))
+    assert is_there and not is_answered and n_open == 0
+    stone = page.find("#cell-4 .stone")
+    page.wait(lambda: len(page.moves) == 2)
+    assert stone.is_displayed()  # it is the same one: nothing was drawn anew
+    assert page.browser.execute_script(STONES) == 2
+
+
+def test_two_persons_at_one_board_lose_no_press_to_a_slow_answer(slow_page):  # noqa: F811
+    page = slow_page.open("x=person&o=person")
+    for cell in (0, 3, 1, 4, 2):
+        press(page, page.find(f"#cell-{cell}"))
+    wait_shortly(page, lambda: page.status == "X wins")
+    assert page.moves == [0, 3, 1, 4, 2]
+
+
+def test_a_move_that_is_refused_or_lost_is_taken_back_and_said(page):
+    page.open("x=person&o=person").play(4)
+    page.browser.execute_script("document.querySelector('.boards').action += '&review=1&at=0'")
+    page.click("#cell-0").wait(lambda: "looked at" in page.text(".complaint"))
+    assert "400" in page.browser.get_log("browser")[0]["message"]
+    assert page.browser.execute_script(STONES) == 0
+    page.open("x=person&o=person").play(4)
+    page.browser.execute_script("window.fetch = async () => { throw new TypeError('gone') }")
+    page.find("#cell-0").click()
+    wait_shortly(page, lambda: "Your move was taken back" in page.text(".complaint"))
+    assert page.browser.execute_script(STONES) == 1 and page.marked("free") == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert page.find("#cell-0").get_attribute("type") == "submit" and page.marked("last") == [4]
+
+
+def test_the_score_is_kept_in_this_tab_and_each_game_counts_once(page):
+    page.open("x=person&o=person").browser.execute_script("sessionStorage.clear()")
+    page.open("x=person&o=person").play(0, 3, 1, 4, 2)
+    assert page.text("#score") == "Score in this tab: X 1 · O 0 · draws 0"
+    page.click("#undo").wait(lambda: page.address.get("at") == "4")
+    page.click("#redo").wait(lambda: "at" not in page.address)
+    assert "X 1 · O 0" in page.text("#score")
+    page.click("#again").wait(lambda: page.moves == [])
+    page.play(0, 3, 1, 4).click("#resign").wait(lambda: "resigned" in page.status)
+    assert "X 1 · O 1" in page.text("#score")
+    page.click("#level-easy").wait(lambda: page.address["o"] == "random")
+    assert not page.find("#score").is_displayed()
+
+
+def animations(page):
+    return page.browser.execute_script(
+        "return document.getAnimations().map((each) => [each.animationName, each.effect.target.parentElement"
+        ".closest('.tile, .strokes').className.baseVal ?? each.effect.target.closest('.tile').id])"
+    )
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_stones_and_strokes_are_drawn_unless_less_motion_is_asked_for(motion, page):
+    features = [{"name": "prefers-reduced-motion", "value": motion}]
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    try:
+        page.open("x=person&o=person&moves=0.3.1.4")
+        time.sleep(0.5)
+        page.find("#cell-2").click()
+        drawn = animations(page)
+        page.wait_for_status("X wins")
+        struck = animations(page)
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert page.browser.execute_script("return document.querySelectorAll('.strokes path').length") == 1
+    if motion == "reduce":
+        assert drawn == struck == []
+    else:
+        assert ["draw", "cell-2"] in drawn + struck and ["strike", "strokes"] in struck

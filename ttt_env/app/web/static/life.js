@@ -1,0 +1,44 @@
+// What happens on the board before the server answers, and the score of the games in this tab.
+
+/** Show a person's move at once, as the answer will; returns what takes it back, nothing if it is no move. */
+export function place(tile) {
+  const form = tile?.form, life = document.getElementById("life");
+  if (!form || !life || !form.matches(".boards") || tile.type !== "submit") return undefined;
+  const { className } = tile, content = [...tile.childNodes], closed = [];
+  const seat = form.querySelectorAll(".tile > .stone").length % 2;
+  const last = form.querySelector(".tile.last");
+  last?.classList.remove("last");
+  tile.className = `tile last ${"xo"[seat]}`;
+  tile.querySelectorAll(".known").forEach((known) => known.remove());
+  tile.append(document.getElementById("stones").content.children[seat].cloneNode(true));
+  // A person who plays the other side may go on at once; against an agent no cell is open until it has moved.
+  const taken = life.dataset.next === "person" ? [tile] : form.querySelectorAll(".tile[type=submit]");
+  for (const each of taken) {
+    each.type = "button";
+    closed.push(each);
+  }
+  return () => {
+    tile.className = className;
+    tile.replaceChildren(...content);
+    for (const each of closed) each.type = "submit";
+    if (last?.querySelector(".stone")) last.classList.add("last");
+  };
+}
+
+const read = (key) => JSON.parse(sessionStorage.getItem(key) ?? "null");
+
+/** Count a game that has ended, once, and say how the games of these two stand in this tab. */
+export function keepScore() {
+  const life = document.getElementById("life"), line = document.getElementById("score");
+  if (!life) return;
+  const { result, number, pair, rival } = life.dataset, key = `score ${pair}`;
+  const score = read(key) ?? { counted: [], win: 0, draw: 0, loss: 0, X: 0, O: 0 };
+  if (result && !score.counted.includes(number)) {
+    score[result] += 1;
+    score.counted = [...score.counted, number].slice(-100);
+    sessionStorage.setItem(key, JSON.stringify(score));
+  }
+  const sides = rival ? `You ${score.win} · ${rival} ${score.loss}` : `X ${score.X} · O ${score.O}`;
+  line.hidden = !score.counted.length;
+  line.textContent = `Score in this tab: ${sides} · draws ${score.draw}`;
+}
