@@ -5,7 +5,7 @@ from math import atan2
 
 from ttt_env.app.web.insight import MoveInsight
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
-from ttt_env.render.words import OUTCOMES, percent, signed
+from ttt_env.render.words import percent, signed
 from ttt_env.rules.game import Position, Seat, cells_of
 
 _WIDTH = 100  # of a tile
@@ -105,8 +105,7 @@ def _insight_text(insight: MoveInsight | None) -> str:
     if insight is None:
         return ""
     phrases = [] if insight.probability is None else [f"played with {percent(insight.probability)}"]
-    worth = "an unknown result" if insight.value is None else f"a {OUTCOMES[insight.value]}"
-    phrases.append(f"worth {worth} under best play")
+    phrases.append(insight.worth_in_words + (", the best" if insight.is_best else ""))
     if insight.against is not None:
         phrases.append(f"{signed(insight.against.value, 3)} against this opponent")
     return "; " + ", ".join(phrases)
