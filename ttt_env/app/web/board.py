@@ -5,7 +5,7 @@ from math import atan2
 
 from ttt_env.app.web.insight import MoveInsight
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
-from ttt_env.render.words import OUTCOMES, percent, signed
+from ttt_env.render.words import percent, signed
 from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 _WIDTH = 100  # of a tile
@@ -52,8 +52,7 @@ class Tile:
             return ""
         known = self.insight
         phrases = [] if known.probability is None else [f"played with {percent(known.probability)}"]
-        worth = "an unknown result" if known.value is None else f"a {OUTCOMES[known.value]}"
-        phrases.append(f"worth {worth} under best play")
+        phrases.append(known.worth_in_words + (", the best" if known.is_best else ""))
         if known.against is not None:
             phrases.append(f"{signed(known.against.value, 3)} against this opponent")
         return ", ".join(phrases)

@@ -1,12 +1,14 @@
 """What is true about the moves of a position: who would play them, and what they are worth."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ttt_env.agent import checked_policies
+from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.evaluation import Result, exploitability, match
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
-from ttt_env.analysis.known import is_solved, known_values_of_moves
+from ttt_env.analysis.known import is_solved, known_value, known_values_of_moves
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.advice import MoveVerdict, hint, judge
@@ -14,13 +16,18 @@ from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
+from ttt_env.render.words import OUTCOMES, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules.sizes import MASK_CELLS, is_instant
 
 _NOTHING = 1e-9  # what rounding leaves of an exploitability of 0
 _DIGITS = 12  # beyond these is rounding
+
+SEARCHES = (1_000, 4_000, 16_000, 64_000)
+"""The simulations by which the moves of large games are estimated, one search after the other."""
+_PROVED_FROM = SEARCHES[2]
 
 _SQUARE = get_game("square-v0")
 SQUARE_SCORES = {
@@ -37,13 +44,32 @@ class MoveInsight:
     """A legal move: the chance that `Insight.adviser` plays it, and its worth to the player who makes it.
 
     `value` is its value under best play of both, 1, 0 or −1; `against` is its expected result against the
-    opponent at the table. What is not known is None.
+    opponent at the table; `estimate`, in [−1, 1], is what a tree search of `visits` simulations expects where
+    the value is not known. What is not known is None. `is_best` says that no move is known to be better: by
+    value, and of equal ones by the result against the opponent.
     """
 
     cell: int
     probability: float | None
     value: int | None
     against: Result | None
+    estimate: float | None = None
+    visits: int = 0
+    is_best: bool = False
+
+    @property
+    def worth(self) -> float | None:
+        """The value, else the estimate."""
+        return self.estimate if self.value is None else self.value
+
+    @property
+    def worth_in_words(self) -> str:
+        """What the move is worth, and how that is known."""
+        if self.value is not None:
+            return f"worth a {OUTCOMES[self.value]} under best play"
+        if self.estimate is None:
+            return "worth an unknown result under best play"
+        return f"worth about {signed(self.estimate, 2)} by {self.visits:,} simulations"
 
 
 @dataclass(frozen=True)
@@ -52,6 +78,7 @@ class Insight:
 
     `adviser` is the agent whose chances are shown: the one to move, or a person's opponent. `opponent` is
     the agent against which the moves are judged: the mover then plays on as itself, a person at its best.
+    `value` is that of the position for X, in [−1, 1]: exact, or what `simulations` of a search expect.
     """
 
     adviser: str | None
@@ -59,6 +86,15 @@ class Insight:
     moves: tuple[MoveInsight, ...]
     hint: str
     notes: tuple[str, ...]
+    value: float | None = None
+    is_exact: bool = True
+    simulations: int = 0
+
+    @property
+    def more(self) -> int | None:
+        """The simulations of the next, larger search; None if this is the last or none is needed."""
+        larger = (number for number in SEARCHES if number > self.simulations)
+        return next(larger, None) if self.simulations else None
 
 
 class Sage:
@@ -68,8 +104,12 @@ class Sage:
         self._roster = roster
         self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
 
-    def insight(self, table: PlayTable, edition: int = 0) -> Insight:
-        """What is known about each move of the position on the table. `edition` is as in `strength`."""
+    def insight(self, table: PlayTable, edition: int = 0, simulations: int = SEARCHES[-1]) -> Insight:
+        """What is known about each move of the position on the table. `edition` is as in `strength`.
+
+        In a game that is not solved, so many simulations estimate what is not proved. Nothing is proved for
+        the smaller numbers of `SEARCHES`, so that there is soon something to see.
+        """
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])
         adviser = opponent if table.mover == PERSON else table.mover
@@ -82,13 +122,31 @@ class Sage:
                 against = self._against(table, edition)
         except (TttEnvError, ImportError) as error:
             notes.append(str(error))
-        moves = tuple(
-            MoveInsight(cell, chances.get(cell), value, against.get(cell))
-            for cell, value in known_values_of_moves(position).items()
+        is_quick = not is_solved(table.game) and simulations < _PROVED_FROM
+        values = known_values_of_moves(position, 0) if is_quick else known_values_of_moves(position)
+        value = known_value(position, 0) if is_quick else known_value(position)
+        search = None
+        if None in values.values() and position.game.n_cells <= MASK_CELLS:
+            search = Search(position, seed=0)
+            search.run(simulations=simulations)
+        expected = _expected(search)
+        moves = _marked(
+            MoveInsight(cell, chances.get(cell), known, against.get(cell), *expected.get(cell, (None, 0)))
+            for cell, known in values.items()
         )
-        if any(move.value is None for move in moves):
+        if search is None and None in values.values():
             notes.append("A ? is a move whose value takes too long to prove.")
-        return Insight(_agent(adviser), _agent(opponent), moves, hint(position), tuple(notes))
+        found = value if value is not None else _value(search)
+        return Insight(
+            _agent(adviser),
+            _agent(opponent),
+            moves,
+            "" if is_quick else hint(position),
+            tuple(notes),
+            found if found is None or position.to_move == "X" else -found + 0.0,
+            value is not None,
+            0 if search is None else simulations,
+        )
 
     def prepare(self, game: Game, x: str, o: str, edition: int = 0) -> None:
         """Compute beforehand what `insight` needs to know about all positions of a game of these two."""
@@ -125,6 +183,37 @@ class Sage:
             return best
         agent = self._roster.fixed(name, table.game)
         return follow(partial(checked_policies, agent))
+
+
+def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
+    """What a search expects of each move that it has made, and how often it has made it."""
+    if search is None:
+        return {}
+    made = [int(cell) for cell in search.visits.nonzero()[0]]
+    return {
+        cell: (float(2 * search.wins[cell] / search.visits[cell] - 1), int(search.visits[cell]))
+        for cell in made
+    }
+
+
+def _value(search: Search | None) -> float | None:
+    """What a search expects for the player to move, by its most visited moves."""
+    if search is None:
+        return None
+    cells = search.best_cells()
+    return float(2 * search.wins[cells].sum() / search.visits[cells].sum() - 1)
+
+
+def _marked(unmarked: Iterable[MoveInsight]) -> tuple[MoveInsight, ...]:
+    """The moves, those marked that are best as far as is known."""
+    moves = tuple(unmarked)
+
+    def rank(move: MoveInsight) -> tuple[float, float]:
+        worth = -2.0 if move.worth is None else round(move.worth, _DIGITS)
+        return worth, 0.0 if move.against is None else round(move.against.value, _DIGITS)
+
+    highest = max(map(rank, moves), default=(-2.0, 0.0))
+    return tuple(replace(move, is_best=rank(move) == highest and highest[0] > -2.0) for move in moves)
 
 
 def _agent(name: str) -> str | None:

@@ -17,7 +17,7 @@ from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game, rule_of
 from ttt_env.app.web.house import House, fields_of
-from ttt_env.app.web.insight import judged_moves, score, strength
+from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength
 from ttt_env.app.web.live import sweep_at
 from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
@@ -105,16 +105,18 @@ class PlayPages:
     async def see(self, request: Request) -> Response:
         """The board with what is known about each move, as a part of a page."""
         visit, _ = self._read(request)
-        return self._house.page("see.html", visit=visit, **await self._seen(visit))
+        asked = fields_of(request).get("simulations", "")
+        simulations = next((number for number in SEARCHES if asked == str(number)), SEARCHES[-1])
+        return self._house.page("see.html", visit=visit, **await self._seen(visit, simulations))
 
-    async def _seen(self, visit: Visit) -> dict[str, Any]:
+    async def _seen(self, visit: Visit, simulations: int = SEARCHES[-1]) -> dict[str, Any]:
         table = visit.table
         desk, sage = self._house.desk, self._house.sage
         lane = await self._house.lane_of_study(table.game, table.x, table.o)
         edition = self._house.roster.edition(table.x, table.o)
         if lane == "sweep":  # for all positions of the game: whoever plays on meanwhile waits for the same
             await desk.study(lane, sage.prepare, table.game, table.x, table.o, edition)
-        insight = await desk.study(lane, sage.insight, table, edition)
+        insight = await desk.study(lane, sage.insight, table, edition, simulations)
         board = board_of(table.position, table.last, insight.moves)
         return {"board": board, "insight": insight, "sweep": sweep_at(table)}
 
@@ -171,6 +173,7 @@ class PlayPages:
             presets=presets(table.game),
             levels=await self._levels(visit),
             rule=rule_of(table.game),
+            see_url=visit.url("/play/see") + ("" if is_solved(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,

@@ -122,7 +122,9 @@ function inTurn(part, url) {
 
 function fill(part, text) {
   part.innerHTML = text;
-  delete part.dataset.load;
+  const larger = part.querySelector("[data-grow]")?.dataset.grow; // of a search that goes on
+  if (larger) part.dataset.load = larger;
+  else delete part.dataset.load;
 }
 
 async function load(part, signal) {
@@ -134,6 +136,7 @@ async function load(part, signal) {
     const filled = part.cloneNode(false);
     fill(filled, text);
     patch(part, filled);
+    if (part.dataset.load) await load(part, signal);
   } catch (error) {
     if (error.name !== "AbortError") part.title = error.message;
   }
