@@ -4,22 +4,27 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-all frameworks check wheel browser clean
+.PHONY: demo test test-browser test-all frameworks check wheel browser clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
 
 test: $(STAMP)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not browser"
+
+# The page as people use it, in Chromium; skipped where there is none.
+test-browser: $(STAMP)
+	$(PYTEST) -m "browser and not slow" tests/web
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := contract games learning proofs ray tables
+PARTS := contract games learning proofs ray tables web
 SLOW_contract := tests/test_agents_contract.py
 SLOW_games := tests/test_env_agreement.py tests/test_vector_agreement.py
 SLOW_learning := tests/test_q_learning.py tests/test_training.py
 SLOW_proofs := tests/test_proof.py
 SLOW_ray := $(wildcard tests/test_ray*.py)
 SLOW_tables := tests/test_readme.py
+SLOW_web := tests/web
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 
 slow-%: $(STAMP)
@@ -43,7 +48,7 @@ frameworks-%:
 frameworks:
 	$(PYTHON) scripts/frameworks/run.py --record
 
-test-all: test $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
+test-all: test test-browser $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
   $(addprefix frameworks-,$(FRAMEWORKS))
 
 check: $(STAMP)

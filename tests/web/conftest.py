@@ -11,6 +11,12 @@ from ttt_env.app.web.server import create_app
 from ttt_env.storage.game_log import GameLog
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def roster():
     return Roster({})
