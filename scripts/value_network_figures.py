@@ -6,6 +6,8 @@ with itself, its wins over the random player. Three more are added: the good one
 the random player alone, and, computed exactly, the score against random play and the exploitability. Writes a
 figure for each experiment and prints the numbers at the end of training and which of his claims are
 confirmed. `--keep FOLDER` keeps every training that has ended, and a later run does not repeat these.
+`--tensorboard FOLDER` writes the curves of every training as a run, whose steps are games, for
+`ttt web --runs FOLDER`.
 """
 
 import argparse
@@ -22,6 +24,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import ttt_env
 from ttt_env.agents.learned.value_network import NetworkSnapshot, train
@@ -167,6 +172,26 @@ def all_curves(games: int, seeds: int, processes: int, keep: Path | None) -> Cur
     return {name: curves[i * seeds : (i + 1) * seeds] for i, name in enumerate(CHANGES)}
 
 
+def log(curve: TrainingCurve, folder: Path) -> None:
+    """Write what was measured in a training as a run of TensorBoard."""
+    writer = EventFileWriter(str(folder))
+    games = curve.looks[-1, 0]
+    for tag, good in (("games/good", curve.good), ("games/good against random", curve.good_against_random)):
+        windows = np.array_split(good, min(WINDOWS, len(good))) if len(good) else []
+        for place, window in enumerate(windows, 1):
+            write(writer, tag, games * place / len(windows), float(window.mean()))
+    for at, score, worst in curve.looks:
+        write(writer, "exact/score against random", at, score)
+        write(writer, "exact/exploitability", at, worst)
+    writer.close()
+
+
+def write(writer: EventFileWriter, tag: str, step: float, value: float) -> None:
+    """Write a number after so many games."""
+    summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+    writer.add_event(Event(wall_time=time.time(), step=round(step), summary=summary))
+
+
 def draw(experiment: Experiment, curves_of: Curves) -> Figure:
     """A panel for each measure, a line for each thing compared."""
     figure = new_figure(15, 4.2)
@@ -281,11 +306,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="folder of the trainings that have ended, to go on from")
+    parser.add_argument("--tensorboard", type=Path, help="folder of runs to write, for `ttt web --runs`")
     arguments = parser.parse_args()
     for folder in (arguments.out, arguments.keep or arguments.out):
         folder.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
     curves_of = all_curves(arguments.games, arguments.seeds, arguments.processes, arguments.keep)
+    if arguments.tensorboard is not None:
+        for name, of_seeds in curves_of.items():
+            for seed, of_seed in enumerate(of_seeds):
+                log(of_seed, arguments.tensorboard / name / f"seed {seed}")
     for experiment in EXPERIMENTS:
         paths = (arguments.out / f"{experiment.file}.{kind}" for kind in ("svg", "png"))
         save(draw(experiment, curves_of), *paths)

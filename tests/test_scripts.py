@@ -33,7 +33,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "showdown.py": (["--out", "."], "nobody"),
     "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
     "value_network_figures.py": (
-        ["--out", ".", "--games", "600", "--seeds", "1", "--keep", "."],
+        ["--out", ".", "--games", "600", "--seeds", "1", "--keep", ".", "--tensorboard", "runs"],
         "Tenth input",
     ),
     "population.py": (

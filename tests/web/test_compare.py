@@ -61,14 +61,14 @@ def test_a_match_is_what_plain_fractions_say(client, naive):
     assert shares(page.text) == [percents(as_x), percents(as_o)]
     score = float(as_x[0] - as_x[2] + as_o[0] - as_o[2]) / 2
     assert f"minimax scores {score:+.3f} a game" in plain(page.text)
-    cell = re.search(r'aria-label="minimax against random: (.*?)"', client.get("/compare/ladder").text)[1]
+    cell = re.search(r'title="minimax against random: (.*?)"', client.get("/compare/ladder").text)[1]
     assert cell == f"{score:+.3f}"
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=3"])
 def test_every_number_of_the_ladder_is_the_score_of_its_match(game, client):
     text = client.get("/compare/ladder", params={"game": game}).text
-    cells = re.findall(r'aria-label="(.*?) against (.*?): (.*?)"[^>]*?>(.*?)</a>', text)
+    cells = re.findall(r'title="(.*?) against (.*?): (.*?)"[^>]*?>(.*?)</a>', text)
     names = {row for row, *_ in cells}
     assert names >= {"random", "minimax", "weights"} and len(cells) == len(names) * (len(names) - 1)
     for row, column, precise, shown in cells:
@@ -257,7 +257,7 @@ def test_a_model_of_the_command_line_is_on_the_ladder_and_certified():
     models = {"mine": "weights"}
     with TestClient(create_app(models), base_url="http://localhost") as client:
         ladder = client.get("/compare/ladder").text
-        assert 'aria-label="model:mine against weights: 0.000"' in ladder
+        assert 'title="model:mine against weights: 0.000"' in ladder
         assert "can be beaten" in client.get("/compare/proof?agent=model:mine").text
 
 

@@ -1,11 +1,16 @@
 """The Compare page in a real browser; what its console says fails a test."""
 
+import re
+from itertools import combinations
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy as np
 import pytest
 
 pytest.importorskip("selenium")
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.web.serving import Server, resize
@@ -123,6 +128,116 @@ def test_another_agent_is_certified_by_the_form(page):
     page.browser.find_element(By.ID, "agent").send_keys("minimax")
     page.wait(lambda: page.text("#verdict") == "certified unbeatable")
     assert page.address["agent"] == "minimax"
+
+
+def test_the_figures_of_a_chart_are_read_by_arrow_keys(page):
+    page.open("/compare/softmax?x=0.3&o=0.5")
+    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
+    reader.send_keys(Keys.END, *[Keys.ARROW_LEFT] * 10)
+    result = ends(0.3, 1.5).result
+    expected = [f"{100 * share:.4g}" for share in result]
+    read = re.findall(r"[\d.]+", reader.get_attribute("aria-valuetext"))
+    assert read == ["1.5", *expected]
+    assert page.all(".reading b") == read
+    reader.send_keys(Keys.HOME)
+    assert page.text(".reading b") == "0" and len(page.all(".dot")) == 3
+    reader.send_keys(Keys.TAB)
+    assert page.all(".reading") == []
+
+
+def test_the_figures_of_a_chart_are_read_with_the_pointer_and_while_a_slider_moves(page):
+    page.open("/compare/softmax?x=0.3&o=0.5")
+    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
+    page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", reader)
+    ActionChains(page.browser).move_to_element(reader).perform()
+    assert page.all(".reading b") == ["1", *(f"{100 * share:.4g}" for share in ends(0.3, 1).result)]
+    page.browser.find_element(By.ID, "t-x").send_keys(Keys.ARROW_RIGHT)
+    expected = ["1", *(f"{100 * share:.4g}" for share in ends(0.35, 1).result)]
+    page.wait(lambda: page.all(".reading b") == expected)
+    ActionChains(page.browser).move_to_element(page.browser.find_element(By.TAG_NAME, "h1")).perform()
+    page.wait(lambda: page.all(".reading") == [])
+
+
+def test_the_figures_of_a_chart_stand_in_a_table(page):
+    page.open("/compare/softmax?x=0.3&o=0.5").click(".chart summary")
+    cells = page.all(".chart:first-of-type .values :is(th, td)")
+    assert cells[:4] == ["temperature of O", "X wins", "draw", "O wins"] and len(cells) == 42 * 4
+    assert cells[31 * 4 :][:4] == ["1.5", *(f"{100 * share:.4g}" for share in ends(0.3, 1.5).result)]
+
+
+def test_every_colour_means_one_thing_and_lines_are_told_apart_without_any(page):
+    """No two colours are alike; those of one figure neither to eyes that lack a kind of cone."""
+    page.open("/compare/runs")
+    script = """const style = document.documentElement.style, probe = document.querySelector('.compare');
+        const lines = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => `line-${n}`);
+        const names = ['accent', 'x', 'o', 'win', 'draw', 'loss', ...lines];
+        const colours = ['light', 'dark'].map((theme) => Object.fromEntries(names.map((name) => {
+          style.colorScheme = theme;
+          probe.style.color = `var(--${name})`;
+          return [name, getComputedStyle(probe).color.match(/[0-9]+/g).map(Number)];
+        })));
+        const looks = lines.map((line) => {
+          probe.innerHTML = `<i class="${line}"></i>`;
+          const look = getComputedStyle(probe.firstChild);
+          return ['--dash', '--mark'].map((name) => look.getPropertyValue(name));
+        });
+        return [colours, looks];"""
+    themes, looks = page.browser.execute_script(script)
+    assert all(len({look[kind] for look in looks}) == 8 for kind in (0, 1))
+    for colours in themes:
+        for one, other in combinations(colours, 2):
+            assert distance(colours[one], colours[other]) > 12, (one, other)
+        for blindness in COLOUR_BLINDNESS.values():
+            seen = {name: blindness @ (np.array(colour) / 255) ** 2.2 for name, colour in colours.items()}
+            seen = {name: 255 * np.clip(colour, 0, 1) ** (1 / 2.2) for name, colour in seen.items()}
+            for one, other in [("x", "o"), ("x", "draw"), ("o", "draw"), ("win", "loss")]:
+                assert distance(seen[one], seen[other]) > 12, (one, other)
+
+
+def distance(one, other):
+    """How different two colours look: the distance in CIELAB, where 2.3 is just noticeable."""
+    return float(np.linalg.norm(lab(one) - lab(other)))
+
+
+def lab(colour):
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(to_xyz) @ (np.array(colour) / 255) ** 2.2 / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+# Machado, Oliveira, Fernandes, "A physiologically-based model for simulation of color vision
+# deficiency" (2009)
+COLOUR_BLINDNESS = {
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+}
+
+
+def test_another_measure_is_chosen_and_its_steps_are_read_in_full(page):
+    page.open("/compare/runs").click("#tag option:nth-child(2)")
+    page.wait(lambda: page.address.get("tag") == "rollout/ep_rew_mean")
+    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
+    reader.send_keys(Keys.ARROW_RIGHT)
+    told = "steps, as the training counts them 4,096: dqn_1 0.25, maskable-ppo_1 0.25"
+    page.wait(lambda: reader.get_attribute("aria-valuetext") == told)
+
+
+@pytest.mark.parametrize("width", [320, 390, 1024])
+def test_what_is_read_stays_on_the_page(width, page):
+    resize(page.browser, width, 740)
+    page.open("/compare/runs")
+    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
+    script = """const {left, right} = document.querySelector('.reading').getBoundingClientRect();
+        return [left, right, document.documentElement.scrollWidth]"""
+    for _ in range(3):
+        reader.send_keys(Keys.ARROW_RIGHT)
+        left, right, scrollable = page.browser.execute_script(script)
+        assert left >= 0 and right <= width and scrollable <= width
 
 
 def test_runs_are_switched_off_and_on_by_a_click(page):

@@ -16,7 +16,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from ttt_env.app.web.compare.runs import TAG, Scalar, curve, runs_in, scalars
+from ttt_env.app.web.compare.runs import TAG, Scalar, curve, measures, runs_in, scalars
 from ttt_env.app.web.server import create_app
 
 POINTS = [(0, 100.0, 1.0), (4096, 101.5, 0.5), (8192, 103.0, 0.125)]
@@ -98,8 +98,8 @@ def test_a_run_is_shown_with_its_figures_and_its_line(runs, client):
     write(runs / "deeper" / "dqn_1", [(0, 5.0, 1.0), (2048, 6.0, 0.75)])
     page = client.get("/compare/runs")
     assert rows(page) == {
-        "deeper/dqn_1": ["2,048", "1", "0.7500", "0.7500"],
-        "ppo_1": ["8,192", "3", "0.1250", "0.1250"],
+        "deeper/dqn_1": ["2,048", "1", "0.75", "0.75"],
+        "ppo_1": ["8,192", "3", "0.125", "0.125"],
     }
     assert paths(page) == ["0.00 0.00L25.00 25.00", "0.00 0.00L50.00 50.00L100.00 87.50"]
     over = client.get("/compare/runs?over=seconds&run=deeper/dqn_1&run=ppo_1")
@@ -121,6 +121,36 @@ def test_a_run_that_goes_on_is_read_again(runs, client):
     assert rows(client.get("/compare/runs"))["a"][0] == "0"
     write(runs / "a", POINTS[1:])
     assert rows(client.get("/compare/runs"))["a"][0] == "8,192"
+
+
+def options(page):
+    return re.findall(r"<option( selected)?>(.*?)</option>", page.text)
+
+
+def test_any_scalar_that_a_run_logged_can_be_drawn(runs, client):
+    write(runs / "a", tag="train/loss")
+    write(runs / "b")
+    page = client.get("/compare/runs")
+    tags = ["exact/exploitability", "rollout/ep_rew_mean", "train/loss"]
+    assert options(page) == [(" selected", tags[0]), ("", tags[1]), ("", tags[2])]
+    assert set(rows(page)["a"]) == {"logged no exact/exploitability"}
+    page = client.get("/compare/runs", params={"tag": "train/loss", "run": ["a", "b"]})
+    assert rows(page)["a"] == ["8,192", "3", "0.125", "0.125"] and "optimiser" in page.text
+    assert [tag for selected, tag in options(page) if selected] == ["train/loss"]
+    assert "tag=train%2Floss" in unescape(re.search(r'id="over-seconds" href="(.*?)"', page.text)[1])
+    page = client.get("/compare/runs", params={"tag": "rollout/ep_rew_mean", "run": ["a", "b"]})
+    assert [cells[-2:] for cells in rows(page).values()] == [["0.25", "0.25"]] * 2
+    (run,) = [run for run in runs_in(runs) if run.name == "a"]
+    assert measures(run) == ("rollout/ep_rew_mean", "train/loss")
+    assert curve(run, "train/loss").values == (1.0, 0.5, 0.125) and curve(run).values == ()
+
+
+def test_of_runs_without_exploitability_another_measure_is_drawn(runs, client):
+    write(runs / "a", tag="mine/<b>")
+    page = client.get("/compare/runs")
+    assert options(page) == [(" selected", "rollout/ep_rew_mean"), ("", "mine/&lt;b&gt;")]
+    refused = client.get("/compare/runs", params={"tag": "nothing"})
+    assert refused.status_code == 400 and "unknown measure" in refused.text
 
 
 def test_runs_are_chosen_by_the_names_that_are_listed(runs, client):
@@ -174,9 +204,10 @@ def test_what_a_folder_is_called_stays_text(runs, client):
 
 def test_what_to_do_is_said_where_there_is_nothing(runs, client):
     assert "ttt train" in client.get("/compare/runs").text
-    write(runs / "other", tag="loss")
+    (runs / "other").mkdir()
+    (runs / "other" / "events.out.tfevents.empty").touch()
     (runs / "events.out.tfevents.empty").touch()
     page = client.get("/compare/runs")
-    assert "None of these runs logged its exploitability" in page.text
+    assert "None of these runs logged exact/exploitability" in page.text
     with TestClient(create_app(), base_url="http://localhost") as without:
         assert "--runs" in without.get("/compare/runs").text

@@ -6,7 +6,7 @@ from math import atan2
 from ttt_env.app.web.insight import MoveInsight
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
 from ttt_env.render.words import percent, signed
-from ttt_env.rules.game import Position, Seat, cells_of
+from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 _WIDTH = 100  # of a tile
 _REACH, _RADIUS = CROSS_REACH * _WIDTH, RING_RADIUS * _WIDTH
@@ -39,11 +39,23 @@ class Tile:
 
     @property
     def label(self) -> str:
-        """The cell in words, for visitors who hear the page instead of seeing it."""
+        """The cell and its stone in words, for visitors who hear the page instead of seeing it."""
         content = self.mark or ("empty" if self.is_free else "not playable")
         accent = {"last": ", last move", "completed": ", completed"}.get(self.accent, "")
         told = f"; {self.told}" if self.told else ""
-        return f"{self.place}: {content}{accent}{_insight_text(self.insight)}{told}"
+        return f"{self.place}: {content}{accent}{told}"
+
+    @property
+    def known(self) -> str:
+        """What is known about a move there, in words."""
+        if self.insight is None:
+            return ""
+        known = self.insight
+        phrases = [] if known.probability is None else [f"played with {percent(known.probability)}"]
+        phrases.append(known.worth_in_words + (", the best" if known.is_best else ""))
+        if known.against is not None:
+            phrases.append(f"{signed(known.against.value, 3)} against this opponent")
+        return ", ".join(phrases)
 
 
 @dataclass(frozen=True)
@@ -66,15 +78,13 @@ class DrawnBoard:
 
 def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> DrawnBoard:
     """The board of a position, with what is known about its moves."""
-    n_layers, rows, columns = layers_of(position.game.shape)
+    game = position.game
+    n_layers, rows, columns = layers_of(game.shape)
     known = {insight.cell: insight for insight in insights}
     tiles = []
     for cell, look in enumerate(looks_of(position, last)):
-        layer, (row, column) = cell // (rows * columns), divmod(cell % (rows * columns), columns)
-        place = f"Cell {cell}, " + (f"layer {layer + 1}, " if n_layers > 1 else "")
-        place += f"row {row + 1}, column {column + 1}"
-        free = bool(position.legal_mask >> cell & 1)
-        tiles.append(Tile(cell, layer, row, column, place, look.mark, look.accent, free, known.get(cell)))
+        place, free = place_of(game, cell), bool(position.legal_mask >> cell & 1)
+        tiles.append(Tile(cell, *_indices(game, cell), place, look.mark, look.accent, free, known.get(cell)))
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
     return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, _strokes(position))
@@ -100,12 +110,14 @@ def _path(places: list[tuple[int, int]]) -> str:
     return "M" + "L".join(f"{x + 0.5:g} {y + 0.5:g}" for y, x in ends) + ("" if is_line else "Z")
 
 
-def _insight_text(insight: MoveInsight | None) -> str:
-    """What is known about a move, in words."""
-    if insight is None:
-        return ""
-    phrases = [] if insight.probability is None else [f"played with {percent(insight.probability)}"]
-    phrases.append(insight.worth_in_words + (", the best" if insight.is_best else ""))
-    if insight.against is not None:
-        phrases.append(f"{signed(insight.against.value, 3)} against this opponent")
-    return "; " + ", ".join(phrases)
+def place_of(game: Game, cell: int) -> str:
+    """A cell in words: its number, its layer if there are several, its row and its column."""
+    layer, row, column = _indices(game, cell)
+    of_layer = f"layer {layer + 1}, " if layers_of(game.shape)[0] > 1 else ""
+    return f"Cell {cell}, {of_layer}row {row + 1}, column {column + 1}"
+
+
+def _indices(game: Game, cell: int) -> tuple[int, int, int]:
+    _, rows, columns = layers_of(game.shape)
+    layer, rest = divmod(cell, rows * columns)
+    return layer, *divmod(rest, columns)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from ttt_env.analysis.evaluation import Result
 from ttt_env.analysis.known import is_solved
-from ttt_env.app.web.board import board_of
+from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game, rule_of
@@ -23,6 +23,7 @@ from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
+from ttt_env.rules.game import SEATS
 
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -165,6 +166,7 @@ class PlayPages:
             visit=visit,
             complaints=complaints,
             headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
+            reply=reply_of(visit),
             delay=delay if goes_on else None,
             offers=offers,
             refused={offer.name: offer.refusal for offer in offers if offer.refusal},
@@ -197,6 +199,16 @@ class PlayPages:
         table = visit.table.branched()
         ticket = self._house.tickets.next(visit.table, visit.ticket, table)
         return replace(visit, table=table, ticket=ticket, is_review=False, is_resigned=False)
+
+
+def reply_of(visit: Visit) -> str:
+    """Where an agent has just moved, for visitors who hear the page; empty after a person's move."""
+    table = visit.table
+    if table.last is None or visit.is_review:
+        return ""
+    seat = SEATS[(table.at - 1) % 2]
+    agent = table.player(seat)
+    return "" if agent == PERSON else f"{visit.name_of(agent)} ({seat}): {place_of(table.game, table.last)}."
 
 
 async def body_of(request: Request) -> dict[str, str]:

@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from typing import TypeVar
 
 _MAX_TICKS = 6
-_MAX_POINTS = 2_000
+_MAX_POINTS = 500
+_MAX_ROWS = 41
+_MARKS = 6  # along a line
 _LABEL = 7.0  # percent of the height that the name of a line takes
 
 Points = Sequence[tuple[float, float]]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,18 @@ class Axis:
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """A line in the plot, and how high its name stands beside its end, in percent from the top."""
+    """A line in the plot, and how high its name stands beside its end, in percent from the top.
+
+    `points` are the values that can be read on it, `marks` the places of its marker, in percent from the top
+    left.
+    """
 
     name: str
     look: str
     path: str
     label_at: float
+    points: Points
+    marks: Points
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,24 @@ class Chart:
     y: Axis
     lines: tuple[DrawnLine, ...]
     mark: float | None = None
+
+    @property
+    def table(self) -> list[tuple[str, list[str]]]:
+        """Places along `x`, and each line's last value up to there, as texts; "–" outside the line."""
+        stops = _thinned(sorted({x for line in self.lines for x, _ in line.points}), _MAX_ROWS)
+        return [(text_of(x), [_value(line.points, x) for line in self.lines]) for x in stops]
+
+
+def text_of(value: float) -> str:
+    """The value with four significant digits, and with all those before the point."""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def _value(points: Points, x: float) -> str:
+    if not points[0][0] <= x <= points[-1][0]:
+        return "–"
+    return text_of(next(value for at, value in reversed(points) if at <= x))
 
 
 def _step(extent: float) -> float:
@@ -92,17 +120,23 @@ def chart(x: Axis, y: Axis, lines: Sequence[Line], mark: float | None = None) ->
     """The lines between these axes, and a mark at this value of `x`. A line without points is left out."""
     shown = [line for line in lines if line.points]
     heights = _apart([100 - y.place(line.points[-1][1]) for line in shown])
-    drawn = [
-        DrawnLine(line.name, line.look, _path(x, y, line.points), height)
-        for line, height in zip(shown, heights, strict=True)
-    ]
+    drawn = [_drawn(x, y, line, height) for line, height in zip(shown, heights, strict=True)]
     return Chart(x, y, tuple(drawn), None if mark is None else x.place(mark))
 
 
-def _path(x: Axis, y: Axis, points: Points) -> str:
-    start = points[: -1 : max(1, ceil(len(points) / _MAX_POINTS))]
-    thinned = [*(start or points), points[-1]]  # a line of no length is drawn as a dot
-    return "M" + "L".join(f"{x.place(a):.2f} {100 - y.place(b):.2f}" for a, b in thinned)
+def _drawn(x: Axis, y: Axis, line: Line, label_at: float) -> DrawnLine:
+    points = _thinned(line.points, _MAX_POINTS)
+    places = [(x.place(a), 100 - y.place(b)) for a, b in points]
+    corners = places if len(places) > 1 else 2 * places  # a line of no length is drawn as a dot
+    path = "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in corners)
+    return DrawnLine(line.name, line.look, path, label_at, points, _thinned(places, _MARKS))
+
+
+def _thinned(items: Sequence[Item], most: int) -> list[Item]:
+    """So many of the items, evenly, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(place * (len(items) - 1) / (most - 1))] for place in range(most)]
 
 
 def _apart(heights: Sequence[float]) -> list[float]:

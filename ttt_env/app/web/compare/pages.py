@@ -23,7 +23,19 @@ from ttt_env.app.web.compare.people import (
     random_against,
     tallies_here,
 )
-from ttt_env.app.web.compare.runs import MAX_SHOWN, OVER, Curve, chosen_runs, curve, drawn, runs_in
+from ttt_env.app.web.compare.runs import (
+    MAX_SHOWN,
+    MEANINGS,
+    OVER,
+    TAG,
+    Curve,
+    chosen_runs,
+    curve,
+    drawn,
+    in_order,
+    measures,
+    runs_in,
+)
 from ttt_env.app.web.compare.softmax import GAME as SWEPT_GAME
 from ttt_env.app.web.compare.softmax import OPENINGS, SLIDERS, curves, temperatures
 from ttt_env.app.web.computing import BusyError
@@ -392,13 +404,16 @@ class Curves(ComparePart):
         listed = [] if folder is None else await desk.move("quick", runs_in, folder)
         names = request.query_params.getlist("run") if reader.fields else []
         drawn_curves: list[Curve] = []
+        tags, tag = list[str](), TAG
         try:
             runs = chosen_runs(listed, names)
         except ParameterError as error:
             reader.complaints.append(str(error))
             runs = chosen_runs(listed, [])
         try:
-            drawn_curves = [await desk.study("search", curve, run) for run in runs]
+            tags = in_order([tag for run in runs for tag in await desk.study("search", measures, run)])
+            tag = reader.read("tag", a_choice("measure", [*tags, *MEANINGS]))
+            drawn_curves = [await desk.study("search", curve, run, tag) for run in runs]
         except ImportError as error:
             reader.complaints.append(str(error))
         return self._page(
@@ -406,7 +421,10 @@ class Curves(ComparePart):
             reader.complaints,
             listed=listed,
             curves=drawn_curves,
-            chart=drawn(drawn_curves, over),
+            chart=drawn(drawn_curves, over, tag),
+            tag=tag,
+            tags=in_order([*tags, tag]),
+            meanings=MEANINGS,
             most=MAX_SHOWN,
             overs=OVER,
             over=over,

@@ -1,30 +1,54 @@
-"""Training runs in a folder: the exploitability that each logged, over steps and seconds.
+"""Training runs in a folder: what each logged, such as its exploitability, over steps and seconds.
 
-A run is a folder with event files of TensorBoard, as `ttt train --tensorboard` and `SelfPlay` write them.
+A run is a folder with event files of TensorBoard, as `ttt train --tensorboard`, `SelfPlay` and
+Stable-Baselines3 write them.
 It goes by the name under which it is listed: what a visitor sends is compared with the list, and never used
 as a path.
 """
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from ttt_env.app.web.compare.chart import Chart, Line, axis, chart
+from ttt_env.app.web.compare.chart import Chart, Line, axis, chart, text_of
 from ttt_env.errors import ParameterError, unknown
 
 TAG = "exact/exploitability"
-OVER = {"steps": "steps of the agent", "seconds": "seconds"}
+OVER = {"steps": "steps, as the training counts them", "seconds": "seconds"}
 MAX_SHOWN = 8  # lines that can be told apart
 _MAX_LISTED, _MAX_VISITED = 200, 5_000  # runs; folders in which they are looked for
 _MAX_BYTES = 32_000_000  # of a run that are read
 _HEAD, _CHECKSUM = 12, 4  # bytes
 _FILES = "events.out.tfevents."
-_UNIT = "exploitability, points a game"
+_MAX_MEASURES = 200
+MEANINGS = {
+    TAG: "points a game that the best opponent gets out of the agent, exactly: 0 is perfect play",
+    "exact/exploitable as X": "what the best opponent scores against the agent as X, exactly",
+    "exact/exploitable as O": "what the best opponent scores against the agent as O, exactly",
+    "exact/blunders": "positions that can come up against the agent in which it may give something away",
+    "exact/blunders everywhere": "positions of the whole game in which the agent may give something away",
+    "rollout/ep_rew_mean": "reward of an episode, on average over the last hundred",
+    "rollout/ep_len_mean": "steps of an episode, on average over the last hundred",
+    "rollout/exploration_rate": "share of moves at random",
+    "train/loss": "loss that the optimiser makes small",
+    "train/value_loss": "loss of the value estimate",
+    "train/policy_gradient_loss": "loss of the policy",
+    "train/entropy_loss": "entropy of the policy, with a minus: nearer to 0 is more certain",
+    "train/approx_kl": "how far an update moves the policy: approximate Kullback-Leibler divergence",
+    "train/clip_fraction": "share of the updates that were clipped",
+    "train/explained_variance": "how much of the returns the value estimate explains: 1 is all",
+    "train/learning_rate": "learning rate",
+    "time/fps": "steps of the agent a second",
+    "exact/score against random": "wins − losses a game against the random player, exactly",
+    "games/good": "good games of a hundred: draws with itself, wins over the random player",
+    "games/good against random": "good games of a hundred against the random player",
+}
+"""What a measure is, for the tags that this package, its scripts and Stable-Baselines3 log."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +66,22 @@ class Run:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a run logged: steps, seconds of training and exploitability `[n]`."""
+    """What a run logged of a measure: steps, seconds of training and values `[n]`."""
 
     name: str
     steps: tuple[int, ...]
     seconds: tuple[float, ...]
     values: tuple[float, ...]
+
+    @property
+    def least(self) -> str:
+        """The least value as a text."""
+        return text_of(min(self.values))
+
+    @property
+    def last(self) -> str:
+        """The last value as a text."""
+        return text_of(self.values[-1])
 
 
 def runs_in(folder: Path) -> list[Run]:
@@ -132,20 +166,40 @@ def _records(content: bytes) -> Iterator[bytes]:
         at = end + _CHECKSUM
 
 
-def curve(run: Run) -> Curve:
-    """What a run logged of its exploitability. A training that was resumed goes on where it stopped."""
+def measures(run: Run) -> tuple[str, ...]:
+    """The tags of all that a run logged, as many as are offered at most."""
+    logged = (scalar for content in _contents(run) for scalar in scalars(content))
+    return tuple(in_order(scalar.tag for scalar in logged if isfinite(scalar.value)))[:_MAX_MEASURES]
+
+
+def in_order(tags: Iterable[str]) -> list[str]:
+    """The tags once each: exploitability, then what else is explained, then the rest by name."""
+    explained = list(MEANINGS)
+    return sorted({*tags}, key=lambda tag: (explained.index(tag) if tag in MEANINGS else len(explained), tag))
+
+
+def curve(run: Run, tag: str = TAG) -> Curve:
+    """What a run logged of a measure. A training that was resumed goes on where it stopped."""
     points: list[tuple[int, float, float]] = []
-    left, before = _MAX_BYTES, 0.0
-    for path, size, _ in run.files:
-        if size > left:
-            break
-        left -= size
-        logged = list(scalars(_content(path)))
+    before = 0.0
+    for content in _contents(run):
+        logged = list(scalars(content))
         begun = min((scalar.time for scalar in logged), default=0.0)
-        points += [(s.step, before + s.time - begun, s.value) for s in logged if _is_ours(s)]
+        ours = (scalar for scalar in logged if scalar.tag == tag and isfinite(scalar.value))
+        points += [(scalar.step, before + scalar.time - begun, scalar.value) for scalar in ours]
         before += max((scalar.time for scalar in logged), default=0.0) - begun
     steps, seconds, values = zip(*points, strict=True) if points else ((), (), ())
     return Curve(run.name, steps, seconds, values)
+
+
+def _contents(run: Run) -> Iterator[bytes]:
+    """The event files of a run, as many as are read at most."""
+    left = _MAX_BYTES
+    for path, size, _ in run.files:
+        left -= size
+        if left < 0:
+            return
+        yield _content(path)
 
 
 def _content(path: Path) -> bytes:
@@ -155,15 +209,11 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def _is_ours(scalar: Scalar) -> bool:
-    return scalar.tag == TAG and isfinite(scalar.value)
-
-
-def drawn(curves: Sequence[Curve], over: str) -> Chart:
-    """The curves over `steps` or `seconds`."""
+def drawn(curves: Sequence[Curve], over: str, tag: str = TAG) -> Chart:
+    """The curves of a measure over `steps` or `seconds`."""
     lines = [
         Line(each.name, f"line-{place}", list(zip(getattr(each, over), each.values, strict=True)))
         for place, each in enumerate(curves)
     ]
     xs, ys = ([point[side] for line in lines for point in line.points] for side in (0, 1))
-    return chart(axis(OVER[over], xs), axis(_UNIT, ys), lines)
+    return chart(axis(OVER[over], xs), axis(tag, ys), lines)

@@ -35,7 +35,8 @@ class Twig:
     def label(self) -> str:
         """The twig in words."""
         moves = f"after {', '.join(map(str, self.cells))}: " if self.cells else ""
-        return f"{moves}{self.position}, {self.above} {self.below}"
+        times = f" {self.alike}×" if self.alike > 1 else ""
+        return f"{moves}{self.position}, {self.above}{times} {self.below}"
 
 
 def end_of(position: Position) -> str:

@@ -3,6 +3,7 @@
 // [data-live] forms while one of their sliders moves, [data-follow] elements are kept in view.
 
 import { morph } from "./morph.js";
+import { reread } from "./chart.js";
 import { refigure } from "./live.js";
 import { keepScore, place } from "./life.js";
 
@@ -39,6 +40,7 @@ function patch(old, next, since = 0) {
   // A link that leads nowhere now, such as Forward at the end, keeps the focus all the same.
   else if (focused.matches("a:not([href])")) focused.tabIndex = -1;
   if (edited?.control.type === "range" && edited.control.isConnected) showMoved(edited.control);
+  reread(page());
   rove();
   follow();
 }
@@ -144,7 +146,8 @@ let due = { turn: "", at: 0 }; // when the page takes its next step by itself
 
 function begin() {
   const { signal } = going;
-  const status = page().querySelector("[data-status]")?.textContent.trim() ?? "";
+  const shown = page().querySelector("[data-status]");
+  const status = [shown?.dataset.reply, shown?.textContent.trim()].filter(Boolean).join(" ");
   const live = document.getElementById("live");
   if (live.textContent !== status) live.textContent = status;
   keepScore();
@@ -237,6 +240,12 @@ function cellOf(digit) {
 
 const SHORTCUTS = { u: "undo", r: "redo", n: "new", p: "pause", s: "see" };
 
+// Whether digits and letters do something by themselves: people who speak to their computer type by accident.
+const letters = document.getElementById("letters");
+document.getElementById("keys").hidden = false;
+letters.checked = localStorage.getItem("letters") !== "off";
+letters.addEventListener("change", () => localStorage.setItem("letters", letters.checked ? "on" : "off"));
+
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
   const tile = document.activeElement?.closest?.(".tile");
@@ -244,6 +253,8 @@ addEventListener("keydown", (event) => {
   if (!/^\d$/.test(event.key)) typed = { text: "", at: 0 };
   if (event.key in ARROWS && (tile || document.activeElement === document.body || document.activeElement === page())) {
     focus(tile ? neighbour(tile, ARROWS[event.key]) : tiles().find((each) => each.tabIndex === 0));
+  } else if (!letters.checked) {
+    return;
   } else if (/^\d$/.test(event.key)) {
     focus(cellOf(event.key));
   } else if (event.key in SHORTCUTS) {

@@ -1,0 +1,218 @@
+"""Whether everybody can use the pages: by axe-core, by keyboard, by ear, and on 320 pixels.
+
+`axe.min.js` is axe-core 4.14.1 by Deque Systems, under the Mozilla Public License 2.0, as npm has it. No page
+and no wheel holds it: the tests alone use it.
+"""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("selenium")
+pytest.importorskip("tensorboard")
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.web.serving import Server, resize
+from tests.web.test_compare_runs import write
+from ttt_env.app.web.server import create_app
+
+AXE = Path(__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+PLAY, INSIDE, COMPARE = "/play?x=person&o=", "/inside?view=", "/compare"
+STATES = {
+    "start": "/play",
+    "mid-game": PLAY + "minimax&moves=4.0",
+    "review": PLAY + "minimax&moves=4.0.1.7&at=2&review=1",
+    "won": PLAY + "person&moves=0.3.1.4.2",
+    "resigned": PLAY + "minimax&moves=4.0&resigned=1",
+    "drawn": PLAY + "person&moves=0.4.8.1.7.6.2.5.3&see=1",
+    "see": PLAY + "softmax:temperature=1,opponent_temperature=0.5&moves=4&see=1&pause=1",
+    "see against": PLAY + "random&see=1",
+    "watched": "/play?x=random&o=random&pause=1",
+    "square": PLAY + "person&game=square-v0&moves=0.5&see=1",
+    "square won": PLAY + "person&game=square-v0&moves=0.2.1.6.4.9.5",
+    "large": PLAY + "person&game=mnk-v0:m=15,n=15,k=5&moves=112.5&see=1",
+    "qubic": PLAY + "person&game=qubic-v0&moves=0.1.2.5&see=1",
+    "refused address": "/play?moves=99",
+    "tree": INSIDE + "tree&moves=0.3.1.4.6.7",
+    "whole tree": INSIDE + "tree",
+    "minimax tree": INSIDE + "tree&tree.agent=minimax&moves=0.3",
+    "tree of a finished game": INSIDE + "tree&moves=0.3.1.4.2",
+    "no tree": INSIDE + "tree&game=qubic-v0",
+    "search": INSIDE + "mcts&mcts.done=60",
+    "search on qubic": INSIDE + "mcts&mcts.done=9&game=qubic-v0",
+    "last move": INSIDE + "move&x=person&o=value-network&moves=4.0",
+    "last move of a look-up": INSIDE + "move&x=person&o=lookup&moves=4.0",
+    "last move of a search": INSIDE + "move&x=person&o=mcts:simulations=50,seed=0&moves=4.0",
+    "last move by rules": INSIDE + "move&x=person&o=rules&moves=4.0",
+    "last move by brute force": INSIDE + "move&x=person&o=brute-force&moves=4.0.8",
+    "weights": INSIDE + "weights&moves=0.4",
+    "ladder": COMPARE,
+    "match": COMPARE + "?row=mcts:simulations=100,seed=0&column=weights",
+    "certificate": COMPARE + "/agent?agent=minimax",
+    "refuting game": COMPARE + "/agent?agent=weights&at=2",
+    "softmax": COMPARE + "/softmax",
+    "runs": COMPARE + "/runs",
+    "runs over seconds": COMPARE + "/runs?over=seconds&run=dqn_1",
+    "refused comparison": COMPARE + "?row=nobody&column=minimax",
+    "404": "/nowhere",
+    "405": "/play/move",
+}
+MEDIA = {
+    "light": {"prefers-color-scheme": "light"},
+    "dark": {"prefers-color-scheme": "dark"},
+    "forced light": {"forced-colors": "active", "prefers-color-scheme": "light"},
+    "forced dark": {"forced-colors": "active", "prefers-color-scheme": "dark"},
+}
+SOME = {
+    ("see", "light"),
+    ("mid-game", "dark"),
+    ("tree", "forced dark"),
+    ("match", "dark"),
+    ("softmax", "light"),
+    ("404", "dark"),
+}
+NARROW = {"see", "large", "search", "match", "softmax"}
+
+
+def some_and(states, some):
+    """All of them, of which only some are fast."""
+    return [pytest.param(*state, marks=[] if one in some else pytest.mark.slow) for one, state in states]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """The address of a server with two runs."""
+    runs = tmp_path_factory.mktemp("runs")
+    for name in ("maskable-ppo_1", "dqn_1"):
+        write(runs / name)
+    with Server(create_app(runs=runs)) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(chromium, url):
+    """To a page, until all of its parts have come, in a window of this width."""
+
+    def go(state, width=1200, media=None):
+        emulate(chromium, media or {})
+        resize(chromium, width, 900)
+        chromium.get(url + STATES[state])
+        WebDriverWait(chromium, 60, 0.02).until(
+            lambda _: not chromium.find_elements(By.CSS_SELECTOR, "[data-load]")
+        )
+        return chromium
+
+    yield go
+    emulate(chromium, {})
+    chromium.execute_script("localStorage.clear()")
+
+
+def emulate(browser, media):
+    features = [{"name": name, "value": value} for name, value in media.items()]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def violations(browser):
+    """What axe-core finds, rule by rule, with the element and what is wrong with it."""
+    browser.execute_script(AXE)
+    script = """const done = arguments[0];
+        const told = ({id, nodes}) => nodes.map((node) => [id, node.html, node.failureSummary]);
+        axe.run({rules: {'target-size': {enabled: true}}})
+          .then(({violations}) => done(violations.flatMap(told)), (error) => done(String(error)));"""
+    return browser.execute_async_script(script)
+
+
+CASES = [((state, media), (state, media)) for state in STATES for media in MEDIA]
+
+
+@pytest.mark.parametrize(("state", "media"), some_and(CASES, SOME))
+def test_axe_finds_no_violation(state, media, visit):
+    assert violations(visit(state, media=MEDIA[media])) == []
+
+
+@pytest.mark.parametrize("state", some_and([(state, (state,)) for state in STATES], {"mid-game", "ladder"}))
+def test_what_is_chosen_can_be_read_in_forced_colours(state, visit):
+    """The system puts a plate under texts, which would be of the colour of one that stands on the accent."""
+    browser = visit(state, media=MEDIA["forced dark"])
+    script = """const probe = document.body.appendChild(document.createElement('i'));
+        const coloured = ['LinkText', 'CanvasText'].map((name) => {
+          probe.style.backgroundColor = name;
+          return getComputedStyle(probe).backgroundColor;
+        });
+        return [...document.querySelectorAll('main *')].filter((each) => each.textContent.trim())
+          .map((each) => [each.outerHTML.slice(0, 90), getComputedStyle(each)])
+          .filter(([, style]) => coloured.includes(style.backgroundColor))
+          .filter(([, style]) => style.forcedColorAdjust !== 'none')
+          .filter(([html]) => !html.includes('class="board"')) // its texts stand on tiles
+          .map(([html]) => html);"""
+    assert browser.execute_script(script) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", STATES)
+def test_axe_finds_no_violation_on_a_phone(state, visit):
+    assert violations(visit(state, width=320)) == []
+
+
+def test_axe_finds_what_is_wrong(visit):
+    browser = visit("404")
+    browser.execute_script("document.querySelector('main').innerHTML += '<button></button><img src=x>'")
+    assert {rule for rule, *_ in violations(browser)} >= {"button-name", "image-alt"}
+
+
+@pytest.mark.parametrize("state", some_and([(state, (state,)) for state in STATES], NARROW))
+def test_on_320_pixels_nothing_is_beside_the_page_and_every_control_can_be_hit(state, visit):
+    browser = visit(state, width=320)
+    assert browser.execute_script("return document.documentElement.scrollWidth") == 320
+    script = """const controls = 'a[href], button, select, summary, input:not([type=hidden]), [tabindex="0"]';
+        return [...document.querySelectorAll(controls)]
+          .filter((each) => each.checkVisibility() && !each.matches('.skip'))
+          .map((each) => each.matches('.choices input') ? each.parentElement : each) // its label is pressed
+          .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect()])
+          .filter(([, {width, height}]) => Math.min(width, height) < 24)
+          .map(([html, {width, height}]) => `${html} ${width} × ${height}`);"""
+    assert browser.execute_script(script) == []
+
+
+def names(browser, selector):
+    """The accessible names of elements, as Chromium computes them."""
+    return [each.accessible_name for each in browser.find_elements(By.CSS_SELECTOR, selector)]
+
+
+def test_the_name_of_a_cell_carries_what_is_shown_there(visit):
+    browser = visit("see")
+    cells = names(browser, ".tile")
+    assert cells[4] == "Cell 4, row 2, column 2: X, last move"
+    shown = browser.find_element(By.CSS_SELECTOR, "#cell-1 b").text
+    assert cells[1].startswith("Cell 1, row 1, column 2: empty") and shown in cells[1]
+    slider = browser.find_element(By.ID, "o-temperature")
+    slider.send_keys(Keys.ARROW_LEFT)
+    WebDriverWait(browser, 5, 0.02).until(lambda _: shown not in names(browser, "#cell-1")[0])
+    assert browser.find_element(By.CSS_SELECTOR, "#cell-1 b").text in names(browser, "#cell-1")[0]
+
+
+def test_a_voice_says_where_the_agent_moved(visit):
+    browser = visit("start")
+    live = browser.find_element(By.ID, "live")
+    browser.find_element(By.ID, "cell-4").click()
+    WebDriverWait(browser, 60, 0.02).until(lambda _: "row" in live.get_property("textContent"))
+    cell = int(browser.find_element(By.CSS_SELECTOR, ".tile.last").get_property("value"))
+    place = f"Cell {cell}, row {cell // 3 + 1}, column {cell % 3 + 1}"
+    assert live.get_property("textContent") == f"Medium (O): {place}. Your turn: X"
+
+
+def test_single_keys_can_be_turned_off_and_stay_off(visit):
+    browser = visit("mid-game")
+    letters = browser.find_element(By.ID, "letters")
+    assert letters.is_selected()
+    letters.click()
+    for _ in range(2):
+        browser.find_element(By.ID, "page").send_keys("8nu")
+        assert browser.switch_to.active_element.get_attribute("id") == "page"
+        assert "moves=4.0" in browser.current_url and "at=" not in browser.current_url
+        browser = visit("mid-game")
+    browser.find_element(By.ID, "letters").click()
+    browser.find_element(By.ID, "page").send_keys("8")
+    assert browser.switch_to.active_element.get_attribute("id") == "cell-8"
