@@ -25,6 +25,7 @@ STATES = {
     "mid-game": PLAY + "minimax&moves=4.0",
     "review": PLAY + "minimax&moves=4.0.1.7&at=2&review=1",
     "won": PLAY + "person&moves=0.3.1.4.2",
+    "resigned": PLAY + "minimax&moves=4.0&resigned=1",
     "drawn": PLAY + "person&moves=0.4.8.1.7.6.2.5.3&see=1",
     "see": PLAY + "softmax:temperature=1,opponent_temperature=0.5&moves=4&see=1&pause=1",
     "see against": PLAY + "random&see=1",
@@ -199,7 +200,7 @@ def test_a_voice_says_where_the_agent_moved(visit):
     WebDriverWait(browser, 60, 0.02).until(lambda _: "row" in live.get_property("textContent"))
     cell = int(browser.find_element(By.CSS_SELECTOR, ".tile.last").get_property("value"))
     place = f"Cell {cell}, row {cell // 3 + 1}, column {cell % 3 + 1}"
-    assert live.get_property("textContent") == f"epsilon (O): {place}. Your turn: X"
+    assert live.get_property("textContent") == f"Medium (O): {place}. Your turn: X"
 
 
 def test_single_keys_can_be_turned_off_and_stay_off(visit):

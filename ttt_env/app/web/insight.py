@@ -25,14 +25,14 @@ from ttt_env.rules.sizes import MASK_CELLS, is_instant
 _NOTHING = 1e-9  # what rounding leaves of an exploitability of 0
 _DIGITS = 12  # beyond these is rounding
 
-SEARCHES = (1_000, 4_000, 16_000, 64_000)
+SEARCHES = (1_000, 8_000, 64_000, 256_000)
 """The simulations by which the moves of large games are estimated, one search after the other."""
-_PROVED_FROM = SEARCHES[2]
+_PROVED_FROM = SEARCHES[-1]
 
 _SQUARE = get_game("square-v0")
 SQUARE_SCORES = {
     (_SQUARE, "random"): Result(0.418648018648, 0.162703962704, 0.418648018648),
-    (_SQUARE, "epsilon:weights,epsilon=0.3"): Result(0.911765918657, 0.058864345327, 0.029369736016),
+    (_SQUARE, "win-block"): Result(0.794156867765, 0.178103856886, 0.027739275349),
     (_SQUARE, "weights"): Result(0.984144439053, 0.015833660413, 2.1900534e-05),
     (_SQUARE, "minimax"): Result(0.916930636904, 0.083069363096, 0.0),
 }
@@ -107,8 +107,8 @@ class Sage:
     def insight(self, table: PlayTable, edition: int = 0, simulations: int = SEARCHES[-1]) -> Insight:
         """What is known about each move of the position on the table. `edition` is as in `strength`.
 
-        In a game that is not solved, so many simulations estimate what is not proved. Nothing is proved for
-        the smaller numbers of `SEARCHES`, so that there is soon something to see.
+        In a game that is not solved, so many simulations estimate what is not proved. Proofs are tried with
+        the largest number of `SEARCHES` alone, so that there is soon something to see.
         """
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])

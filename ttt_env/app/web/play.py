@@ -21,7 +21,7 @@ from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength
 from ttt_env.app.web.live import sweep_at
 from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
-from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit, short_name
+from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
 from ttt_env.rules.game import SEATS
 
@@ -208,7 +208,7 @@ def reply_of(visit: Visit) -> str:
         return ""
     seat = SEATS[(table.at - 1) % 2]
     agent = table.player(seat)
-    return "" if agent == PERSON else f"{short_name(agent)} ({seat}): {place_of(table.game, table.last)}."
+    return "" if agent == PERSON else f"{visit.name_of(agent)} ({seat}): {place_of(table.game, table.last)}."
 
 
 async def body_of(request: Request) -> dict[str, str]:

@@ -239,7 +239,7 @@ _SOLVED = [
 ]
 _SQUARE = [  # the easy and the hard opponent of "Square Tic Tac Toe AI", one between them, and one above
     _RANDOM,
-    ("epsilon:weights,epsilon=0.3", "Weighs cells, but 3 moves in 10 are random"),
+    ("win-block", "Completes and blocks squares, else moves at random"),
     ("weights", "Weighs cells by the squares still open"),
     _PERFECT,
 ]

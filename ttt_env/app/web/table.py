@@ -315,9 +315,9 @@ class Visit:
     @property
     def mover_name(self) -> str:
         """The name of the player to move, without parameters."""
-        return self._name(self.table.mover)
+        return self.name_of(self.table.mover)
 
-    def _name(self, player: str) -> str:
+    def name_of(self, player: str) -> str:
         """The name of a player; of a level whose spec says more than a name, the level."""
         levels = {preset.player: preset.level for preset in presets(self.table.game) if ":" in preset.player}
         return levels.get(player, short_name(player))
@@ -342,13 +342,13 @@ class Visit:
         """The winner's name and seat; of a person the seat alone."""
         assert self.winner is not None
         player = self.table.player(self.winner)
-        return self.winner if player == PERSON else f"{self._name(player)} ({self.winner})"
+        return self.winner if player == PERSON else f"{self.name_of(player)} ({self.winner})"
 
     @property
     def rival_name(self) -> str:
         """The name of the agent against whom a person plays; empty where there is none."""
         player = PERSON if self.rival is None else self.table.player(self.rival)
-        return "" if player == PERSON else self._name(player)
+        return "" if player == PERSON else self.name_of(player)
 
     def _looked_at(self) -> str:
         at, n_moves = self.table.at, len(self.table.cells)
