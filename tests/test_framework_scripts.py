@@ -114,6 +114,7 @@ print('{"versions": {}, "at": "' + os.getcwd() + '", "prefix": "' + sys.prefix +
 """
 
 
+@pytest.mark.slow
 def test_an_environment_is_used_again_until_the_script_needs_others(tmp_path: Path) -> None:
     script = made(tmp_path, ALONE)
     python = runner.environment(script, tmp_path / "build")

@@ -99,6 +99,7 @@ def test_table_of_3x3():
     assert computed("tictactoe-v0", list(ladder().AGENTS)) == table_of("tictactoe-v0")
 
 
+@pytest.mark.slow
 def test_a_row_of_4x4():
     assert computed("square-v0", ["weights"])["weights"] == table_of("square-v0")["weights"]
 

@@ -43,10 +43,17 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
 
+TAKE_LONG = {"benchmark_web.py"}  # it waits for what it measures
 STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
 
 
-@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.name)
+EACH = [
+    pytest.param(path, id=path.name, marks=[pytest.mark.slow] * (path.name in TAKE_LONG))
+    for path in sorted(SCRIPTS.glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("path", EACH)
 def test_script(path: Path, tmp_path: Path) -> None:
     assert path.name in SMALL, f"how is {path.name} run in a few seconds? Say so in SMALL"
     arguments, text = SMALL[path.name]

@@ -113,6 +113,7 @@ def test_the_sources_have_all_that_the_wheel_has(wheel: Path, tmp_path: Path) ->
     assert not any(name.partition("/")[0] == "agents" for name in names)
 
 
+@pytest.mark.slow  # `make wheel` does the like
 @pytest.mark.parametrize("path", ["agents/__init__.py", "agents.py"])
 def test_a_project_may_have_its_own_agents(installed: Venv, tmp_path: Path, path: str) -> None:
     file = tmp_path / path

@@ -17,7 +17,7 @@ BEGUN = [
     b"GET /play HT",
     b"GET /play HTTP/1.1\r\nHost: localhost\r\n",
     b"POST /play/move HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell",
-    WHOLE + b"GET /pl",
+    pytest.param(WHOLE + b"GET /pl", marks=pytest.mark.slow),
 ]
 
 

@@ -233,6 +233,7 @@ def test_a_page_needs_nothing_from_elsewhere(client):
     assert "script-src" not in client.get("/play").headers["content-security-policy"]
 
 
+@pytest.mark.slow
 def test_fifty_visitors_at_once_each_play_their_own_game(log):
     seats = ["x=person&o=minimax", "x=weights&o=person", "o=mcts:simulations=50", "x=random&o=newell-simon"]
 
