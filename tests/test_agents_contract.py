@@ -80,7 +80,7 @@ SPECS = {
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network"}
 # All 9.3 million positions are played out.
-SLOW = {("lookup", "square"), ("best-response", "square"), ("q-learning", "square")}
+SLOW = {("lookup", "square"), ("best-response", "square"), ("q-learning", "square"), ("softmax", "square")}
 
 
 def _table(game, path):

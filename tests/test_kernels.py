@@ -111,6 +111,7 @@ print(train(games=20, goal=None)._values.astype(bool).sum())
 """
 
 
+@pytest.mark.slow
 def test_q_learning_follows_an_edit_of_its_random_numbers(copy):
     path = copy / "ttt_env" / "kernels" / "splitmix.py"
     text = path.read_text(encoding="utf-8")
@@ -170,6 +171,7 @@ def closed(copy):
     return path
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_written_to_uses_the_users_folder_and_says_so_once(copy):
     path = closed(copy)
     answer, said = run(copy, XDG_CACHE_HOME=str(copy / "mine"))
@@ -180,6 +182,7 @@ def test_a_package_that_cannot_be_written_to_uses_the_users_folder_and_says_so_o
     assert run(copy, XDG_CACHE_HOME=str(copy / "mine")) == (["1001", "1"], [])
 
 
+@pytest.mark.slow
 def test_a_chosen_folder_that_cannot_be_written_to(copy):
     (copy / "file").touch()
     answer, said = run(copy, NUMBA_CACHE_DIR=str(copy / "file" / "below"))
@@ -233,6 +236,7 @@ ready("the test", lambda: stepped(1))
     assert len([line for line in said if "cannot be kept" in line and "compiles it again" in line]) == 1
 
 
+@pytest.mark.slow
 def test_two_processes_that_compile_at_once(copy):
     processes = [start(copy, CALL) for _ in range(3)]
     for process in processes:
@@ -255,6 +259,7 @@ def test_without_numbas_compiler_the_functions_are_pythons(copy):
     assert run(copy, script, NUMBA_DISABLE_JIT="1") == (["1001", "function"], [])
 
 
+@pytest.mark.slow
 def test_code_that_numba_keeps_elsewhere_is_not_used(copy):
     """Where somebody has told numba another way to find folders, which knows nothing of digests."""
     locators = {"NUMBA_CACHE_LOCATOR_CLASSES": "InTreeCacheLocator"}

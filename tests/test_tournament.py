@@ -299,6 +299,7 @@ class TestOtherProcesses:
         assert caught.value.__notes__[0] == "raised by the agent 'bad'"
         assert caught.value.__notes__[1].startswith("in 'bad' v ")
 
+    @pytest.mark.slow
     def test_an_agent_that_takes_too_long_is_named(self, tmp_path: Path) -> None:
         quick, slow = faults.agent_that(lambda _: None), faults.agent_that(faults.hangs(tmp_path))
         agents = {"quick": quick, "slow": slow}

@@ -182,6 +182,7 @@ class TestResume:
             train(steps=10, resume=True, out="model.zip", opponents=["random"])
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_and_resumed(tmp_path):
     """`kill -9` at no chosen moment, three times: files are always whole, and steps only grow."""
     out, steps = tmp_path / "model.zip", 0

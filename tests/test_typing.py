@@ -109,6 +109,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_errors_are_found_where_they_are_and_nowhere_else(told: str) -> None:
     lines = PROJECT.splitlines()
     expected = {
@@ -120,6 +121,7 @@ def test_errors_are_found_where_they_are_and_nowhere_else(told: str) -> None:
     assert {(int(line), code) for line, code in found} == expected, told
 
 
+@pytest.mark.slow
 def test_no_result_is_any(told: str) -> None:
     revealed = re.findall(r'Revealed type is "(.*)"', told)
     assert len(revealed) == PROJECT.count("reveal_type(")

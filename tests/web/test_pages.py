@@ -291,7 +291,8 @@ def move_at(url, query):
     return httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=300)
 
 
-@pytest.mark.parametrize("n_games", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_games", [200, 1000])
 def test_memory_stays_flat_over_many_games(client, n_games):
     def games(count):
         for _ in range(count):
