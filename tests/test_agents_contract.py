@@ -79,8 +79,11 @@ SPECS = {
 }
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network"}
-# All 9.3 million positions are played out.
-SLOW = {("lookup", "square"), ("best-response", "square"), ("q-learning", "square"), ("softmax", "square")}
+# All 9.3 million positions are looked at, or so much of the tree in each of many.
+SLOW = {
+    (agent, "square")
+    for agent in ("lookup", "best-response", "q-learning", "softmax", "minimax", "epsilon", "mixture")
+}
 
 
 def _table(game, path):

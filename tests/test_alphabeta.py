@@ -179,6 +179,7 @@ def test_a_lost_position_is_held_as_long_as_possible():
     assert found.cells == hopeful.cells
 
 
+@pytest.mark.slow
 def test_minimax_with_seconds():
     agent = ttt_env.make_agent("minimax:seconds=0.05", FIVES)
     assert not agent.is_fixed

@@ -63,7 +63,10 @@ def stopped(out, signal_number, *arguments):
     return told
 
 
-@pytest.mark.parametrize(("algo", "agent"), [("ppo", "sb3"), ("value-network", "value-network")])
+@pytest.mark.parametrize(
+    ("algo", "agent"),
+    [pytest.param("ppo", "sb3", marks=pytest.mark.slow), ("value-network", "value-network")],
+)
 def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
     out = tmp_path / "models" / ("m.zip" if agent == "sb3" else "m.npz")
     options = ["--seconds", "1000", "--until", "budget", "--out", "models/" + out.name]
@@ -75,6 +78,7 @@ def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
     assert ("To go on: ttt train ppo" if agent == "sb3" else "value-network keeps no checkpoint") in told
 
 
+@pytest.mark.slow
 def test_the_hint_of_a_terminated_training_goes_on_with_it(tmp_path):
     out = tmp_path / "models" / "ppo-mnk-v0-m-3-n-2-k-2.zip"
     options = ["--game", "mnk-v0:m=3,n=2,k=2", "--steps", "1000000", "--until", "budget"]

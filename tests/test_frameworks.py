@@ -241,12 +241,12 @@ def learn(learner: type[PPO] | type[MaskablePPO], envs: VecEnv, kind: str = "pla
 
 class TestLearning:
     @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("vector", [DummyVecEnv, SubprocVecEnv])
+    @pytest.mark.parametrize("vector", [DummyVecEnv, pytest.param(SubprocVecEnv, marks=pytest.mark.slow)])
     def test_masks_keep_a_masked_learner_from_illegal_moves(self, vector: type[VecEnv], kind: str) -> None:
         model = learn(MaskablePPO, vector(makers(illegal="raise", observation=kind)), kind)
         assert model.num_timesteps == 128
 
-    @pytest.mark.parametrize("vector", [DummyVecEnv, SubprocVecEnv])
+    @pytest.mark.parametrize("vector", [DummyVecEnv, pytest.param(SubprocVecEnv, marks=pytest.mark.slow)])
     def test_an_unmasked_learner_learns_of_its_illegal_moves(self, vector: type[VecEnv]) -> None:
         assert learn(PPO, vector(makers())).num_timesteps == 128
 
@@ -257,7 +257,7 @@ class TestLearning:
     def test_masks_are_found_through_a_monitor(self) -> None:
         assert learn(MaskablePPO, DummyVecEnv([partial(monitored, illegal="raise")])).num_timesteps == 128
 
-    @pytest.mark.parametrize("vector", [DummyVecEnv, SubprocVecEnv])
+    @pytest.mark.parametrize("vector", [DummyVecEnv, pytest.param(SubprocVecEnv, marks=pytest.mark.slow)])
     def test_masks_of_a_vector_env(self, vector: type[VecEnv]) -> None:
         envs = vector(makers(play_as="X", start=ttt_env.Position.parse("XO./.../...")))
         envs.reset()

@@ -195,6 +195,7 @@ def test_a_chosen_folder_that_cannot_be_written_to(copy):
 TWICE = f"{CALL}\nimport ttt_env.kernels.mcts"  # many functions, one complaint
 
 
+@pytest.mark.slow
 def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
     path = closed(copy)
     for _ in range(2):

@@ -98,7 +98,7 @@ def test_a_depth_beyond_the_end_is_exact(depth):
     np.testing.assert_array_equal(deep, exact)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=5,k=3", "mnk-v0:m=5,n=4,k=4,misere=true"])
 def test_the_tree_of_a_large_game_gives_the_naive_choice(game, depth):
     game, rng = ttt_env.get_game(game), np.random.default_rng(depth)

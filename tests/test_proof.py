@@ -46,7 +46,9 @@ def agrees(position, solution):
     )
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
+@pytest.mark.parametrize(
+    "game", ["tictactoe-v0", pytest.param("tictactoe-v0:misere=true", marks=pytest.mark.slow)]
+)
 def test_every_position_of_3x3(game):
     game = ttt_env.get_game(game)
     solution, checked = ttt_env.solve(game), 0

@@ -43,7 +43,13 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
 
-TAKE_LONG = {"benchmark_web.py", "mcts_strength.py", "q_learning_curve.py", "value_network_figures.py"}
+TAKE_LONG = {
+    "benchmark_web.py",
+    "build_pretrained.py",
+    "mcts_strength.py",
+    "q_learning_curve.py",
+    "value_network_figures.py",
+}
 STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
 
 

@@ -106,7 +106,11 @@ def test_mistakes(options, told):
 class TestResume:
     @pytest.mark.parametrize(
         ("algo", "steps"),
-        [("maskable-ppo", 8192), pytest.param("ppo", 8192, marks=pytest.mark.slow), ("dqn", 8192)],
+        [
+            ("maskable-ppo", 8192),
+            pytest.param("ppo", 8192, marks=pytest.mark.slow),
+            pytest.param("dqn", 8192, marks=pytest.mark.slow),
+        ],
     )
     def test_is_as_if_nothing_had_happened(self, algo, steps, tmp_path):
         """The same weights, bit by bit: model, optimizer, buffer, pool, games and generators have gone on."""

@@ -200,6 +200,7 @@ def test_snapshots_count_games():
     assert (looks[0].agent.network.values(boards) != agent.network.values(boards)).any()
 
 
+@pytest.mark.slow
 def test_self_play_alone_looks_perfect_and_learns_least():
     """Its last hundreds are good games, as its author saw; its exact score against random play is low."""
     looks = {opponents: [] for opponents in CYCLES}

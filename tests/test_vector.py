@@ -136,7 +136,7 @@ def single_steps() -> dict[tuple[str, int, int], tuple[Any, ...]]:
 
 
 class TestIsTheSingleEnv:
-    @pytest.mark.parametrize("seat", ["X", "O"])
+    @pytest.mark.parametrize("seat", ["X", pytest.param("O", marks=pytest.mark.slow)])
     def test_over_every_position_action_and_reply(self, store: str, single_steps: Any, seat: str) -> None:
         positions = [position for position in open_positions() if position.to_move == seat]
         envs = started(len(positions), autoreset_mode="disabled")

@@ -97,6 +97,7 @@ class TestProcesses:
         with pytest.raises(WorkerError, match=r"^the task of 5: "):
             pair.run(slow_or_deadly, NUMBERS[4:7], named=faults.named)
 
+    @pytest.mark.slow
     def test_task_that_takes_too_long_is_named_and_its_process_ended(self, pair, tmp_path) -> None:
         with pytest.raises(TaskTimeoutError, match=r"the task of 5 took longer than 3 s"):
             pair.run(faults.hangs(tmp_path), NUMBERS, named=faults.named, timeout=3)

@@ -116,6 +116,7 @@ def test_what_has_ended_is_begun_again(sweeper, desk, tmp_path):
     asyncio.run(ask())
 
 
+@pytest.mark.slow
 @on_linux
 def test_what_takes_too_much_memory_is_refused_and_harms_nobody(sweeper, desk):
     with pytest.raises(BusyError, match=f"{MAX_SWEEP_MB} MB"):
@@ -123,6 +124,7 @@ def test_what_takes_too_much_memory_is_refused_and_harms_nobody(sweeper, desk):
     assert asyncio.run(desk.move("sweep", pow, 2, 5)) == 32
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_process_that_is_full_is_replaced(sweeper, desk):
     pids = []
