@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ttt_env.errors import (
     IllegalMoveError,
-    ImpossiblePositionError,
     ParameterError,
     PolicyError,
     UnknownAgentError,
@@ -23,7 +22,7 @@ from ttt_env.errors import (
 from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position, as_cell
+from ttt_env.rules.game import Game, Position, as_cell, check_game
 from ttt_env.rules.specs import (
     Spec,
     as_value,
@@ -161,10 +160,7 @@ class Agent:
         Raises `IllegalMoveError` if the game is over, `ImpossiblePositionError` for a position of another
         game.
         """
-        if position.game != self.game:
-            raise ImpossiblePositionError(
-                f"{position} is a position of {position.game.name}, not of {self.game.name}"
-            )
+        check_game(position, self.game)
         if position.is_over:
             raise IllegalMoveError(f"there is no move to explain: the game {position} is over")
         return self._explained(position)
@@ -209,6 +205,15 @@ its number is no cell of the board; the cell is taken; who was asked failed, or 
 _SAID = 1_000  # letters of an answer that are kept
 
 
+def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
+    """The cell that is chosen, None if it may not be played, and what came of the choice."""
+    try:
+        cell = as_cell(choice, position.game)
+    except IllegalMoveError:
+        return None, "no cell"
+    return (None, "taken") if position.occupied_mask >> cell & 1 else (cell, "played")
+
+
 class Answer(NamedTuple):
     """What was answered in a position: the cell, which is free, or None and by its outcome why there is none.
 
@@ -222,14 +227,8 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, choice: object, position: Position, said: str | None = None) -> "Answer":
         """The answer that chooses this cell, or what is wrong with it. `said` is by default its text."""
-        said = shown(choice) if said is None else said
-        try:
-            cell = as_cell(choice, position.game)
-        except IllegalMoveError:
-            return cls.failed("no cell", said)
-        if position.occupied_mask >> cell & 1:
-            return cls.failed("taken", said)
-        return cls(cell, "played", _kept(said))
+        cell, outcome = read_cell(choice, position)
+        return cls(cell, outcome, _kept(shown(choice) if said is None else said))
 
     @classmethod
     def failed(cls, outcome: Outcome, said: str) -> "Answer":
@@ -295,6 +294,9 @@ class FunctionAgent(AskedAgent):
     def answer(self, position: Position) -> Answer:  # noqa: D102
         return Answer.of(self.function(position), position)
 
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        return checked_cell(self, position, self.function(position))  # no text of the answer is made
+
 
 def generator_of(position: Position) -> np.random.Generator:
     """A generator seeded by the position alone, for an agent that is asked for one move there."""
@@ -303,12 +305,9 @@ def generator_of(position: Position) -> np.random.Generator:
 
 def checked_cell(agent: Agent, position: Position, choice: object) -> int:
     """The agent's `choice` as a cell. Raises `IllegalMoveError` if it is no cell, or not a free one."""
-    try:
-        cell = as_cell(choice, agent.game)
-        if not position.occupied_mask >> cell & 1:
-            return cell
-    except IllegalMoveError:
-        pass
+    cell, _ = read_cell(choice, position)
+    if cell is not None:
+        return cell
     raise IllegalMoveError(f"{agent!r} plays {choice!r} in {position}; legal are {position.legal_cells}")
 
 

@@ -11,11 +11,11 @@ from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Floats, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
-from ttt_env.errors import ImpossiblePositionError, PolicyFileError, ResultFileError
+from ttt_env.errors import PolicyFileError, ResultFileError
 from ttt_env.explanation import CellNumbers, Explanation, Unit, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game, Position, check_game
 
 _MEMO_SIZE = 50_000
 
@@ -114,10 +114,7 @@ class Solution:
         return cls(game, load_values(path, game))
 
     def _batch(self, position: Position) -> Boards:
-        if position.game != self.game:
-            raise ImpossiblePositionError(
-                f"{position} is a position of {position.game.name}, not of {self.game.name}"
-            )
+        check_game(position, self.game)
         return Boards.of([position])
 
 

@@ -12,7 +12,7 @@ import typer
 
 from ttt_env.agent import Agent
 from ttt_env.analysis.asking import AnswerFile
-from ttt_env.analysis.certificate import certify
+from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.many import certify_all
 from ttt_env.analysis.recorded import Asked, answering
@@ -124,7 +124,7 @@ def _certify_asked(order: Order) -> None:
         judged = answering(player, player.game, _Pace(line, n_kept).say, order.workers or 1, path)
         result = _judged(judged, name, None, order)
         if result.facts:
-            result.facts["refutation_text"] = refutation_text(certify(judged))
+            result.facts["refutation_text"] = refutation_text(Certificate.from_dict(result.facts))
     _tell(result, order)
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from ttt_env.agent import Agent, chosen_cell, make_agent
 from ttt_env.analysis.distance import distances
-from ttt_env.analysis.layers import Bools, reachable
+from ttt_env.analysis.layers import reachable
 from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat
-from ttt_env.rules.symmetry import canonical_boards
+from ttt_env.rules.symmetry import canonical_boards, same_boards
 from ttt_env.storage.files import write_atomically
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.env import TextEnv
@@ -86,9 +86,7 @@ def position_chats(
 
 def _of_classes(boards: Boards) -> Boards:
     """Of these positions those that stand for their symmetry class."""
-    classes = canonical_boards(boards)[0]
-    is_kept: Bools = (classes.mine == boards.mine) & (classes.theirs == boards.theirs)
-    return boards[is_kept]
+    return boards[same_boards(canonical_boards(boards)[0], boards)]
 
 
 def _kept(cells: list[int], position: Position, ties: Ties, seed: int) -> list[int]:

@@ -21,7 +21,7 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import check_enumerable, is_tabulated
-from ttt_env.rules.symmetry import canonical_boards
+from ttt_env.rules.symmetry import canonical_boards, same_boards
 from ttt_env.storage.files import write_atomically
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import number_at
@@ -128,7 +128,7 @@ class PositionTable:
     def _batch(self, boards: Boards) -> pa.RecordBatch:
         classes = canonical_boards(boards)[0]
         if self.one_per_class:
-            is_kept = (classes.mine == boards.mine) & (classes.theirs == boards.theirs)
+            is_kept = same_boards(classes, boards)
             boards, classes = boards[is_kept], classes[is_kept]
         known = distances(self.game)
         score, q = known.scores.of(boards), known.scores.q(boards)

@@ -316,6 +316,12 @@ def cells_of(mask: int) -> list[int]:
     return cells
 
 
+def check_game(position: Position, game: Game) -> None:
+    """Raise `ImpossiblePositionError` for a position of another game."""
+    if position.game != game:
+        raise ImpossiblePositionError(f"{position} is a position of {position.game.name}, not of {game.name}")
+
+
 def as_cell(action: object, game: Game) -> int:
     """`action` as a cell of the board: any integer type, or a zero-dimensional integer array.
 

@@ -103,6 +103,12 @@ def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     return Boards(boards.game, mine, theirs), indices
 
 
+def same_boards(one: Boards, other: Boards) -> NDArray[np.bool_]:
+    """Which boards of two batches are the same, `[B]`: of `canonical_boards`, who stand for a class."""
+    same: NDArray[np.bool_] = (one.mine == other.mine) & (one.theirs == other.theirs)
+    return same
+
+
 def transform_rows(rows: Rows, permutation: Permutation | NDArray[np.intp]) -> Rows:
     """Boards of any size, one column per cell, `[B, cells]`, with every column moved by the permutation."""
     return np.take(rows, np.argsort(permutation), axis=1)

@@ -6,14 +6,14 @@ from typing import Any, Literal, SupportsIndex, TypedDict, get_args
 
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, Outcome
+from ttt_env.agent import Agent, Outcome, read_cell
 from ttt_env.analysis.known import PROOF_NODES
 from ttt_env.envs.board import PlayAs, StartLike
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError
 from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game, Position, Seat, as_cell
+from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import ByPosition
 from ttt_env.text.rewards import MoveRecord, Reward, reward_function
@@ -207,13 +207,8 @@ class TextEnv:
         free cell if `illegal` is "raise"; nothing has changed then.
         """
         self._check_is_on()
-        try:
-            wanted = as_cell(cell, self.game)
-        except IllegalMoveError:
-            return self._wrong("no cell")
-        if self.position.occupied_mask >> wanted & 1:
-            return self._wrong("taken")
-        return self._play(wanted)
+        free_cell, outcome = read_cell(cell, self.position)
+        return self._wrong(outcome) if free_cell is None else self._play(free_cell)
 
     def reply(self, text: str) -> str:
         """Play the cell that a reply names and return what happened and what to do next; raises as `move`.

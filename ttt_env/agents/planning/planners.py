@@ -1,6 +1,6 @@
 """Agents that look ahead: each moves by the values of one sweep over the game."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from math import lcm
@@ -117,17 +117,11 @@ class Minimax(Planner):
         keeps = f"{named_cells(why.cells)} keeps to it" if value > -1 else "whatever it plays"
         reason = f"Under best play of both {position.to_move} {RESULTS[int(value)]}, and {keeps}"
         if self._prefer == "fast":
-            n_moves = _moves_to_end(position, scores)
+            after = distances(self.game).of(Boards.of(position.child(cell) for cell in scores))
+            n_moves = dict(zip(scores, after.astype(float).tolist(), strict=True))
             numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
             reason += {1: " soonest", -1: f": latest after {named_cells(why.cells)}"}.get(int(value), "")
         return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
-
-
-def _moves_to_end(position: Position, scores: Mapping[int, float]) -> dict[int, float]:
-    """How many moves follow after each cell under perfect play, by the scores of `distances`."""
-    n_cells = position.game.n_cells
-    ends = {cell: n_cells + 1 - abs(score) if score else n_cells for cell, score in scores.items()}
-    return {cell: end - position.ply - 1 for cell, end in ends.items()}
 
 
 def _plan(game: Game, values: Values | None, depth: int | None, seconds: float | None) -> Agent:
