@@ -45,6 +45,30 @@ def wait_shortly(page, condition):
         time.sleep(0.01)
 
 
+KEEP = "window.kept = new Map([...document.querySelectorAll('main [id]')].map((node) => [node.id, node]))"
+REPLACED = """return [...kept].filter(([id, node]) => ![null, node].includes(document.getElementById(id))).map(([id]) => id)"""
+
+
+@pytest.mark.parametrize("query", ["see=1", "game=square-v0&see=1&moves=0.1", "game=qubic-v0&see=1&moves=0.1"])
+def test_figures_that_come_later_replace_nothing(query, page):
+    """At the first visit: the figures of a position that was seen before come with the page."""
+    page.open(f"{query}&o=person")
+    page.browser.execute_script(KEEP)
+    page.wait(lambda: page.text("#hint"))
+    assert page.browser.execute_script(REPLACED) == []
+
+
+def test_what_can_be_pressed_stays_itself_through_a_game(page):
+    page.open("o=person")
+    see = ["#see", "#cell-4", "#cell-0", "#undo", "#redo", "#see", "#move-1", "#latest"]
+    for selector in [*see, "#cell-1", "#cell-2", "#cell-7", "#see", "#move-3", "#branch", "#cell-6", "#new"]:
+        before = page.browser.current_url
+        page.browser.execute_script(KEEP)
+        page.click(selector).wait(lambda before=before: page.browser.current_url != before)
+        time.sleep(0.2)  # until the page is as the address says, and figures are there
+        assert page.browser.execute_script(REPLACED) == [], selector
+
+
 def test_digits_stay_in_their_order_while_a_search_runs(page):
     look(page, RUNNING)
     seed = page.find("#mcts-seed")
