@@ -1,6 +1,9 @@
 """The pages on a port of this machine, and a visitor with a browser."""
 
 import asyncio
+import os
+import stat
+import sys
 import threading
 import time
 from pathlib import Path
@@ -154,6 +157,15 @@ def think(told=None):
             raise
 
 
+def doze(seconds, name=None):
+    """Go on for so long, unless nobody waits for this any more."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.002)
+        check_wanted()
+    return name
+
+
 def hoard(megabytes):
     """Fill so much memory, and keep it."""
     _HOARD.append(np.ones(megabytes * 1_000_000, np.uint8))
@@ -161,3 +173,36 @@ def hoard(megabytes):
 
 
 _HOARD = []
+
+
+def end_the_program():
+    sys.exit("enough")
+
+
+class SpokenError(Exception):
+    """An error that is pickled and cannot be read again."""
+
+    def __init__(self, where, what):
+        super().__init__(f"{what} at {where}")
+
+
+def fail_in_words():
+    raise SpokenError("home", "nothing works")
+
+
+def unsendable():
+    return threading.Lock()
+
+
+def fall_silent():
+    """End in the middle of an answer, as a process does that is killed."""
+    answers = next(fd for fd in range(3, 100) if _is_pipe(fd))
+    os.write(answers, (1000).to_bytes(8) + b"half of it")
+    os._exit(1)
+
+
+def _is_pipe(fd):
+    try:
+        return stat.S_ISFIFO(os.fstat(fd).st_mode)
+    except OSError:
+        return False
