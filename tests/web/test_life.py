@@ -65,7 +65,7 @@ def test_agents_that_play_each_other_do_so_at_the_pace_that_is_chosen(client):
     assert delays["slow"] > delays["usual"] > delays["fast"] >= 100
     assert "pace=fast" in str(move(client, page.url).url)
     assert "pace-fast" not in client.get("/play?pace=fast").text
-    assert client.get("/play?x=random&o=random&pace=1e9").status_code == 200
+    assert client.get("/play?x=random&o=random&pace=1e9").status_code == 400
 
 
 def test_ones_own_stone_is_there_before_the_answer(slow_page):  # noqa: F811
