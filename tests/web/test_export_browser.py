@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("selenium")
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.web.serving import resize
+from tests.web.serving import Visitor, resize
 from ttt_env import certify, exploitability, make_agent, solve
 from ttt_env.agent import BatchAgent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
@@ -51,32 +49,12 @@ def public(exported_files, tmp_path_factory):
         server.shutdown()
 
 
-class Visitor:
-    """What a visitor of the files sees and does."""
-
-    def __init__(self, browser, url):
-        self.browser, self.url = browser, url
+class Reader(Visitor):
+    """A visitor of the files."""
 
     def open(self, address):
         self.browser.get("about:blank")  # else an address that differs behind # alone is not opened anew
-        self.browser.get(self.url + address)
-        return self
-
-    def click(self, selector):
-        self.browser.find_element(By.CSS_SELECTOR, selector).click()
-        return self
-
-    def run(self, script, *arguments):
-        return self.browser.execute_script(script, *arguments)
-
-    def text(self, selector):
-        return self.run(
-            "return document.querySelector(arguments[0])?.textContent.replace(/\\s+/g, ' ').trim() ?? ''",
-            selector,
-        )
-
-    def wait(self, condition):
-        return WebDriverWait(self.browser, 60, 0.02).until(lambda _: condition())
+        return self.go(address)
 
     @property
     def state(self):
@@ -114,7 +92,7 @@ class Visitor:
 
 @pytest.fixture
 def visitor(browser, public):
-    yield Visitor(browser, public[0])
+    yield Reader(browser, public[0])
     assert all(path.startswith(PATH) for path in public[2])
     entries = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
     assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
@@ -269,7 +247,9 @@ def test_a_refuting_game_is_stepped_through_on_both_seats(visitor):
             if at < len(record.cells):
                 visitor.click("#forward")
         assert not visitor.run("return document.getElementById('forward').hasAttribute('href')")
-    visitor.click("#back").click("#play")
+    visitor.click("#back")
+    visitor.wait(lambda: visitor.stones == str(after(record.cells[:-1])))
+    visitor.click("#play")
     visitor.wait(lambda: visitor.state.get("x") == "person" and visitor.text("#status"))
     assert visitor.moves[: len(record.cells) - 1] == list(record.cells[:-1])
 
@@ -280,7 +260,7 @@ def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tm
     roster = Roster(named_models([str(tmp_path / "a & b#1.npz")]))
     write_folder(tmp_path / "site", exported(roster, ()))
     [name] = roster.models
-    visitor = Visitor(browser, (tmp_path / "site").as_uri() + "/")
+    visitor = Reader(browser, (tmp_path / "site").as_uri() + "/")
     visitor.open(agent_page(name)).click("#play")
     visitor.wait(lambda: visitor.text("#strength").startswith(f"{name} gives away"))
     assert visitor.text("#strength") == f"{name} {strength(roster, name, GAME)}."
@@ -288,7 +268,7 @@ def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tm
 
 
 def test_it_works_as_files_without_a_server(browser, public):
-    visitor = Visitor(browser, public[1].as_uri() + "/")
+    visitor = Reader(browser, public[1].as_uri() + "/")
     visitor.open("index.html#x=person&o=minimax&see=1")
     visitor.click("#cell-4")
     visitor.wait(lambda: len(visitor.moves) == 2 and visitor.text("#status").startswith("Your move"))

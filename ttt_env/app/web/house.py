@@ -1,6 +1,7 @@
 """What all pages share: the players, the threads that compute, the game log and the templates."""
 
 import secrets
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from urllib.parse import urlencode
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
@@ -53,6 +55,10 @@ class House:
         """The template of this name as a response with this status code."""
         return HTMLResponse(self._templates.get_template(name).render(**context), code)
 
+    def refused(self, complaints: list[str]) -> PlainTextResponse:
+        """What is wrong with the address of a part of a page, as a response."""
+        return PlainTextResponse("\n".join(complaints), 400)
+
     def strength_url(self, game: Game, player: str) -> str:
         """The address of the sentence that says how strong an agent is."""
         return f"/play/strength?{urlencode({'game': game.name, 'player': player})}"
@@ -90,9 +96,18 @@ def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
         return roster.make(table.mover, table.game).choose(table.position, np.random.default_rng(seed))
 
 
-def fields_of(request: Request) -> dict[str, str]:
-    """The fields of a request's address; none if the address is longer than any page makes it."""
-    return dict(request.query_params) if len(str(request.url.query)) <= _MAX_ADDRESS_LETTERS else {}
+def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
+    """The fields of a request's address; of the `lists`, which alone may be given again and again, the last.
+
+    Raises `HTTPException` for an address that says something twice, or is longer than any page makes it.
+    """
+    if len(request.scope["query_string"]) > _MAX_ADDRESS_LETTERS:
+        raise HTTPException(414, f"The address is too long: {_MAX_ADDRESS_LETTERS:,} letters are allowed")
+    given = Counter(name for name, _ in request.query_params.multi_items() if name not in lists)
+    for name, times in given.items():
+        if times > 1:
+            raise HTTPException(400, f"The address gives {name[:40]!r} {times} times: once is allowed")
+    return dict(request.query_params)
 
 
 def templates_of(house: House) -> Environment:

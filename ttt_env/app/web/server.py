@@ -22,7 +22,7 @@ from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
-from ttt_env.app.web.leaving import Leaving
+from ttt_env.app.web.leaving import answer_while_there
 from ttt_env.app.web.origin import REFUSED, is_foreign, is_opened
 from ttt_env.app.web.play import PlayPages
 from ttt_env.storage.game_log import GameLog
@@ -74,7 +74,6 @@ def create_app(
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
             Middleware(_Guard),
-            Middleware(Leaving),
         ],
         exception_handlers={
             HTTPException: partial(_refused, house),
@@ -137,4 +136,4 @@ class _Guard:
             refused = PlainTextResponse(REFUSED, 403)
             await refused(scope, receive, send_guarded)
             return
-        await self._app(scope, receive, send_guarded)
+        await answer_while_there(self._app, scope, receive, send_guarded)

@@ -115,17 +115,17 @@ class _SweepLane(ThreadLane):
 
 @dataclass
 class _Reply:
-    """What came of a question: its answer or an error, and the memory that the process holds then."""
+    """What came of a question: its pickled answer or error, and the memory that the process holds then."""
 
-    answer: Any
-    error: Exception | None
+    content: bytes
     megabytes: float
 
     def result(self) -> Any:
         """The answer. Raises the error if there is none."""
-        if self.error is not None:
-            raise self.error
-        return self.answer
+        answer, error = pickle.loads(self.content)
+        if error is not None:
+            raise error
+        return answer
 
 
 class _Process:
@@ -174,12 +174,14 @@ class _Process:
 
     def _listen(self) -> None:
         assert self._popen.stdout is not None
-        with suppress(EOFError, OSError), self._popen:
-            while True:
-                number, reply = pickle.loads(_receive(self._popen.stdout))
-                self.answers[number].set_result(reply)
-        self.has_ended = True
-        self._give_up()
+        try:
+            with suppress(EOFError, OSError), self._popen:
+                while True:
+                    number, reply = pickle.loads(_receive(self._popen.stdout))
+                    self.answers[number].set_result(reply)
+        finally:
+            self.has_ended = True
+            self._give_up()
 
     def _give_up(self) -> None:
         for future in list(self.answers.values()):
@@ -215,30 +217,45 @@ class _Server:
             self._bench.roster.catch_up(editions)
             self._unwanted[number] = Event()
             Thread(target=self._answer, args=(number, question), daemon=True).start()
-        elif number in self._unwanted:
-            self._unwanted[number].set()
+        elif (unwanted := self._unwanted.get(number)) is not None:  # else it is being answered
+            unwanted.set()
 
     def _answer(self, number: int, question: bytes) -> None:
-        answer, failure = None, None
+        """Send one reply, whatever becomes of the question: a lane waits for it."""
+        try:
+            content = _content(*self._result(number, question))
+            del self._unwanted[number]
+            message = pickle.dumps((number, _Reply(content, resident())))
+            with self._lock:
+                _send(self._output, message)
+        except BaseException:  # above all, no memory: a fresh process may have room for it
+            os._exit(1)
+
+    def _result(self, number: int, question: bytes) -> tuple[Any, Exception | None]:
+        """The answer to a question, or the error instead. Raises `MemoryError`."""
         try:
             function, arguments = _Unpickler(question, self._bench).load()
             with stopped_by(self._unwanted[number]):
-                answer = function(*arguments)
+                return function(*arguments), None
         except MemoryError:
-            os._exit(1)  # a fresh process may have room for it
+            raise
         except Exception as error:
-            failure = error
-        self._reply(number, _Reply(answer, failure, resident()))
+            return None, error
+        except BaseException as error:  # what ends a program ends no lane
+            return None, RuntimeError(f"the computation was ended by {error!r}")
 
-    def _reply(self, number: int, reply: _Reply) -> None:
-        del self._unwanted[number]
-        try:
-            message = pickle.dumps((number, reply))
-        except Exception as error:  # an error of others need not survive pickling
-            told = RuntimeError(f"{reply.error!r}: {error!r}")
-            message = pickle.dumps((number, _Reply(None, told, reply.megabytes)))
-        with self._lock:
-            _send(self._output, message)
+
+def _content(answer: Any, error: Exception | None) -> bytes:
+    """The two pickled. Raises `MemoryError`."""
+    try:
+        content = pickle.dumps((answer, error))
+        if error is not None:  # one of others need not survive that
+            pickle.loads(content)
+    except MemoryError:
+        raise
+    except Exception as failure:
+        return pickle.dumps((None, RuntimeError(repr(error or failure))))
+    return content
 
 
 def _limit() -> None:
@@ -294,9 +311,9 @@ def _send(file: IO[bytes], message: bytes) -> None:
 
 
 def _receive(file: IO[bytes]) -> bytes:
-    """The next message. Raises `EOFError` if none comes any more."""
-    length = file.read(_LENGTH)
-    message = file.read(int.from_bytes(length))
-    if not message:
+    """The next message. Raises `EOFError` if none comes any more, or a part of one."""
+    length = int.from_bytes(file.read(_LENGTH))
+    message = file.read(length)
+    if not length or len(message) < length:
         raise EOFError
     return message
