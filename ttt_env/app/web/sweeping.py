@@ -21,7 +21,7 @@ from typing import IO, Any, BinaryIO
 
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.computing import BusyError, Job, ThreadLane
-from ttt_env.stopping import stopped_by
+from ttt_env.stopping import StoppedError, stopped_by
 
 MAX_SWEEP_MB = 1000
 """Of memory that the process of the sweeps may use. It is enforced on Linux."""
@@ -73,6 +73,8 @@ class Sweeper:
         with self._lock:
             if self._is_closed:
                 raise BusyError("The server is about to end.")
+            if job.unwanted.is_set():  # since before `stop` could tell the process
+                raise StoppedError("nobody waits for this any more")
             if self._process is None or self._process.has_ended:
                 self._process = _Process(self._bench)
             self._process.ask(job, question)
