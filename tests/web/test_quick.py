@@ -89,6 +89,12 @@ def test_nothing_moves_when_a_view_of_an_agent_is_opened(view, sized_page):
     assert shifts(sized_page) == []
 
 
+def test_nothing_moves_when_the_ladder_comes(sized_page):
+    sized_page.browser.get(f"{sized_page.url}/compare")
+    sized_page.wait(lambda: sized_page.find("table"))
+    assert shifts(sized_page) == []
+
+
 def test_a_page_waits_for_its_own_styles_alone_and_the_next_one_for_nothing(page):
     page.browser.execute_cdp_cmd("Network.clearBrowserCache", {})
     page.open()
