@@ -129,12 +129,16 @@ def address(path: str, **fields: object) -> str:
 
 @dataclass(frozen=True)
 class Replay:
-    """A game after `table.at` of its moves, on the page `path` with these fields of its address."""
+    """A game after `table.at` of its moves, on the page `path` with these fields."""
 
     table: PlayTable
     verdicts: tuple[MoveVerdict, ...]
     path: str
     fields: dict[str, object]
+
+    def url(self, at: int) -> str:
+        """The address that shows the game after so many moves."""
+        return address(self.path, **self.fields, at=at)
 
     @property
     def play_url(self) -> str:
@@ -217,7 +221,8 @@ class ComparePart:
         at = reader.read("at", a_number("at", n_moves, n_moves))
         lane = await self._house.lane_of_study(whole.game)
         verdicts = await self._house.desk.study(lane, judged_moves, whole)
-        return Replay(whole.at_move(at), tuple(verdicts), path, shown)
+        stays_whole = {"whole": 1} if reader.fields.get("whole") == "1" else {}
+        return Replay(whole.at_move(at), tuple(verdicts), path, shown | stays_whole)
 
 
 class Matches(ComparePart):
