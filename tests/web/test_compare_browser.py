@@ -119,6 +119,8 @@ def test_the_refuting_game_is_replayed_to_its_end(page):
         assert len(lying) == number
         last = page.browser.find_elements(By.CSS_SELECTOR, ".tile.last, .tile.completed")
         assert cell in [int(tile.get_attribute("value")) for tile in last]
+    board = page.browser.find_element(By.CSS_SELECTOR, ".board").rect
+    assert board["height"] == pytest.approx(board["width"], abs=1)  # the stroke lies on it
     assert "X wins" in page.text(".now") and not page.browser.find_elements(By.CSS_SELECTOR, "#forward[href]")
     page.click("#first").wait(lambda: page.all(".tile.x, .tile.o") == [])
 

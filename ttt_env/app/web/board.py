@@ -1,5 +1,6 @@
 """A board as the templates draw it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import atan2
 
@@ -87,16 +88,18 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
         tiles.append(Tile(cell, *_indices(game, cell), place, look.mark, look.accent, free, known.get(cell)))
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
-    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, _strokes(position))
+    completed = [mask for mask in game.winning_masks if position.theirs & mask == mask]
+    strokes = strokes_of(game, completed) if n_layers == 1 else ()
+    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, strokes)
 
 
-def _strokes(position: Position) -> tuple[str, ...]:
-    """A path through the cells of each completed set, around its middle if they are on no line."""
-    n_layers, _, columns = layers_of(position.game.shape)
-    if n_layers > 1:
-        return ()
-    completed = [mask for mask in position.game.winning_masks if position.theirs & mask == mask]
-    return tuple(_path([divmod(cell, columns) for cell in cells_of(mask)]) for mask in completed)
+def strokes_of(game: Game, masks: Iterable[int]) -> tuple[str, ...]:
+    """A path of SVG, in cells, through the cells of each winning set of a game of one layer.
+
+    If they are on no line, it goes around their middle.
+    """
+    columns = layers_of(game.shape)[2]
+    return tuple(_path([divmod(cell, columns) for cell in cells_of(mask)]) for mask in masks)
 
 
 def _path(places: list[tuple[int, int]]) -> str:

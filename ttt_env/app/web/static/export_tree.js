@@ -1,6 +1,6 @@
 // The exported game tree of softmax minimax: values and chances, computed here while the sliders move.
 
-import { boardAfter, byId, copyOf, draw, goByArrows, legalStart, mark, seatOf, stateOf } from "./export_board.js";
+import { boardAfter, byId, copyOf, draw, fill, legalStart, mark, seatOf, stateOf } from "./export_board.js";
 import { enumerate, softmax, sweep, valuesOfMoves } from "./solver.js";
 import { percent, told } from "./words.js";
 
@@ -101,7 +101,7 @@ export function startTree({ game, drawings }) {
       figures.style.setProperty("--share", shares[at]);
       figures.querySelector("b").textContent = percent(shares[at]);
       figures.querySelector("small").textContent = told((ply % 2 ? -1 : 1) * values[at]);
-      byId(`cell-${cell}`).replaceChildren(figures);
+      fill(byId(`cell-${cell}`), figures);
     });
   }
 
@@ -193,6 +193,5 @@ export function startTree({ game, drawings }) {
     location.hash = addressOf([...cells, Number(event.submitter.value)]);
   });
   addEventListener("popstate", read);
-  goByArrows(form);
   read();
 }
