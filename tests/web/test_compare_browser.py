@@ -13,22 +13,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.web.serving import Server, resize
-from tests.web.test_compare_runs import write
+from tests.web.serving import resize
 from ttt_env import certify, match
 from ttt_env.app.web.compare.softmax import ends
-from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    """The address of a server with two runs."""
-    runs = tmp_path_factory.mktemp("runs")
-    for name in ("maskable-ppo_1", "dqn_1"):
-        write(runs / name)
-    with Server(create_app(runs=runs)) as found:
-        yield found
 
 
 class Page:

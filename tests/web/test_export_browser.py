@@ -37,11 +37,9 @@ PATH = "/docs/ttt/"
 
 
 @pytest.fixture(scope="module")
-def public(exported_files, tmp_path_factory):
-    """The address of an export on a plain server, its folder, and the paths that are asked for."""
-    root, asked = tmp_path_factory.mktemp("public"), []
-    folder = root / PATH.strip("/")
-    write_folder(folder, exported_files)
+def public(exported_folder):
+    """The address of an export on a plain server, and the paths that are asked for."""
+    root, asked = exported_folder.parents[1], []
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, form, *arguments):
@@ -49,7 +47,7 @@ def public(exported_files, tmp_path_factory):
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=root)) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}{PATH}", folder, asked
+        yield f"http://127.0.0.1:{server.server_port}{PATH}", asked
         server.shutdown()
 
 
@@ -120,7 +118,7 @@ class Visitor:
 @pytest.fixture
 def visitor(browser, public):
     yield Visitor(browser, public[0])
-    assert all(path.startswith(PATH) for path in public[2])
+    assert all(path.startswith(PATH) for path in public[1])
     entries = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
     assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
 
@@ -428,8 +426,8 @@ def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tm
     assert visitor.run("return document.getElementById('opponent').value") == name
 
 
-def test_it_works_as_files_without_a_server(browser, public):
-    visitor = Visitor(browser, public[1].as_uri() + "/")
+def test_it_works_as_files_without_a_server(browser, exported_folder):
+    visitor = Visitor(browser, exported_folder.as_uri() + "/")
     visitor.open("index.html#x=person&o=minimax&see=1")
     visitor.click("#cell-4")
     visitor.wait(lambda: len(visitor.moves) == 2 and visitor.text("#status").startswith("Your turn"))

@@ -28,6 +28,13 @@ export function mark(node, name, value) {
   else if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
+/** Let the link lead to an address, or nowhere. */
+export function setLink(link, address) {
+  mark(link, "href", address ?? false);
+  mark(link, "role", address === undefined && "link");
+  mark(link, "aria-disabled", address === undefined && "true");
+}
+
 /** The cells that the text names, such as `4.0.8`, as far as they are legal moves. */
 export function legalStart(text, game) {
   const cells = [];

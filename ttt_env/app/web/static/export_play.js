@@ -1,7 +1,7 @@
 // The exported page for playing. Its state is in the address, behind #, by the same names as on the page of the server.
 
 import { answered, bestValues, policyOf } from "./policies.js";
-import { byId, copyOf, draw, legalStart, mark, nameOf, seatOf, stateOf } from "./export_board.js";
+import { byId, copyOf, draw, legalStart, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
 import { keepScore } from "./life.js";
 import { enumerate } from "./solver.js";
 import { signed } from "./words.js";
@@ -160,23 +160,18 @@ export function startPlay(ttt) {
     keepScore();
   }
 
-  function setLink(link, changes) {
-    mark(link, "href", changes !== undefined && addressOf({ ...table, ...changes }));
-    mark(link, "aria-disabled", changes === undefined && "true");
-  }
-
   function showLinks(isOver) {
+    const to = (changes) => addressOf({ ...table, ...changes });
     const anew = { cells: [], at: 0 };
-    const steps = [["undo", before()], ["redo", after()]];
-    for (const [id, at] of steps) setLink(byId(id), at === undefined ? undefined : { at });
-    for (const id of ["new", "again"]) setLink(byId(id), anew);
-    setLink(byId("swap"), { x: table.o, o: table.x, ...anew });
-    setLink(byId("see"), { sees: !table.sees });
+    for (const [id, at] of [["undo", before()], ["redo", after()]]) setLink(byId(id), at === undefined ? at : to({ at }));
+    byId("new").href = byId("again").href = to(anew);
+    byId("swap").href = to({ x: table.o, o: table.x, ...anew });
+    byId("see").href = to({ sees: !table.sees });
     byId("see").setAttribute("aria-checked", `${table.sees}`);
     byId("again").parentElement.hidden = !isOver;
     byId("inside").href = `inside.html#moves=${table.cells.slice(0, table.at).join(".")}`;
     for (const { link, agent } of choices) {
-      setLink(link, against(agent));
+      link.href = to(against(agent));
       mark(link, "aria-current", agent === player() && "true");
     }
   }

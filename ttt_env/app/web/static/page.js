@@ -116,7 +116,7 @@ function textAt(url, signal) {
 /** A turn at fetching the parts that may come later, taken if the part still waits for this address. */
 function inTurn(part, url) {
   const isWanted = () => part.isConnected && part.dataset.load === url;
-  const turn = last.then(() => (isWanted() ? textAt(url) : ""));
+  const turn = last.then(() => (isWanted() ? textAt(url) : null));
   last = turn.catch(() => {});
   return turn;
 }
@@ -132,7 +132,7 @@ async function load(part, signal) {
   const url = part.dataset.load;
   try {
     const text = isKnown(part) ? texts.get(url) : await (isSoon(part) ? textAt(url, signal) : inTurn(part, url));
-    if (part.dataset.load !== url || !text || (isSoon(part) && signal.aborted)) return;
+    if (part.dataset.load !== url || text === null || (isSoon(part) && signal.aborted)) return;
     if (part.ownerDocument !== document) return fill(part, text);
     const filled = part.cloneNode(false);
     fill(filled, text);
