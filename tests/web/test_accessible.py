@@ -144,15 +144,17 @@ def emulate(browser, media):
 def findings(browser):
     """What axe-core finds wrong and what it leaves to people, by rule, with the element and the reason.
 
-    It cannot tell the contrast of a text that is partly scrolled out of its frame. On a phone that is left
-    out: in a wide window such texts are in view.
+    On a phone the contrast of a text that is partly scrolled out of its frame, or lies under a sheet, is left
+    out: axe-core cannot tell it, and in a wide window such texts are in view.
     """
     browser.execute_script(AXE)
     script = """const done = arguments[0];
-        const scrolls = (each) => each && (getComputedStyle(each).overflowX !== 'visible'
-          && each.scrollWidth > each.clientWidth || scrolls(each.parentElement));
-        const isCut = ({target, any}) => any.some(({data}) => data?.messageKey === 'elmPartiallyObscured')
-          && innerWidth < 400 && scrolls(document.querySelector(target[0]));
+        const isOut = (each) => each && (getComputedStyle(each).overflowX !== 'visible'
+          && each.scrollWidth > each.clientWidth || isOut(each.parentElement));
+        const sheet = document.getElementById('match');
+        const isPartly = (each) => isOut(each) || (sheet && !sheet.contains(each));
+        const isCut = ({target, any}) => innerWidth < 400 && any.some(({data}) => !data?.bgColor)
+          && isPartly(document.querySelector(target[0]));
         const told = ({id, nodes}) => nodes.map((node) => [id, node.html, node.failureSummary]);
         const open = ({nodes, ...rule}) => told({...rule, nodes: nodes.filter((node) => !isCut(node))});
         axe.run({rules: {'target-size': {enabled: true}}}).then(

@@ -281,7 +281,7 @@ def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
     assert page.overflow <= 0
 
 
-def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder(page):
+def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder_and_numbers_in_their_cells(page):
     resize(page.browser, 390, 844)
     page.open("/compare")
     script = """const box = (node) => node.getBoundingClientRect();
@@ -293,3 +293,7 @@ def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder(page):
           rows.flatMap((row) => row.map((cell, at) => Math.abs(middle(cell) - middle(heads[at]))))];"""
     are_shown, distances = page.browser.execute_script(script)
     assert are_shown and max(distances) < 2
+    resize(page.browser, 320, 844)
+    script = """return [...document.querySelectorAll('.heat td a')]
+        .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
+    assert page.browser.execute_script(script) == []

@@ -291,20 +291,17 @@ def test_a_game_counts_once_in_the_score_if_it_was_played_here(visitor):
     visitor.browser.refresh()
     assert visitor.text("#status") == "You win as X" and not visitor.find("#score").is_displayed()
     visitor.click("#again")
-    results = {"win": 0, "draw": 0, "loss": 0}
-    for _ in range(2):
-        while not after(visitor.moves).is_over:
-            visitor.click(f"#cell-{after(visitor.moves).legal_cells[0]}")
-            visitor.wait(lambda: after(visitor.moves).is_over or len(visitor.moves) % 2 == 0)
-        winner = after(visitor.moves).winner
-        results[{"X": "win", "O": "loss", None: "draw"}[winner]] += 1
-        told = f"Score in this tab: You {results['win']} · random {results['loss']} · draws {results['draw']}"
-        assert visitor.text("#score") == told
-        visitor.click("#undo").click("#redo")
-        visitor.browser.refresh()
-        assert visitor.text("#score") == told
-        visitor.click("#again")
-        assert visitor.moves == [] and not visitor.find("#again").is_displayed()
+    while not after(visitor.moves).is_over:
+        visitor.click(f"#cell-{after(visitor.moves).legal_cells[0]}")
+        visitor.wait(lambda: after(visitor.moves).is_over or len(visitor.moves) % 2 == 0)
+    results = {each: int(after(visitor.moves).winner == each) for each in ("X", "O", None)}
+    told = f"Score in this tab: You {results['X']} · random {results['O']} · draws {results[None]}"
+    assert visitor.text("#score") == told
+    visitor.click("#undo").click("#redo")
+    visitor.browser.refresh()
+    assert visitor.text("#score") == told
+    visitor.click("#again")
+    assert visitor.moves == [] and not visitor.find("#again").is_displayed()
 
 
 def test_the_winning_stroke_is_drawn_on_every_page(visitor):
