@@ -37,7 +37,7 @@ class Visitor:
     """A browser's connection, without a browser."""
 
     def __init__(self, port: int) -> None:
-        self._connection = HTTPConnection("127.0.0.1", port, timeout=120)
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=600)
         self.address = ""
 
     def __enter__(self) -> "Visitor":
@@ -172,10 +172,12 @@ def report_lanes(port: int, seconds: float, searches: int) -> None:
 
 def search(port: int, seconds: float, over: threading.Event) -> None:
     """Let an agent search for its move in Qubic; it is over then."""
-    with Visitor(port) as visitor:
-        visitor.get(f"/play?game=qubic-v0&x=mcts:seconds={seconds}&o=person&unrecorded=1")
-        visitor.move()
-    over.set()
+    try:
+        with Visitor(port) as visitor:
+            visitor.get(f"/play?game=qubic-v0&x=mcts:seconds={seconds}&o=person&unrecorded=1")
+            visitor.move()
+    finally:  # or the visitor who is timed meanwhile would play on for ever
+        over.set()
 
 
 def sweep(port: int, over: threading.Event) -> None:

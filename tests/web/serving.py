@@ -1,6 +1,9 @@
 """The pages on a port of this machine, and a visitor with a browser."""
 
 import asyncio
+import os
+import stat
+import sys
 import threading
 import time
 from pathlib import Path
@@ -54,27 +57,91 @@ def resize(driver, width, height):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
-class Page:
-    """What a visitor sees and does."""
+class Visitor:
+    """What a visitor sees and does, whatever the page.
+
+    What is read is read in one script: an element that is found first and read afterwards may have been
+    replaced in between. Waiting ends when the page is so, however long this machine takes.
+    """
 
     def __init__(self, browser, url):
         self.browser, self.url = browser, url
 
-    def open(self, query=""):
-        self.browser.get(f"{self.url}/play{query and '?'}{query}")
+    def go(self, address):
+        self.browser.get(self.url + address)
         return self
 
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def text(self, selector):
-        return self.browser.execute_script(
-            "return document.querySelector(arguments[0])?.textContent.trim() ?? ''", selector
-        )
+    def run(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
 
     def wait(self, condition):
         waiting = WebDriverWait(self.browser, 300, 0.02, [StaleElementReferenceException])
         return waiting.until(lambda _: condition())
+
+    def rest(self):
+        """Wait until all parts of the page have come."""
+        self.wait(lambda: not self.count("[data-load]"))
+        return self
+
+    def find(self, selector):
+        """An element, to be pressed and not to be read."""
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def click(self, selector):
+        self.wait(lambda: self.find(selector).click() is None)
+        return self
+
+    def type(self, selector, *keys):
+        self.wait(lambda: self.find(selector).send_keys(*keys) is None)
+        return self
+
+    def press(self, *keys):
+        for key in keys:
+            ActionChains(self.browser).send_keys(key).perform()
+        return self
+
+    def all(self, selector, name="textContent"):
+        """A property of all elements, by default their texts."""
+        script = """const [selector, name] = arguments, told = (value) =>
+                typeof value === 'string' ? value.replace(/\\s+/g, ' ').trim() : value;
+            return [...document.querySelectorAll(selector)].map((each) => told(each[name]))"""
+        return self.run(script, selector, name)
+
+    def text(self, selector):
+        """The text of the first such element; empty if there is none."""
+        return next(iter(self.all(selector)), "")
+
+    def count(self, selector):
+        return len(self.all(selector, "id"))
+
+    def attribute(self, selector, name):
+        return self.run(
+            "return document.querySelector(arguments[0])?.getAttribute(arguments[1])", selector, name
+        )
+
+    def rect(self, selector):
+        return self.run(
+            "return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", selector
+        )
+
+    def is_shown(self, selector):
+        return self.run("return document.querySelector(arguments[0])?.checkVisibility() ?? false", selector)
+
+    @property
+    def focused(self):
+        """The id of the element that has the focus."""
+        return self.run("return document.activeElement.id")
+
+    @property
+    def address(self):
+        return dict(parse_qsl(urlsplit(self.browser.current_url).query))
+
+
+class Page(Visitor):
+    """A visitor of the page for playing."""
+
+    def open(self, query=""):
+        return self.go(f"/play{query and '?'}{query}")
 
     def wait_for_status(self, status):
         self.wait(lambda: status in self.status)
@@ -85,21 +152,8 @@ class Page:
         return self.text("#status")
 
     @property
-    def address(self):
-        return dict(parse_qsl(urlsplit(self.browser.current_url).query))
-
-    @property
     def moves(self):
         return [int(cell) for cell in self.address.get("moves", "").split(".") if cell]
-
-    def click(self, selector):
-        self.wait(lambda: self.find(selector).click() is None)
-        return self
-
-    def press(self, *keys):
-        for key in keys:
-            ActionChains(self.browser).send_keys(key).perform()
-        return self
 
     def play(self, *cells):
         for cell in cells:
@@ -109,15 +163,14 @@ class Page:
         return self
 
     def marked(self, accent):
-        script = "return [...document.querySelectorAll('.tile.' + arguments[0])].map((tile) => +tile.value)"
-        return sorted(self.browser.execute_script(script, accent))
+        return sorted(map(int, self.all(f".tile.{accent}", "value")))
 
     def chances(self):
         """The shown probabilities by cell."""
         script = """return Object.fromEntries([...document.querySelectorAll('.tile')]
             .map((tile) => [tile.value, tile.querySelector('.known b')?.textContent])
             .filter(([, text]) => text))"""
-        return {int(cell): text for cell, text in self.browser.execute_script(script).items()}
+        return {int(cell): text for cell, text in self.run(script).items()}
 
 
 class Endless(Agent):
@@ -154,6 +207,20 @@ def think(told=None):
             raise
 
 
+def doze(seconds, name=None):
+    """Go on for so long, unless nobody waits for this any more."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.002)
+        check_wanted()
+    return name
+
+
+def has_made(roster, player, game):
+    """Whether the agent of a player is there, in the process that is asked."""
+    return roster._made.get(game, player) is not None
+
+
 def hoard(megabytes):
     """Fill so much memory, and keep it."""
     _HOARD.append(np.ones(megabytes * 1_000_000, np.uint8))
@@ -161,3 +228,36 @@ def hoard(megabytes):
 
 
 _HOARD = []
+
+
+def end_the_program():
+    sys.exit("enough")
+
+
+class SpokenError(Exception):
+    """An error that is pickled and cannot be read again."""
+
+    def __init__(self, where, what):
+        super().__init__(f"{what} at {where}")
+
+
+def fail_in_words():
+    raise SpokenError("home", "nothing works")
+
+
+def unsendable():
+    return threading.Lock()
+
+
+def fall_silent():
+    """End in the middle of an answer, as a process does that is killed."""
+    answers = next(fd for fd in range(3, 100) if _is_pipe(fd))
+    os.write(answers, (1000).to_bytes(8) + b"half of it")
+    os._exit(1)
+
+
+def _is_pipe(fd):
+    try:
+        return stat.S_ISFIFO(os.fstat(fd).st_mode)
+    except OSError:
+        return False

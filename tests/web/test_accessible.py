@@ -13,9 +13,8 @@ pytest.importorskip("selenium")
 pytest.importorskip("tensorboard")
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.web.serving import resize
+from tests.web.serving import Visitor, resize
 from ttt_env.app.web.compare.pages import TABS
 from ttt_env.app.web.export.site import agent_page
 
@@ -121,15 +120,11 @@ def visit(chromium, request):
     def go(state, width=1200, media=None):
         emulate(chromium, media or {})
         resize(chromium, width, 900)
-        if state in EXPORTED:
-            chromium.get("about:blank")  # else an address that differs behind # alone is not opened anew
-            chromium.get(f"{request.getfixturevalue('exported_folder').as_uri()}/{EXPORTED[state]}")
-        else:
-            chromium.get(request.getfixturevalue("url") + STATES[state])
-        WebDriverWait(chromium, 60, 0.02).until(
-            lambda _: not chromium.find_elements(By.CSS_SELECTOR, "[data-load]")
-        )
-        return chromium
+        if state not in EXPORTED:
+            return Visitor(chromium, request.getfixturevalue("url")).go(STATES[state]).rest()
+        folder = request.getfixturevalue("exported_folder").as_uri()
+        chromium.get("about:blank")  # else an address that differs behind # alone is not opened anew
+        return Visitor(chromium, f"{folder}/").go(EXPORTED[state])
 
     yield go
     emulate(chromium, {})
@@ -141,13 +136,13 @@ def emulate(browser, media):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
-def findings(browser):
+def findings(page):
     """What axe-core finds wrong and what it leaves to people, by rule, with the element and the reason.
 
     On a phone the contrast of a text that is partly scrolled out of its frame, or lies under a sheet, is left
     out: axe-core cannot tell it, and in a wide window such texts are in view.
     """
-    browser.execute_script(AXE)
+    page.run(AXE)
     script = """const done = arguments[0];
         const isOut = (each) => each && (getComputedStyle(each).overflowX !== 'visible'
           && each.scrollWidth > each.clientWidth || isOut(each.parentElement));
@@ -160,7 +155,7 @@ def findings(browser):
         axe.run({rules: {'target-size': {enabled: true}}}).then(
           ({violations, incomplete}) => done([...violations.flatMap(told), ...incomplete.flatMap(open)]),
           (error) => done(String(error)));"""
-    return browser.execute_async_script(script)
+    return page.browser.execute_async_script(script)
 
 
 CASES = [((state, media), (state, media)) for state in STATES for media in MEDIA]
@@ -174,7 +169,7 @@ def test_axe_finds_nothing_wrong_and_leaves_nothing_open(state, media, visit):
 @pytest.mark.parametrize("state", some_and([(state, (state,)) for state in STATES], {"mid-game", "ladder"}))
 def test_what_is_chosen_can_be_read_in_forced_colours(state, visit):
     """The system puts a plate under texts, which would be of the colour of one that stands on the accent."""
-    browser = visit(state, media=MEDIA["forced dark"])
+    page = visit(state, media=MEDIA["forced dark"])
     script = """const probe = document.body.appendChild(document.createElement('i'));
         const coloured = ['LinkText', 'CanvasText'].map((name) => {
           probe.style.backgroundColor = name;
@@ -186,7 +181,7 @@ def test_what_is_chosen_can_be_read_in_forced_colours(state, visit):
           .filter(([, style]) => style.forcedColorAdjust !== 'none')
           .filter(([html]) => !html.includes('class="board"')) // its texts stand on tiles
           .map(([html]) => html);"""
-    assert browser.execute_script(script) == []
+    assert page.run(script) == []
 
 
 @pytest.mark.slow
@@ -203,21 +198,21 @@ def test_every_page_is_among_the_states(exported_files):
 
 
 def test_axe_finds_what_is_wrong(visit):
-    browser = visit("404")
-    browser.execute_script("document.querySelector('main').innerHTML += '<button></button><img src=x>'")
-    assert {rule for rule, *_ in findings(browser)} >= {"button-name", "image-alt"}
+    page = visit("404")
+    page.run("document.querySelector('main').innerHTML += '<button></button><img src=x>'")
+    assert {rule for rule, *_ in findings(page)} >= {"button-name", "image-alt"}
 
 
 def test_what_axe_leaves_to_people_is_told(visit):
-    browser = visit("404")
-    browser.execute_script("document.querySelector('main').innerHTML += '<p style=\"color: #999\">◐</p>'")
-    assert [rule for rule, *_ in findings(browser)] == ["color-contrast"]
+    page = visit("404")
+    page.run("document.querySelector('main').innerHTML += '<p style=\"color: #999\">◐</p>'")
+    assert [rule for rule, *_ in findings(page)] == ["color-contrast"]
 
 
 @pytest.mark.parametrize("state", some_and([(state, (state,)) for state in STATES], NARROW))
 def test_on_320_pixels_nothing_is_beside_the_page_and_every_control_can_be_hit(state, visit):
-    browser = visit(state, width=320)
-    assert browser.execute_script("return document.documentElement.scrollWidth") == 320
+    page = visit(state, width=320)
+    assert page.run("return document.documentElement.scrollWidth") == 320
     script = """const controls = 'a[href], button, select, summary, input:not([type=hidden]), [tabindex="0"]';
         return [...document.querySelectorAll(controls)]
           .filter((each) => each.checkVisibility() && !each.matches('.skip'))
@@ -225,46 +220,42 @@ def test_on_320_pixels_nothing_is_beside_the_page_and_every_control_can_be_hit(s
           .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect()])
           .filter(([, {width, height}]) => Math.min(width, height) < 24)
           .map(([html, {width, height}]) => `${html} ${width} × ${height}`);"""
-    assert browser.execute_script(script) == []
+    assert page.run(script) == []
 
 
-def names(browser, selector):
+def names(page, selector):
     """The accessible names of elements, as Chromium computes them."""
-    return [each.accessible_name for each in browser.find_elements(By.CSS_SELECTOR, selector)]
+    found = page.browser.find_elements(By.CSS_SELECTOR, selector)
+    return [each.accessible_name for each in found]
 
 
 def test_the_name_of_a_cell_carries_what_is_shown_there(visit):
-    browser = visit("see")
-    cells = names(browser, ".tile")
+    page = visit("see")
+    cells = names(page, ".tile")
     assert cells[4] == "Cell 4, row 2, column 2: X, last move"
-    shown = browser.find_element(By.CSS_SELECTOR, "#cell-1 b").text
+    shown = page.text("#cell-1 b")
     assert cells[1].startswith("Cell 1, row 1, column 2: empty") and shown in cells[1]
-    slider = browser.find_element(By.ID, "o-temperature")
-    slider.send_keys(Keys.ARROW_LEFT)
-    WebDriverWait(browser, 5, 0.02).until(lambda _: shown not in names(browser, "#cell-1")[0])
-    assert browser.find_element(By.CSS_SELECTOR, "#cell-1 b").text in names(browser, "#cell-1")[0]
+    page.type("#o-temperature", Keys.ARROW_LEFT)
+    page.wait(lambda: shown not in names(page, "#cell-1")[0])
+    page.wait(lambda: page.text("#cell-1 b") in names(page, "#cell-1")[0])
 
 
 def test_a_voice_says_where_the_agent_moved(visit):
-    browser = visit("start")
-    live = browser.find_element(By.ID, "live")
-    browser.find_element(By.ID, "cell-4").click()
-    WebDriverWait(browser, 60, 0.02).until(lambda _: "row" in live.get_property("textContent"))
-    cell = int(browser.find_element(By.CSS_SELECTOR, ".tile.last").get_property("value"))
+    page = visit("start").click("#cell-4")
+    page.wait(lambda: "row" in page.text("#live"))
+    [cell] = map(int, page.all(".tile.last", "value"))
     place = f"Cell {cell}, row {cell // 3 + 1}, column {cell % 3 + 1}"
-    assert live.get_property("textContent") == f"Medium (O): {place}. Your turn: X"
+    assert page.text("#live") == f"Medium (O): {place}. Your turn: X"
 
 
 def test_single_keys_can_be_turned_off_and_stay_off(visit):
-    browser = visit("mid-game")
-    letters = browser.find_element(By.ID, "letters")
-    assert letters.is_selected()
-    letters.click()
+    page = visit("mid-game")
+    assert page.all("#letters", "checked") == [True]
+    page.click("#letters")
     for _ in range(2):
-        browser.find_element(By.ID, "page").send_keys("8nu")
-        assert browser.switch_to.active_element.get_attribute("id") == "page"
-        assert "moves=4.0" in browser.current_url and "at=" not in browser.current_url
-        browser = visit("mid-game")
-    browser.find_element(By.ID, "letters").click()
-    browser.find_element(By.ID, "page").send_keys("8")
-    assert browser.switch_to.active_element.get_attribute("id") == "cell-8"
+        page.type("#page", "8nu")
+        assert page.focused == "page"
+        assert page.address["moves"] == "4.0" and "at" not in page.address
+        page = visit("mid-game")
+    page.click("#letters").type("#page", "8")
+    assert page.focused == "cell-8"

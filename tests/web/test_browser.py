@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.web.serving import resize
@@ -54,7 +53,7 @@ def test_a_game_by_keyboard_alone(page):
     page.press("6", Keys.ENTER).wait_for_status("X wins")
     assert page.marked("completed") == [2, 4, 6]
     outline = "return getComputedStyle(document.activeElement).outlineStyle"
-    assert page.browser.execute_script(outline) == "solid"
+    assert page.run(outline) == "solid"
     page.press("n").wait(lambda: page.moves == [])
 
 
@@ -76,8 +75,8 @@ def test_a_move_of_the_list_is_looked_at_and_the_rest_stays(page):
     page.click("#move-1").wait(lambda: page.status.startswith("Move 1 of 4"))
     time.sleep(0.6)  # in which an agent replies twice
     assert page.moves == played and page.address["at"] == "1" and page.marked("x") == [4]
-    assert len(page.browser.find_elements(By.CSS_SELECTOR, ".moves li")) == 4
-    page.find("#cell-8").click()
+    assert page.count(".moves li") == 4
+    page.click("#cell-8")
     time.sleep(0.2)
     assert page.moves == played
     page.click("#latest").wait(lambda: "at" not in page.address)
@@ -88,17 +87,17 @@ def test_a_move_of_the_list_is_looked_at_and_the_rest_stays(page):
 
 def test_arrow_keys_in_the_choice_of_games_give_up_no_game(page):
     page.open("x=person&o=person").play(4)
-    page.find("#kind-tictactoe-v0").send_keys(Keys.ARROW_RIGHT)
+    page.type("#kind-tictactoe-v0", Keys.ARROW_RIGHT)
     page.play(0)  # an answer comes
     time.sleep(0.2)
     assert page.moves == [4, 0] and "game=tictactoe-v0" in page.browser.current_url
-    page.find("#kind-tictactoe-v0").send_keys(Keys.ARROW_RIGHT)
+    page.type("#kind-tictactoe-v0", Keys.ARROW_RIGHT)
     page.click("#game button").wait(lambda: page.address["game"] == "square-v0" and page.moves == [])
 
 
 def test_qubic_is_four_layers_and_arrows_go_from_one_to_the_next(page):
     page.open("game=qubic-v0&x=person&o=person")
-    assert len(page.browser.find_elements(By.CSS_SELECTOR, ".board")) == 4
+    assert page.count(".board") == 4
     page.play(0, 1, 21, 2, 42, 3, 63)
     assert page.status == "X wins" and page.marked("completed") == [0, 21, 42, 63]
     page.click("#new").wait(lambda: page.moves == [])
@@ -114,7 +113,7 @@ def test_the_slider_changes_the_chances_to_the_exact_figures(page):
         script = """const slider = document.querySelector('#x-temperature');
             slider.value = arguments[0]; slider.dispatchEvent(new Event('input', {bubbles: true}));
             slider.dispatchEvent(new Event('change', {bubbles: true}));"""
-        page.browser.execute_script(script, temperature)
+        page.run(script, temperature)
         agent = make_agent(f"softmax:temperature={temperature},opponent_temperature=1")
         position = get_game("tictactoe-v0").start
         for cell in page.moves:
@@ -128,14 +127,14 @@ def test_the_slider_changes_the_chances_to_the_exact_figures(page):
 
 def test_the_slider_is_moved_by_keys(page):
     page.open("x=softmax:temperature=1&o=person&pause=1")
-    page.find("#x-temperature").send_keys(Keys.ARROW_LEFT)
+    page.type("#x-temperature", Keys.ARROW_LEFT)
     page.wait(lambda: "temperature=0.95" in page.address["x"])
-    assert page.browser.switch_to.active_element.get_attribute("id") == "x-temperature"
+    assert page.focused == "x-temperature"
 
 
 def test_a_shared_address_is_the_same_position_elsewhere(page):
     page.open("game=square-v0&x=person&o=person").play(0, 5, 10)
-    shared = page.find("#copy").get_attribute("data-copy")
+    shared = page.attribute("#copy", "data-copy")
     page.browser.switch_to.new_window("tab")
     try:
         page.browser.get(page.url + shared)
@@ -150,7 +149,9 @@ def test_a_shared_address_is_the_same_position_elsewhere(page):
 
 
 def test_agents_play_each_other_and_can_be_held_and_stepped(page):
-    page.open("x=random&o=random&pause=1").click("#advance button").wait(lambda: len(page.moves) == 1)
+    page.open("game=qubic-v0&x=random&o=random&pause=1").click("#advance button").wait(
+        lambda: len(page.moves) == 1
+    )
     assert page.text("#pause") == "Go on"
     page.click("#pause").wait(lambda: len(page.moves) >= 2)
     page.click("#pause").wait(lambda: page.address.get("pause") == "1")
@@ -160,8 +161,8 @@ def test_agents_play_each_other_and_can_be_held_and_stepped(page):
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(query, page):
     resize(page.browser, 360, 740)
     page.open(query)
-    assert page.browser.execute_script("return document.documentElement.scrollWidth") == 360
-    tile = page.find(".tile").rect
+    assert page.run("return document.documentElement.scrollWidth") == 360
+    tile = page.rect(".tile")
     assert tile["width"] == pytest.approx(tile["height"], abs=1) and tile["width"] >= 18
     page.play(5)
 
@@ -169,22 +170,22 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(query, page):
 def test_the_system_or_the_visitor_chooses_light_or_dark(page):
     colour = "return getComputedStyle(document.body).backgroundColor"
     page.open()
-    light = page.browser.execute_script(colour)
+    light = page.run(colour)
     features = [{"name": "prefers-color-scheme", "value": "dark"}]
     page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    assert page.browser.execute_script(colour) != light
+    assert page.run(colour) != light
     page.click("#theme")
-    assert page.browser.execute_script(colour) == light
+    assert page.run(colour) == light
     page.open()
-    assert page.browser.execute_script(colour) == light
-    page.browser.execute_script("localStorage.clear()")
+    assert page.run(colour) == light
+    page.run("localStorage.clear()")
     page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def test_the_settings_change_game_and_players(page):
     page.open().click("label:has(#kind-square-v0)").wait(lambda: page.address.get("game") == "square-v0")
     page.click("#details > summary")
-    page.find("#seat-x").send_keys("random")
+    page.type("#seat-x", "random")
     page.wait(lambda: page.address.get("x") == "random")
     page.click(".seat:last-of-type .presets li:first-child a").wait(lambda: page.address["o"] == "random")
     page.wait(lambda: len(page.moves) >= 2)

@@ -2,57 +2,31 @@
 
 import re
 from itertools import combinations
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.web.serving import resize
+from tests.web.serving import Visitor, resize
 from ttt_env import certify, match
 from ttt_env.app.web.compare.softmax import ends
 from ttt_env.render.words import percent
 
 
-class Page:
-    """What a visitor sees and does."""
-
-    def __init__(self, browser, url):
-        self.browser, self.url = browser, url
+class Page(Visitor):
+    """A visitor of the pages that compare."""
 
     def open(self, address):
-        self.browser.get(f"{self.url}{address}")
-        self.wait(lambda: not self.browser.find_elements(By.CSS_SELECTOR, "[data-load]"))
-        return self
-
-    def wait(self, condition):
-        return WebDriverWait(self.browser, 10, 0.02).until(lambda _: condition())
-
-    def text(self, selector):
-        script = "return document.querySelector(arguments[0])?.textContent.replace(/\\s+/g, ' ').trim() ?? ''"
-        return self.browser.execute_script(script, selector)
-
-    def all(self, selector):
-        script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent.trim())"
-        return self.browser.execute_script(script, selector)
-
-    def click(self, selector):
-        self.browser.find_element(By.CSS_SELECTOR, selector).click()
-        return self
-
-    @property
-    def address(self):
-        return dict(parse_qsl(urlsplit(self.browser.current_url).query))
+        return self.go(address).rest()
 
     @property
     def overflow(self):
         """By how many pixels the page is wider than the window."""
-        return self.browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
+        return self.run("return document.documentElement.scrollWidth - innerWidth")
 
 
 @pytest.fixture
@@ -84,14 +58,14 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
         for (const name of ['input', 'change']) slider.dispatchEvent(new Event(name, {bubbles: true}));"""
     now = {"x": 1.0, "o": 0.5}
     for seat, temperature in (("x", 0.3), ("o", 1.55)):
-        path = page.browser.find_element(By.CSS_SELECTOR, ".line.x").get_attribute("d")
-        page.browser.execute_script(slide, f"t-{seat}", temperature)
+        path = page.attribute(".line.x", "d")
+        page.run(slide, f"t-{seat}", temperature)
         now[seat] = temperature
         exact = [percent(share) for share in ends(now["x"], now["o"]).result]
         page.wait(lambda exact=exact: page.all("#x-wins, #draws, #o-wins") == exact)
         page.wait(lambda seat=seat, hot=temperature: page.address.get(seat) == f"{hot:g}")
         assert page.text(f"output[for=t-{seat}]") == str(temperature)
-        moved = page.browser.find_element(By.CSS_SELECTOR, ".line.x").get_attribute("d") != path
+        moved = page.attribute(".line.x", "d") != path
         assert moved == (seat == "x")  # O's is along the axis
     assert float(page.address["x"]) == 0.3
 
@@ -102,49 +76,49 @@ def test_the_refuting_game_is_replayed_to_its_end(page):
     assert page.text("#verdict") == "can be beaten" and page.all(".tile.x, .tile.o") == []
     for number, cell in enumerate(record.cells, 1):
         page.click("#forward").wait(lambda number=number: page.text(".now").startswith(f"Move {number} of"))
-        assert page.browser.execute_script("return document.activeElement.id") == "forward"
-        lying = page.browser.find_elements(By.CSS_SELECTOR, ".tile.x, .tile.o")
-        assert len(lying) == number
-        last = page.browser.find_elements(By.CSS_SELECTOR, ".tile.last, .tile.completed")
-        assert cell in [int(tile.get_attribute("value")) for tile in last]
-    board = page.browser.find_element(By.CSS_SELECTOR, ".board").rect
+        assert page.focused == "forward" and page.count(".tile.x, .tile.o") == number
+        assert str(cell) in page.all(".tile.last, .tile.completed", "value")
+    board = page.rect(".board")
     assert board["height"] == pytest.approx(board["width"], abs=1)  # the stroke lies on it
-    assert "X wins" in page.text(".now") and not page.browser.find_elements(By.CSS_SELECTOR, "#forward[href]")
+    assert "X wins" in page.text(".now") and not page.count("#forward[href]")
     page.click("#first").wait(lambda: page.all(".tile.x, .tile.o") == [])
 
 
 def test_another_agent_is_certified_by_the_form(page):
     page.open("/compare/agent?agent=weights")
-    page.browser.find_element(By.ID, "agent").send_keys("minimax")
+    page.type("#agent", "minimax")
     page.wait(lambda: page.text("#verdict") == "certified unbeatable")
     assert page.address["agent"] == "minimax"
 
 
+def point(page, selector):
+    """Move the pointer there."""
+    page.wait(lambda: ActionChains(page.browser).move_to_element(page.find(selector)).perform() is None)
+
+
 def test_the_figures_of_a_chart_are_read_by_arrow_keys(page):
     page.open("/compare/softmax?x=0.3&o=0.5")
-    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
-    reader.send_keys(Keys.END, *[Keys.ARROW_LEFT] * 10)
+    page.type(".reader", Keys.END, *[Keys.ARROW_LEFT] * 10)
     result = ends(0.3, 1.5).result
     expected = [f"{100 * share:.4g}" for share in result]
-    read = re.findall(r"[\d.]+", reader.get_attribute("aria-valuetext"))
+    read = re.findall(r"[\d.]+", page.attribute(".reader", "aria-valuetext"))
     assert read == ["1.5", *expected]
     assert page.all(".reading b") == read
-    reader.send_keys(Keys.HOME)
+    page.type(".reader", Keys.HOME)
     assert page.text(".reading b") == "0" and len(page.all(".dot")) == 3
-    reader.send_keys(Keys.TAB)
+    page.type(".reader", Keys.TAB)
     assert page.all(".reading") == []
 
 
 def test_the_figures_of_a_chart_are_read_with_the_pointer_and_while_a_slider_moves(page):
     page.open("/compare/softmax?x=0.3&o=0.5")
-    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
-    page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", reader)
-    ActionChains(page.browser).move_to_element(reader).perform()
+    page.run("document.querySelector('.reader').scrollIntoView({block: 'center'})")
+    point(page, ".reader")
     assert page.all(".reading b") == ["1", *(f"{100 * share:.4g}" for share in ends(0.3, 1).result)]
-    page.browser.find_element(By.ID, "t-x").send_keys(Keys.ARROW_RIGHT)
+    page.type("#t-x", Keys.ARROW_RIGHT)
     expected = ["1", *(f"{100 * share:.4g}" for share in ends(0.35, 1).result)]
     page.wait(lambda: page.all(".reading b") == expected)
-    ActionChains(page.browser).move_to_element(page.browser.find_element(By.TAG_NAME, "h1")).perform()
+    point(page, "h1")
     page.wait(lambda: page.all(".reading") == [])
 
 
@@ -172,7 +146,7 @@ def test_every_colour_means_one_thing_and_lines_are_told_apart_without_any(page)
           return ['--dash', '--mark'].map((name) => look.getPropertyValue(name));
         });
         return [colours, looks];"""
-    themes, looks = page.browser.execute_script(script)
+    themes, looks = page.run(script)
     assert all(len({look[kind] for look in looks}) == 8 for kind in (0, 1))
     for colours in themes:
         for one, other in combinations(colours, 2):
@@ -211,22 +185,20 @@ COLOUR_BLINDNESS = {
 def test_another_measure_is_chosen_and_its_steps_are_read_in_full(page):
     page.open("/compare/runs").click("#tag option:nth-child(2)")
     page.wait(lambda: page.address.get("tag") == "rollout/ep_rew_mean")
-    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
-    reader.send_keys(Keys.ARROW_RIGHT)
+    page.type(".reader", Keys.ARROW_RIGHT)
     told = "steps, as the training counts them 4,096: dqn_1 0.25, maskable-ppo_1 0.25"
-    page.wait(lambda: reader.get_attribute("aria-valuetext") == told)
+    page.wait(lambda: page.attribute(".reader", "aria-valuetext") == told)
 
 
 @pytest.mark.parametrize("width", [320, 390, 1024])
 def test_what_is_read_stays_on_the_page(width, page):
     resize(page.browser, width, 740)
     page.open("/compare/runs")
-    reader = page.browser.find_element(By.CSS_SELECTOR, ".reader")
     script = """const {left, right} = document.querySelector('.reading').getBoundingClientRect();
         return [left, right, document.documentElement.scrollWidth]"""
     for _ in range(3):
-        reader.send_keys(Keys.ARROW_RIGHT)
-        left, right, scrollable = page.browser.execute_script(script)
+        page.type(".reader", Keys.ARROW_RIGHT)
+        left, right, scrollable = page.run(script)
         assert left >= 0 and right <= width and scrollable <= width
 
 
@@ -250,13 +222,13 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(address, page):
     assert page.overflow <= 0
     parts = "[...document.querySelectorAll('.compare *')]"
     right = f"return Math.max(...{parts}.map((each) => each.getBoundingClientRect().right))"
-    assert page.browser.execute_script(right) <= 361
+    assert page.run(right) <= 361
 
 
 def test_on_a_phone_the_match_is_over_the_page_and_closes(page):
     resize(page.browser, 360, 740)
     page.open("/compare").click("#m-1-2").wait(lambda: page.text("#match h2"))
-    box = page.browser.find_element(By.ID, "match").rect
+    box = page.rect("#match")
     assert box["width"] == 360 and box["height"] <= 0.9 * 740
     page.click(".close").wait(lambda: not page.text("#match h2"))
 
@@ -276,7 +248,7 @@ def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
           return right(head) > right(box) + 1 || right(head) > left(match);
         });
         return [seen, lost.length, document.querySelectorAll('.heat thead th').length];"""
-    seen, lost, columns = page.browser.execute_script(script)
+    seen, lost, columns = page.run(script)
     assert seen and not lost and columns == 2 + len(page.all(".heat tbody tr"))
     assert page.overflow <= 0
 
@@ -291,7 +263,7 @@ def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder_and_number
         const rows = [...document.querySelectorAll('.heat tbody tr')].map(cells);
         return [heads.every((head) => head.checkVisibility() && box(head).height > 10),
           rows.flatMap((row) => row.map((cell, at) => Math.abs(middle(cell) - middle(heads[at]))))];"""
-    are_shown, distances = page.browser.execute_script(script)
+    are_shown, distances = page.run(script)
     assert are_shown and max(distances) < 2
     resize(page.browser, 320, 844)
     script = """return [...document.querySelectorAll('.heat td a')]

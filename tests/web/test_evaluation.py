@@ -5,7 +5,6 @@ from html import unescape
 
 import pytest
 
-from tests.web.test_hands import wait_shortly
 from ttt_env import get_game, prove, solve
 from ttt_env.app.web.insight import SEARCHES, Sage
 from ttt_env.app.web.table import PlayTable
@@ -64,8 +63,19 @@ def test_what_is_proved_is_no_estimate(sage):
 
 def test_a_board_that_no_search_takes_says_so(sage):
     insight = sage.insight(table_of(GOMOKU))
-    assert insight.value is None and insight.simulations == 0 and "?" in insight.notes[-1]
+    assert insight.value is None and insight.simulations == 0
+    assert "boards of up to 64 cells, and this one has 81" in insight.notes[-1]
     assert not any(move.is_best for move in insight.moves)
+
+
+def test_on_a_board_that_no_search_takes_only_the_moves_that_end_the_game_are_marked(client):
+    query = f"game={GOMOKU.name}&x=person&o=random&moves="
+    assert "No agent here searches boards of more than 64 cells" in client.get(f"/play?{query}").text
+    shown = client.get(f"/play/see?{query}0.9.1.10.2.11").text
+    assert "?" not in re.sub("<form.*?>", "", shown) and "framed" not in shown and "<i" not in shown
+    won = client.get(f"/play/see?{query}0.9.1.10.2.11.3.12").text
+    assert re.findall(r'<i class="win">win</i>', won.partition("note key")[0]) == ['<i class="win">win</i>']
+    assert "framed: the best" in won
 
 
 @pytest.mark.parametrize(
@@ -86,20 +96,20 @@ def test_a_part_asks_for_the_next_larger_search_until_the_last(client):
         asked.append(int(str(page.url).rpartition("=")[2]))
         assert f"{asked[-1]:,} simulations" in page.text or "data-grow" not in page.text
     assert asked == list(SEARCHES[1:])
-    assert client.get(f"{url}&simulations=99999999").text == page.text
+    assert client.get(url).text == page.text
     assert "data-grow" not in client.get("/play/see?o=person&moves=4").text
 
 
 def shown_figures(page):
     script = """return [...document.querySelectorAll('.tile .known')].map((known) =>
         [...known.children].filter((each) => each.getBoundingClientRect().width > 2).length)"""
-    return page.browser.execute_script(script)
+    return page.run(script)
 
 
 def test_a_cell_shows_one_figure_and_the_rest_when_it_has_the_focus(page):
     page.open("x=person&o=softmax&moves=4.0&see=1").wait(lambda: len(page.chances()) == 7)
     assert shown_figures(page) == [1] * 7
-    page.browser.execute_script("document.getElementById('cell-8').focus({focusVisible: true})")
+    page.run("document.getElementById('cell-8').focus({focusVisible: true})")
     assert sorted(shown_figures(page)) == [1] * 6 + [3]
 
 
@@ -113,9 +123,7 @@ def test_the_estimates_of_qubic_grow_while_one_looks(page):
 
     page.wait(is_last)
     assert len(seen - {""}) > 1
-    figures = page.browser.execute_script(
-        "return [...document.querySelectorAll('.known i')].map((i) => i.textContent)"
-    )
+    figures = page.run("return [...document.querySelectorAll('.known i')].map((i) => i.textContent)")
     assert len(figures) == 62 and all(re.fullmatch(r"[+−]?\d\.\d\d|win|draw|loss", text) for text in figures)
     page.play(10)  # which ends the search
-    wait_shortly(page, lambda: len(page.moves) == 3)
+    page.wait(lambda: len(page.moves) == 3)

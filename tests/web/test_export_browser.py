@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("selenium")
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.web.serving import resize
+from tests.web.serving import Visitor, resize
 from ttt_env import certify, exploitability, make_agent, solve
 from ttt_env.agent import BatchAgent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
@@ -51,35 +49,12 @@ def public(exported_folder):
         server.shutdown()
 
 
-class Visitor:
-    """What a visitor of the files sees and does."""
-
-    def __init__(self, browser, url):
-        self.browser, self.url = browser, url
+class Reader(Visitor):
+    """A visitor of the files."""
 
     def open(self, address):
         self.browser.get("about:blank")  # else an address that differs behind # alone is not opened anew
-        self.browser.get(self.url + address)
-        return self
-
-    def click(self, selector):
-        self.find(selector).click()
-        return self
-
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def run(self, script, *arguments):
-        return self.browser.execute_script(script, *arguments)
-
-    def text(self, selector):
-        return self.run(
-            "return document.querySelector(arguments[0])?.textContent.replace(/\\s+/g, ' ').trim() ?? ''",
-            selector,
-        )
-
-    def wait(self, condition):
-        return WebDriverWait(self.browser, 60, 0.02).until(lambda _: condition())
+        return self.go(address)
 
     @property
     def state(self):
@@ -117,7 +92,7 @@ class Visitor:
 
 @pytest.fixture
 def visitor(browser, public):
-    yield Visitor(browser, public[0])
+    yield Reader(browser, public[0])
     assert all(path.startswith(PATH) for path in public[1])
     entries = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
     assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
@@ -258,11 +233,11 @@ def test_see_tints_and_frames_the_cells_and_tells_how_the_position_stands(agent,
 
 def test_see_is_off_at_first_and_goes_with_the_game(visitor):
     visitor.open("index.html#x=person&o=minimax&moves=4.0.8.2.1.7")
-    assert not visitor.find("#evaluation").is_displayed() and not shown_moves(visitor)
+    assert not visitor.is_shown(".evaluation") and not shown_moves(visitor)
     visitor.click("#see")
-    assert visitor.find("#evaluation").is_displayed() and len(shown_moves(visitor)) == 3
+    assert visitor.is_shown(".evaluation") and len(shown_moves(visitor)) == 3
     visitor.open("index.html#x=person&o=minimax&moves=0.3.1.4.2&see=1")
-    assert not visitor.find("#evaluation").is_displayed() and not visitor.find("#key").is_displayed()
+    assert not visitor.is_shown(".evaluation") and not visitor.is_shown(".key")
 
 
 def test_levels_have_names_and_the_game_goes_on_against_the_chosen_one(visitor, roster):
@@ -289,7 +264,7 @@ def test_a_game_counts_once_in_the_score_if_it_was_played_here(visitor):
     visitor.open("index.html#x=person&o=random&moves=0.3.1.4.2")
     visitor.run("sessionStorage.clear()")
     visitor.browser.refresh()
-    assert visitor.text("#status") == "You win as X" and not visitor.find("#score").is_displayed()
+    assert visitor.text("#status") == "You win as X" and not visitor.is_shown("#score")
     visitor.click("#again")
     while not after(visitor.moves).is_over:
         visitor.click(f"#cell-{after(visitor.moves).legal_cells[0]}")
@@ -301,7 +276,7 @@ def test_a_game_counts_once_in_the_score_if_it_was_played_here(visitor):
     visitor.browser.refresh()
     assert visitor.text("#score") == told
     visitor.click("#again")
-    assert visitor.moves == [] and not visitor.find("#again").is_displayed()
+    assert visitor.moves == [] and not visitor.is_shown("#again")
 
 
 def test_the_winning_stroke_is_drawn_on_every_page(visitor):
@@ -315,7 +290,7 @@ def test_the_winning_stroke_is_drawn_on_every_page(visitor):
     visitor.open("inside.html#moves=0.3.1.4.2")
     assert visitor.run(count) == 1
     visitor.open(agent_page("win-block"))
-    board = visitor.find(".board").rect
+    board = visitor.rect(".board")
     assert visitor.run(count) == 1 and board["height"] == pytest.approx(board["width"], abs=1)
     visitor.click("#back").wait(lambda: visitor.run(count) == 0)
 
@@ -405,7 +380,9 @@ def test_a_refuting_game_is_stepped_through_on_both_seats(visitor):
             if at < len(record.cells):
                 visitor.click("#forward")
         assert not visitor.run("return document.getElementById('forward').hasAttribute('href')")
-    visitor.click("#back").click("#play")
+    visitor.click("#back")
+    visitor.wait(lambda: visitor.stones == str(after(record.cells[:-1])))
+    visitor.click("#play")
     visitor.wait(lambda: visitor.state.get("x") == "person" and visitor.text("#status"))
     assert visitor.moves[: len(record.cells) - 1] == list(record.cells[:-1])
 
@@ -416,7 +393,7 @@ def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tm
     roster = Roster(named_models([str(tmp_path / "a & b#1.npz")]))
     write_folder(tmp_path / "site", exported(roster, ()))
     [name] = roster.models
-    visitor = Visitor(browser, (tmp_path / "site").as_uri() + "/")
+    visitor = Reader(browser, (tmp_path / "site").as_uri() + "/")
     visitor.open(agent_page(name)).click("#play")
     visitor.wait(lambda: visitor.text("#strength").startswith(f"{name} gives away"))
     assert visitor.text("#strength") == f"{name} {strength(roster, name, GAME)}."
@@ -424,7 +401,7 @@ def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tm
 
 
 def test_it_works_as_files_without_a_server(browser, exported_folder):
-    visitor = Visitor(browser, exported_folder.as_uri() + "/")
+    visitor = Reader(browser, exported_folder.as_uri() + "/")
     visitor.open("index.html#x=person&o=minimax&see=1")
     visitor.click("#cell-4")
     visitor.wait(lambda: len(visitor.moves) == 2 and visitor.text("#status").startswith("Your turn"))

@@ -6,7 +6,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from tests.web.test_hands import drag, wait_shortly
+from tests.web.test_hands import drag
 from tests.web.test_pages import links_of, move, status
 from ttt_env import get_game, match
 from ttt_env.app.web.games import parse_game, rule_of
@@ -93,10 +93,10 @@ def test_every_level_of_square_has_its_result_and_the_authors_opponents_are_amon
 def test_the_slider_at_the_game_makes_the_opponent_softmax_while_it_is_dragged(page):
     page.open().play(4).wait_for_status("Your turn")
     assert page.text("#nature output") == "–"
-    shown = drag(page, page.find("#o-temperature"), steps=8)
+    shown = drag(page, "#o-temperature", steps=8)
     assert shown == sorted(shown, reverse=True) and shown[-1] < shown[0]
-    wait_shortly(page, lambda: page.address["o"].startswith(f"softmax:temperature={shown[-1]:g}"))
-    assert len(page.moves) == 2 and page.find("#nature output").text == f"{shown[-1]:g}"
+    page.wait(lambda: page.address["o"].startswith(f"softmax:temperature={shown[-1]:g}"))
+    assert len(page.moves) == 2 and page.text("#nature output") == f"{shown[-1]:g}"
     page.click("#level-perfect").wait(lambda: page.address["o"] == "minimax")
     page.wait(lambda: page.text("#nature output") == "–")
 

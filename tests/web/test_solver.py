@@ -92,11 +92,11 @@ def shown_figures():
 )
 def test_the_shown_figures_follow_the_slider_without_the_server(address, told, page):
     """They are read in the task that moves the slider, and no answer comes."""
-    page.browser.get(page.url + address)
-    page.wait(lambda: page.browser.execute_script("return document.querySelector('[data-sweep]') !== null"))
+    page.go(address)
+    page.wait(lambda: page.run("return document.querySelector('[data-sweep]') !== null"))
     asleep(page, True)
     try:
-        assert page.browser.execute_script(SLIDE, "x-temperature", 0.2) == told
+        assert page.run(SLIDE, "x-temperature", 0.2) == told
     finally:
         asleep(page, False)
         page.browser.get("about:blank")
@@ -104,12 +104,12 @@ def test_the_shown_figures_follow_the_slider_without_the_server(address, told, p
 
 
 def test_the_figures_of_two_temperatures_follow_the_slider(page):
-    page.browser.get(f"{page.url}/compare/softmax")
-    local = page.browser.execute_script(SLIDE, "t-o", 1.55)
+    page.go("/compare/softmax")
+    local = page.run(SLIDE, "t-o", 1.55)
     page.wait(lambda: page.address.get("o") == "1.55")
     page.wait(lambda: "1.55" in page.text(".exact caption"))
     texts = "return [...document.querySelectorAll('[data-figure]')].map((each) => each.firstChild.data)"
-    assert page.browser.execute_script(texts) == local
+    assert page.run(texts) == local
 
 
 @pytest.mark.parametrize("seat", ["x", "o"])
@@ -118,7 +118,7 @@ def test_the_temperatures_of_an_agent_stand_on_the_right_seats(seat, moves, page
     players = {"x": "person", "o": "person"} | {seat: "softmax"}
     page.open(f"x={players['x']}&o={players['o']}&moves={moves}&see=1&pause=1")
     page.wait(lambda: page.chances())
-    page.browser.execute_script(SLIDE, f"{seat}-temperature", 0.35)
+    page.run(SLIDE, f"{seat}-temperature", 0.35)
     shown = page.chances()
     agent = make_agent("softmax:temperature=0.35,opponent_temperature=1")
     position = get_game("tictactoe-v0").start

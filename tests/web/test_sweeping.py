@@ -4,10 +4,21 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
-from tests.web.serving import hoard, think, until
+from tests.web.serving import (
+    doze,
+    end_the_program,
+    fail_in_words,
+    fall_silent,
+    hoard,
+    think,
+    unsendable,
+    until,
+)
 from ttt_env import get_game, solve
 from ttt_env.app.web import computing
 from ttt_env.app.web.bench import Bench
@@ -53,6 +64,14 @@ def test_the_other_process_answers_as_this_one(sweeper, desk):
 
     assert asyncio.run(ask()) == [function(*arguments) for function, *arguments in questions]
     assert sweeper.pid not in (None, os.getpid())
+
+
+def test_a_process_that_was_started_before_answers_the_first_question(sweeper, desk):
+    sweeper.start()
+    before = sweeper.pid
+    assert before is not None and asyncio.run(desk.study("sweep", os.getpid)) == before
+    sweeper.start()
+    assert sweeper.pid == before
 
 
 def test_results_of_comparing_come_whole(sweeper, desk):
@@ -114,6 +133,57 @@ def test_what_has_ended_is_begun_again(sweeper, desk, tmp_path):
         assert await desk.move("sweep", pow, 2, 5) == 32
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("question", "failure", "told"),
+    [(end_the_program, RuntimeError, "SystemExit"), (fail_in_words, RuntimeError, "nothing works at home"),
+     (unsendable, RuntimeError, "pickle"), (fall_silent, BusyError, "memory")],
+)  # fmt: skip
+def test_whatever_becomes_of_a_question_its_lane_goes_on(question, failure, told, desk):
+    async def ask():
+        for lane in ("sweep", "plan"):
+            async with asyncio.timeout(20):  # far longer than two processes take to start
+                with pytest.raises(failure, match=told):
+                    await desk.move(lane, question)
+                assert await desk.move(lane, pow, 2, 5) == 32
+
+    asyncio.run(ask())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lanes_go_on_whoever_comes_and_goes(seed, sweeper, desk, monkeypatch):
+    """Many ask the same and different things, most leave before the answer, and the process is killed."""
+    monkeypatch.setattr(computing, "_PATIENCE", 0.05)
+    rng = np.random.default_rng(seed)
+    lanes = list(desk._lanes)
+
+    async def visit(lane, ask, comes, stays, name):
+        await asyncio.sleep(comes)
+        with suppress(TimeoutError, BusyError):
+            async with asyncio.timeout(stays):
+                return await ask(lane, doze, 0.03, name) == name
+
+    async def kill(comes):
+        await asyncio.sleep(comes)
+        with suppress(ProcessLookupError, TypeError):
+            os.kill(sweeper.pid, signal.SIGKILL)
+
+    async def all_of_them():
+        visits = [
+            visit(str(rng.choice(lanes)), [desk.move, desk.study][rng.integers(2)], 8 * rng.random(),
+                  rng.choice([0.0, 0.02, 0.05, 0.2, 300]), int(rng.integers(60)))
+            for _ in range(1000)
+        ]  # fmt: skip
+        async with asyncio.timeout(300):
+            seen = await asyncio.gather(*visits, *map(kill, 8 * rng.random(4)))
+            assert seen.count(True) > 50 and seen.count(False) == 0
+            for lane in lanes:
+                assert await desk.move(lane, pow, 2, 5) == await desk.study(lane, pow, 2, 5) == 32
+
+    asyncio.run(all_of_them())
+    assert not desk._asked and all(lane._n_open == 0 for lane in desk._lanes.values())
 
 
 @pytest.mark.slow

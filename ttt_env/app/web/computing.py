@@ -72,7 +72,8 @@ class Job:
     def _stop_if_left(self, stop: Callable[["Job"], None]) -> None:
         if not self._n_waiting and not self.future.done():
             self.unwanted.set()
-            stop(self)
+            # It may have to wait for a process that begins or ends, and nothing else should.
+            asyncio.get_running_loop().run_in_executor(None, stop, self)
 
     def call(self) -> Any:
         """The result of the function, called now; it may raise `StoppedError` once the job is unwanted."""

@@ -1,18 +1,23 @@
 """What all pages share: the players, the threads that compute, the game log and the templates."""
 
 import secrets
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
+from ttt_env.app.web.assets import edition
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.computing import Desk, Lane
 from ttt_env.app.web.roster import Roster
@@ -53,6 +58,10 @@ class House:
         """The template of this name as a response with this status code."""
         return HTMLResponse(self._templates.get_template(name).render(**context), code)
 
+    def refused(self, complaints: list[str]) -> PlainTextResponse:
+        """What is wrong with the address of a part of a page, as a response."""
+        return PlainTextResponse("\n".join(complaints), 400)
+
     def strength_url(self, game: Game, player: str) -> str:
         """The address of the sentence that says how strong an agent is."""
         return f"/play/strength?{urlencode({'game': game.name, 'player': player})}"
@@ -90,9 +99,34 @@ def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
         return roster.make(table.mover, table.game).choose(table.position, np.random.default_rng(seed))
 
 
-def fields_of(request: Request) -> dict[str, str]:
-    """The fields of a request's address; none if the address is longer than any page makes it."""
-    return dict(request.query_params) if len(str(request.url.query)) <= _MAX_ADDRESS_LETTERS else {}
+def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
+    """The fields of a request's address; of the `lists`, which alone may be given again and again, the last.
+
+    Raises `HTTPException` for an address that says something twice, or is longer than any page makes it.
+    """
+    if len(request.scope["query_string"]) > _MAX_ADDRESS_LETTERS:
+        raise HTTPException(414, f"The address is too long: {_MAX_ADDRESS_LETTERS:,} letters are allowed")
+    given = Counter(name for name, _ in request.query_params.multi_items() if name not in lists)
+    for name, times in given.items():
+        if times > 1:
+            raise HTTPException(400, f"The address gives {name[:40]!r} {times} times: once is allowed")
+    return dict(request.query_params)
+
+
+class _Compiled(BytecodeCache):
+    """The compiled templates of this process: houses differ in what their templates see, not in these."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _Compiled()
 
 
 def templates_of(house: House) -> Environment:
@@ -101,13 +135,14 @@ def templates_of(house: House) -> Environment:
         loader=PackageLoader("ttt_env.app.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        bytecode_cache=_COMPILED,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "signed": signed, "fact": fact_text}
     environment.globals |= {
         "house": house,
-        "static": "/static/",
+        "static": f"/static/{edition()}/",
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,

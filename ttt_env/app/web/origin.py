@@ -19,7 +19,15 @@ def is_foreign(request: Request) -> bool:
     if site is not None:
         return site != "same-origin" and (is_form or site != "none")
     sender = request.headers.get("origin" if is_form else "referer")
-    return sender is not None and urlsplit(sender).netloc != request.headers.get("host")
+    return sender is not None and _place(sender) != request.headers.get("host")
+
+
+def _place(address: str) -> str:
+    """The name and the port in an address; empty in what is none."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return ""
 
 
 def is_whole(request: Request) -> bool:

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from html import escape
 from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ttt_env.analysis.evaluation import Result
@@ -22,8 +21,9 @@ from ttt_env.app.web.live import sweep_at
 from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
-from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError
+from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.rules.game import SEATS
+from ttt_env.rules.sizes import MASK_CELLS
 
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -44,6 +44,7 @@ class PlayPages:
             Route("/play/see", self.see),
             Route("/play/moves", self.judge),
             Route("/play/strength", self.strength),
+            Route("/play/ready", self.ready),
         ]
 
     async def show(self, request: Request) -> Response:
@@ -93,7 +94,9 @@ class PlayPages:
     async def settle(self, request: Request) -> Response:
         """A redirection to the table with the game and the players that the form describes."""
         form = fields_of(request)
-        visit, _ = read_visit(dict(parse_qsl(form.get("was", ""))), self._house.roster)
+        visit, complaints = read_visit(dict(parse_qsl(form.get("was", ""))), self._house.roster)
+        if complaints:
+            return await self._shown(visit, complaints)
         try:
             table = settled(visit.table, form, self._house.roster)
         except TttEnvError as error:
@@ -104,10 +107,15 @@ class PlayPages:
 
     async def see(self, request: Request) -> Response:
         """The board with what is known about each move, as a part of a page."""
-        visit, _ = self._read(request)
-        asked = fields_of(request).get("simulations", "")
-        simulations = next((number for number in SEARCHES if asked == str(number)), SEARCHES[-1])
-        return self._house.page("see.html", visit=visit, **await self._seen(visit, simulations))
+        visit, complaints = self._read(request)
+        allowed = [str(number) for number in SEARCHES]
+        asked = fields_of(request).get("simulations", allowed[-1])
+        if asked not in allowed:
+            complaints.append(unknown("number of simulations", asked[:40], allowed))
+        if complaints:
+            return self._house.refused(complaints)
+        seen = await self._seen(visit, int(asked))
+        return self._house.page("see.html", visit=visit, **seen)
 
     async def _seen(self, visit: Visit, simulations: int = SEARCHES[-1]) -> dict[str, Any]:
         table = visit.table
@@ -122,7 +130,9 @@ class PlayPages:
 
     async def judge(self, request: Request) -> Response:
         """The moves of the game with the mistakes among them, as a part of a page."""
-        visit, _ = self._read(request)
+        visit, complaints = self._read(request)
+        if complaints:
+            return self._house.refused(complaints)
         return self._house.page("moves.html", visit=visit, **await self._judged(visit))
 
     async def _judged(self, visit: Visit) -> dict[str, Any]:
@@ -136,18 +146,35 @@ class PlayPages:
             game = parse_game(fields.get("game", ""))
             player = self._house.roster.parse(fields.get("player", ""))
         except TttEnvError as error:
-            return HTMLResponse(escape(str(error)), 400)
+            return self._house.refused([str(error)])
         lane = await self._house.lane_of_study(game, player) if is_solved(game) else "quick"
         roster, edition = self._house.roster, self._house.roster.edition(player)
         sentence = await self._house.desk.study(lane, strength, roster, player, game, edition)
-        return HTMLResponse(escape(sentence))
+        return PlainTextResponse(sentence)
+
+    async def ready(self, request: Request) -> Response:
+        """Nothing to see, once the agents at the table have looked at all positions that they look at first.
+
+        The page asks while its visitor thinks about a move, so that the reply need not wait for that.
+        """
+        visit, _ = self._read(request)
+        desk, roster = self._house.desk, self._house.roster
+        for player in await self._planners(visit.table):
+            await desk.move("plan", roster.prepare, player, visit.table.game)
+        return HTMLResponse("")
+
+    async def _planners(self, table: PlayTable) -> list[str]:
+        """The agents at a table whose moves wait until they have looked at all positions of the game."""
+        desk, roster = self._house.desk, self._house.roster
+        players = dict.fromkeys((table.x, table.o))
+        return [
+            player
+            for player in players
+            if await desk.move("quick", roster.lane_of_move, player, table.game) == "plan"
+        ]
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
-        fields = fields_of(request)
-        visit, complaints = read_visit(fields, self._house.roster)
-        if request.url.query and not fields:
-            complaints.append("The address is too long, or says nothing.")
-        return visit, complaints
+        return read_visit(fields_of(request), self._house.roster)
 
     async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
         table = visit.table
@@ -173,6 +200,8 @@ class PlayPages:
             presets=presets(table.game),
             levels=await self._levels(visit),
             rule=rule_of(table.game),
+            most_searched=MASK_CELLS,
+            ready_url=f"/play/ready?{table.fresh().query()}" if await self._planners(table) else None,
             see_url=visit.url("/play/see") + ("" if is_solved(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
@@ -212,13 +241,16 @@ def reply_of(visit: Visit) -> str:
 
 
 async def body_of(request: Request) -> dict[str, str]:
-    """The fields of a form that was sent. Raises `IllegalMoveError` if it is longer than a move."""
+    """The fields of a form that was sent: a move's cell, or none. Raises `IllegalMoveError` for others."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_BODY_BYTES:
             raise IllegalMoveError("A move is one cell.")
-    return dict(parse_qsl(body.decode("ascii", "replace"), keep_blank_values=True))
+    fields = parse_qsl(body.decode("ascii", "replace"), keep_blank_values=True)
+    if [name for name, _ in fields] not in ([], ["cell"]):
+        raise IllegalMoveError("A move is one cell.")
+    return dict(fields)
 
 
 def cell_of(form: Mapping[str, str]) -> int:

@@ -14,15 +14,15 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ttt_env.app.web.assets import Assets
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
-from ttt_env.app.web.leaving import Leaving
+from ttt_env.app.web.leaving import answer_while_there
 from ttt_env.app.web.origin import REFUSED, is_foreign, is_opened
 from ttt_env.app.web.play import PlayPages
 from ttt_env.storage.game_log import GameLog
@@ -65,16 +65,15 @@ def create_app(
     """
     bench = Bench.of(models or {}, None if log is None else log.path)
     house = House(bench, log, runs, tuple((path, name) for path, name, _ in _PAGES))
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", _home),
             *(route for _, _, page in _PAGES for route in page(house).routes()),
-            Mount("/static", StaticFiles(packages=[("ttt_env.app.web", "static")])),
+            Mount("/static", Assets()),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
             Middleware(_Guard),
-            Middleware(Leaving),
         ],
         exception_handlers={
             HTTPException: partial(_refused, house),
@@ -83,6 +82,8 @@ def create_app(
         },
         lifespan=partial(_closing, house),
     )
+    app.state.house = house
+    return app
 
 
 async def _home(request: Request) -> Response:
@@ -137,4 +138,4 @@ class _Guard:
             refused = PlainTextResponse(REFUSED, 403)
             await refused(scope, receive, send_guarded)
             return
-        await self._app(scope, receive, send_guarded)
+        await answer_while_there(self._app, scope, receive, send_guarded)

@@ -8,7 +8,6 @@ sent by name.
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 from concurrent.futures import Future, InvalidStateError
@@ -32,6 +31,12 @@ MAX_MB = 1700
 _FULL_MB = 850  # after an answer: the process is replaced before the next question
 _TRIES = 2  # of a question, if the process ends while it is at it
 _NICE = 5  # the pages go first, but a busy machine does not starve the sweeps
+_PROGRAM = f"""
+from signal import SIG_IGN, SIGINT, signal
+signal(SIGINT, SIG_IGN)  # Ctrl-C is for the server, which then ends this process
+from {__name__} import serve
+serve()
+"""
 _SHARED = ("roster", "sage", "foreseer")
 _LENGTH = 8  # bytes before each message that say how long it is
 _NO_MORE = -1  # instead of an edition: the answer is not wanted any more
@@ -41,7 +46,7 @@ class Sweeper:
     """Two lanes for what takes all positions of a game, answered by one other process.
 
     Agents' moves are taken by `plans`, all else by `sweeps`, one at a time each: they share what they find
-    out. The process is started by the first of them, and ends with this one.
+    out. The process is started by `start` or the first of them, and ends with this one.
     """
 
     def __init__(self, bench: Bench) -> None:
@@ -51,6 +56,11 @@ class Sweeper:
         self._process: _Process | None = None
         self._is_closed = False
         self._lock = Lock()
+
+    def start(self) -> None:
+        """Start the process, which the first question else waits for."""
+        with self._lock:
+            self._started()
 
     @property
     def pid(self) -> int | None:
@@ -71,12 +81,17 @@ class Sweeper:
 
     def _begin(self, job: Job, question: bytes) -> "_Process":
         with self._lock:
-            if self._is_closed:
-                raise BusyError("The server is about to end.")
-            if self._process is None or self._process.has_ended:
-                self._process = _Process(self._bench)
-            self._process.ask(job, question)
-            return self._process
+            process = self._started()
+            process.ask(job, question)
+            return process
+
+    def _started(self) -> "_Process":
+        """The process, started if there is none. The caller holds the lock."""
+        if self._is_closed:
+            raise BusyError("The server is about to end.")
+        if self._process is None or self._process.has_ended:
+            self._process = _Process(self._bench)
+        return self._process
 
     def _end(self, process: "_Process", job: Job, reply: "_Reply | None") -> None:
         with self._lock:
@@ -115,17 +130,17 @@ class _SweepLane(ThreadLane):
 
 @dataclass
 class _Reply:
-    """What came of a question: its answer or an error, and the memory that the process holds then."""
+    """What came of a question: its pickled answer or error, and the memory that the process holds then."""
 
-    answer: Any
-    error: Exception | None
+    content: bytes
     megabytes: float
 
     def result(self) -> Any:
         """The answer. Raises the error if there is none."""
-        if self.error is not None:
-            raise self.error
-        return self.answer
+        answer, error = pickle.loads(self.content)
+        if error is not None:
+            raise error
+        return answer
 
 
 class _Process:
@@ -140,7 +155,7 @@ class _Process:
         self._roster = bench.roster
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         self._popen = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
+            [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
@@ -174,12 +189,14 @@ class _Process:
 
     def _listen(self) -> None:
         assert self._popen.stdout is not None
-        with suppress(EOFError, OSError), self._popen:
-            while True:
-                number, reply = pickle.loads(_receive(self._popen.stdout))
-                self.answers[number].set_result(reply)
-        self.has_ended = True
-        self._give_up()
+        try:
+            with suppress(EOFError, OSError), self._popen:
+                while True:
+                    number, reply = pickle.loads(_receive(self._popen.stdout))
+                    self.answers[number].set_result(reply)
+        finally:
+            self.has_ended = True
+            self._give_up()
 
     def _give_up(self) -> None:
         for future in list(self.answers.values()):
@@ -191,7 +208,6 @@ def serve() -> None:
     """Answer the questions that come by standard input until it ends: what the process of the sweeps does."""
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # whatever is printed must not end up between the answers
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends this process
         _limit()
         source = sys.stdin.buffer
         server = _Server(Bench.of(*pickle.loads(_receive(source))), output)
@@ -215,30 +231,45 @@ class _Server:
             self._bench.roster.catch_up(editions)
             self._unwanted[number] = Event()
             Thread(target=self._answer, args=(number, question), daemon=True).start()
-        elif number in self._unwanted:
-            self._unwanted[number].set()
+        elif (unwanted := self._unwanted.get(number)) is not None:  # else it is being answered
+            unwanted.set()
 
     def _answer(self, number: int, question: bytes) -> None:
-        answer, failure = None, None
+        """Send one reply, whatever becomes of the question: a lane waits for it."""
+        try:
+            content = _content(*self._result(number, question))
+            del self._unwanted[number]
+            message = pickle.dumps((number, _Reply(content, resident())))
+            with self._lock:
+                _send(self._output, message)
+        except BaseException:  # above all, no memory: a fresh process may have room for it
+            os._exit(1)
+
+    def _result(self, number: int, question: bytes) -> tuple[Any, Exception | None]:
+        """The answer to a question, or the error instead. Raises `MemoryError`."""
         try:
             function, arguments = _Unpickler(question, self._bench).load()
             with stopped_by(self._unwanted[number]):
-                answer = function(*arguments)
+                return function(*arguments), None
         except MemoryError:
-            os._exit(1)  # a fresh process may have room for it
+            raise
         except Exception as error:
-            failure = error
-        self._reply(number, _Reply(answer, failure, resident()))
+            return None, error
+        except BaseException as error:  # what ends a program ends no lane
+            return None, RuntimeError(f"the computation was ended by {error!r}")
 
-    def _reply(self, number: int, reply: _Reply) -> None:
-        del self._unwanted[number]
-        try:
-            message = pickle.dumps((number, reply))
-        except Exception as error:  # an error of others need not survive pickling
-            told = RuntimeError(f"{reply.error!r}: {error!r}")
-            message = pickle.dumps((number, _Reply(None, told, reply.megabytes)))
-        with self._lock:
-            _send(self._output, message)
+
+def _content(answer: Any, error: Exception | None) -> bytes:
+    """The two pickled. Raises `MemoryError`."""
+    try:
+        content = pickle.dumps((answer, error))
+        if error is not None:  # one of others need not survive that
+            pickle.loads(content)
+    except MemoryError:
+        raise
+    except Exception as failure:
+        return pickle.dumps((None, RuntimeError(repr(error or failure))))
+    return content
 
 
 def _limit() -> None:
@@ -294,9 +325,9 @@ def _send(file: IO[bytes], message: bytes) -> None:
 
 
 def _receive(file: IO[bytes]) -> bytes:
-    """The next message. Raises `EOFError` if none comes any more."""
-    length = file.read(_LENGTH)
-    message = file.read(int.from_bytes(length))
-    if not message:
+    """The next message. Raises `EOFError` if none comes any more, or a part of one."""
+    length = int.from_bytes(file.read(_LENGTH))
+    message = file.read(length)
+    if not length or len(message) < length:
         raise EOFError
     return message

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
-from ttt_env.errors import NotationError, TttEnvError
+from ttt_env.errors import NotationError, TttEnvError, unknown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat
 from ttt_env.rules.notation import GameRecord
@@ -175,13 +175,13 @@ def _legal_start(game: Game, text: str) -> str:
 def parse_moves(text: str) -> list[int]:
     """The cells of `4.0.8`. Raises `NotationError` for text of another form."""
     parts = text.split(".") if text else []
-    if not all(part.isdecimal() and len(part) < 4 for part in parts):
+    if not all(part.isascii() and part.isdecimal() and len(part) < 4 for part in parts):
         raise NotationError(f"moves={text[:60]!r} are no cells: 4.0.8 is an example")
     return [int(part) for part in parts]
 
 
 def _with_at(table: PlayTable, text: str) -> PlayTable:
-    if not text.isdecimal() or len(text) > 3 or int(text) > len(table.cells):
+    if not (text.isascii() and text.isdecimal() and len(text) < 4 and int(text) <= len(table.cells)):
         raise NotationError(f"at={text[:20]!r}: numbers of moves from 0 to {len(table.cells)} are allowed")
     return replace(table, at=int(text))
 
@@ -380,9 +380,15 @@ def read_visit(fields: Mapping[str, str], roster: Roster) -> tuple[Visit, list[s
     table, complaints = read_table(fields, roster)
     if "o" not in fields:
         table = replace(table, o=first_opponent(table.game))
+    for name in _FLAGS:
+        if fields.get(name, "1") not in ("", "1"):
+            complaints.append(f"{name}={fields[name][:20]!r}: only 1 is allowed")
     flags = {attribute: fields.get(name) == "1" for name, attribute in _FLAGS.items()}
     flags["is_review"] = flags["is_review"] and table.is_back
     flags["is_resigned"] &= bool(table.cells) and PERSON in (table.x, table.o)
     pace = fields.get("pace", "")
-    visit = Visit(table, pace=pace if pace in PACES else "", ticket=fields.get("key", "")[:64], **flags)
+    if pace not in PACES:
+        complaints.append(unknown("pace", pace[:40], filter(None, PACES)))
+        pace = ""
+    visit = Visit(table, pace=pace, ticket=fields.get("key", "")[:64], **flags)
     return visit, complaints

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ttt_env.app.advice import MoveVerdict
@@ -255,6 +255,8 @@ class Matches(ComparePart):
         """The heat map, as a part of a page."""
         reader = AddressReader(fields_of(request))
         game = reader.read("game", A_GAME)
+        if reader.complaints:
+            return self._house.refused(reader.complaints)
         context = await self._laddered(game, reader)
         return self._house.page("compare_ladder.html", game=game, address=address, **context)
 
@@ -295,7 +297,11 @@ class Certificates(ComparePart):
     ) -> Response:
         reader = AddressReader(fields)
         game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
-        shown = {key: fields[key] for key in ("seat", "at") if key in fields}
+        shown: dict[str, object] = {}
+        if "seat" in fields:
+            shown["seat"] = reader.read("seat", A_SEAT)
+        if "at" in fields:
+            shown["at"] = reader.read("at", a_number("at", game.n_cells))
         context = {"complaints": complaints + reader.complaints, "game": game, "agent": agent, **proof}
         return self._page("compare_agent.html", shown=shown, **context)
 
@@ -305,6 +311,7 @@ class Certificates(ComparePart):
         A search is given a seed: without one there is nothing to prove about it.
         """
         who, roster = fields.get("agent", AGENT), self._house.roster
+        was = roster.parse(was)
         if who in roster.models:
             return who
         if who != was.partition(":")[0]:
@@ -314,7 +321,10 @@ class Certificates(ComparePart):
 
     async def proof(self, request: Request) -> Response:
         """The certificate of an agent, as a part of a page; or in words why there is none."""
-        context = await self._proof(AddressReader(fields_of(request)))
+        reader = AddressReader(fields_of(request))
+        context = await self._proof(reader)
+        if reader.complaints:
+            return self._house.refused(reader.complaints)
         return self._house.page("compare_proof.html", address=address, **context)
 
     async def _proof(self, reader: AddressReader) -> dict[str, Any]:
@@ -360,11 +370,11 @@ class Certificates(ComparePart):
         reader = AddressReader(fields_of(request))
         game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
         if reader.complaints:
-            return PlainTextResponse("\n".join(reader.complaints), 400)
+            return self._house.refused(reader.complaints)
         try:
             response = respond(await self._study(make, game, (agent,)))
         except (TttEnvError, ImportError) as error:
-            return PlainTextResponse(str(error), 400)
+            return self._house.refused([str(error)])
         response.headers["content-disposition"] = f'attachment; filename="certificate.{kind}"'
         return response
 
@@ -399,10 +409,10 @@ class Curves(ComparePart):
     async def runs(self, request: Request) -> Response:
         """The curves of the runs that the address names among those in the folder."""
         desk, folder = self._house.desk, self._house.runs
-        reader = AddressReader(fields_of(request))
+        reader = AddressReader(fields_of(request, lists=("run",)))
         over = reader.read("over", a_choice("axis", OVER))
         listed = [] if folder is None else await desk.move("quick", runs_in, folder)
-        names = request.query_params.getlist("run") if reader.fields else []
+        names = request.query_params.getlist("run")
         drawn_curves: list[Curve] = []
         tags, tag = list[str](), TAG
         try:
@@ -454,7 +464,10 @@ class People(ComparePart):
 
     async def table(self, request: Request) -> Response:
         """The table of that page, as a part of it."""
-        game = AddressReader(fields_of(request)).read("game", AddressField(GAME, parse_game))
+        reader = AddressReader(fields_of(request))
+        game = reader.read("game", AddressField(GAME, parse_game))
+        if reader.complaints:
+            return self._house.refused(reader.complaints)
         return self._part(game, await self._records(game), alone=False)
 
     async def agent(self, request: Request) -> Response:
@@ -462,7 +475,9 @@ class People(ComparePart):
         reader = AddressReader(fields_of(request))
         game = reader.read("game", AddressField(GAME, parse_game))
         agent = reader.read("agent", AddressField(AGENT, self._house.roster.parse))
-        return self._part(game, [] if reader.complaints else await self._records(game, agent), alone=True)
+        if reader.complaints:
+            return self._house.refused(reader.complaints)
+        return self._part(game, await self._records(game, agent), alone=True)
 
     def _part(self, game: Game, records: list[PersonalRecord], alone: bool) -> Response:
         context = {"game": game, "records": records, "alone": alone, "address": address}

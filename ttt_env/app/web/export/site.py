@@ -128,7 +128,7 @@ class _Site:
             "play_url": play_url,
             "game": GAME,
             "board": board_of(GAME.start, None),
-            "all_strokes": strokes_of(GAME, GAME.winning_masks),
+            "all_strokes": strokes_of(GAME, GAME.winning_masks)[0],
         }
 
     def files(self) -> dict[str, bytes]:

@@ -29,7 +29,7 @@ from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
 from ttt_env.app.web.table import PlayTable
-from ttt_env.errors import GameTooLargeError, TttEnvError
+from ttt_env.errors import GameTooLargeError, IllegalMoveError, TttEnvError
 from ttt_env.rules.sizes import is_instant
 
 PARTS = {
@@ -65,7 +65,9 @@ class InsidePages:
 
     async def tree(self, request: Request) -> Response:
         """What the view shows, the board and what is beside it, as a part of a page: it may take seconds."""
-        look, _ = self._read(request)
+        look, complaints = self._read(request)
+        if complaints:
+            return self._house.refused(complaints)
         context = await self._seen(look)
         return self._house.page("inside_lack.html" if "lack" in context else PARTS[look["view"]], **context)
 
@@ -85,6 +87,11 @@ class InsidePages:
         look, complaints = self._read(request)
         if complaints:
             return await self._shown(look, complaints)
+        try:
+            if await body_of(request):
+                raise IllegalMoveError("A simulation is no move.")
+        except IllegalMoveError as error:
+            return await self._shown(look, [str(error)])
         return RedirectResponse(look.url({"mcts.done": min(look.done + 1, MAX_SIMULATIONS)}), 303)
 
     def _read(self, request: Request) -> tuple[InsideLook, list[str]]:

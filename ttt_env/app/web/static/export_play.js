@@ -145,8 +145,7 @@ export function startPlay(ttt) {
   function judge(isSeen, first, value) {
     byId("seen").classList.toggle("seen", isSeen);
     byId("seen").dataset.first = first;
-    byId("key").hidden = byId("evaluation").hidden = !isSeen;
-    const [bar, told] = [byId("evaluation").firstElementChild, byId("evaluations").content.children[1 - value]];
+    const bar = document.querySelector(".evaluation"), told = byId("evaluations").content.children[1 - value];
     bar.style.cssText = told.style.cssText;
     bar.lastElementChild.textContent = told.lastElementChild.textContent;
   }

@@ -1,6 +1,6 @@
 // Links and forms of this site are fetched and <main> is made like the new one: no page is built here.
 // [data-load] parts are fetched after the rest, [data-after] forms are sent by themselves after so many ms,
-// [data-live] forms while one of their sliders moves, [data-follow] elements are kept in view.
+// [data-live] forms while one of their sliders moves, [data-follow] elements are brought into view.
 
 import { morph } from "./morph.js";
 import { reread } from "./chart.js";
@@ -43,7 +43,6 @@ function patch(old, next, since = 0) {
   if (edited?.control.type === "range" && edited.control.isConnected) showMoved(edited.control);
   reread(page());
   rove();
-  follow();
 }
 
 /**
@@ -69,9 +68,9 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
       history[replace ? "replaceState" : "pushState"](null, "", response.url);
     }
     document.title = fetched.title;
-    if (isAsked) scrolledByHand = new WeakSet();
     if (edited?.at <= since) edited = null;
     patch(page(), next, since);
+    if (isAsked) follow();
     begin();
   } catch (error) {
     if (error.name !== "AbortError") fail("The server does not answer. Is ttt web still running?", takeBack);
@@ -137,6 +136,7 @@ async function load(part, signal) {
     const filled = part.cloneNode(false);
     fill(filled, text);
     patch(part, filled);
+    follow();
     if (part.dataset.load) await load(part, signal);
   } catch (error) {
     if (error.name !== "AbortError") part.title = error.message;
@@ -206,23 +206,16 @@ function showMoved(slider) {
 
 const section = ({ pathname }) => pathname.split("/")[1]; // another one has its own header and styles
 
-// A tree or table that scrolls shows its [data-follow] element, until a visitor scrolls it while it moves by itself.
-let scrolledByHand = new WeakSet();
-const scroller = (node) => node.closest?.(".tree, .scroll");
-
-for (const way of ["wheel", "touchmove", "keydown", "pointerdown"]) {
-  addEventListener(way, ({ target, type }) => {
-    const box = scroller(target);
-    if (box && (type !== "pointerdown" || target === box)) scrolledByHand.add(box);
-  }, { passive: true });
-}
-
+/**
+ * Scroll a tree or table to its [data-follow] element, after what a visitor has asked for. One that moves by itself holds
+ * still: the element is soon elsewhere, and the eye could not go with it.
+ */
 function follow() {
   for (const mark of page().querySelectorAll("[data-follow]")) {
-    const box = scroller(mark);
+    const box = mark.closest(".tree, .scroll");
     const [around, own] = [box, mark].map((node) => node.getBoundingClientRect());
     const isOut = own.left < around.left || own.right > around.right || own.top < around.top || own.bottom > around.bottom;
-    if (!isOut || scrolledByHand.has(box)) continue;
+    if (!isOut) continue;
     box.scrollLeft += own.left + own.width / 2 - around.left - around.width / 2;
     box.scrollTop += own.top + own.height / 2 - around.top - around.height / 2;
   }
