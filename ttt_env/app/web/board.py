@@ -1,5 +1,6 @@
 """A board as the templates draw it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import atan2, ceil
 
@@ -93,14 +94,14 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
         tiles.append(Tile(cell, *_indices(game, cell), place, look.mark, look.accent, free, known.get(cell)))
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
-    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, _strokes(position))
-
-
-def _strokes(position: Position) -> tuple[tuple[str, ...], ...]:
-    """By layer, a path through its cells of each completed set."""
-    game = position.game
     completed = [mask for mask in game.winning_masks if position.theirs & mask == mask]
-    sets = [[_indices(game, cell) for cell in cells_of(mask)] for mask in completed]
+    strokes = strokes_of(game, completed)
+    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, strokes)
+
+
+def strokes_of(game: Game, masks: Iterable[int]) -> tuple[tuple[str, ...], ...]:
+    """By layer, a path of SVG, in cells, through its cells of each of these winning sets."""
+    sets = [[_indices(game, cell) for cell in cells_of(mask)] for mask in masks]
     return tuple(
         tuple(path for places in sets for path in _part(places, layer))
         for layer in range(layers_of(game.shape)[0])
