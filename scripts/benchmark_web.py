@@ -293,7 +293,7 @@ def report_lanes(port: int, seconds: float, searches: int) -> None:
     others = [*[partial(search, port, seconds)] * searches, partial(sweep, port), partial(animate, port)]
     with ThreadPoolExecutor(len(others)) as threads, Visitor(port) as visitor:
         begun = [threads.submit(other, over) for other in others]
-        while not over.is_set():
+        while not over.is_set() or len(sees) < 2:
             clicks += visitor.play("x=person&o=minimax&unrecorded=1", rng)
             moves = ".".join(map(str, rng.permutation(9)[:3]))
             opponent = f"softmax:temperature={rng.integers(60) / 20}"
