@@ -5,10 +5,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.web.serving import Page, Server, resize
+from ttt_env.app.web.export.folder import write_folder
 from ttt_env.app.web.export.site import exported
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.server import create_app
-from ttt_env.storage.game_log import GameLog
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.notation import GameRecord
+from ttt_env.storage.game_log import PERSON, GameLog
 
 
 def pytest_collection_modifyitems(items):
@@ -26,6 +29,14 @@ def roster():
 def exported_files(roster):
     """The files of an export with a few agents, by name."""
     return exported(roster, ("minimax", "newell-simon", "win-block", "softmax"))
+
+
+@pytest.fixture(scope="session")
+def exported_folder(exported_files, tmp_path_factory):
+    """The folder `docs/ttt` of a site, with these files."""
+    folder = tmp_path_factory.mktemp("public") / "docs" / "ttt"
+    write_folder(folder, exported_files)
+    return folder
 
 
 @pytest.fixture
@@ -46,6 +57,22 @@ def site(tmp_path_factory):
     """The address of a running server, and its log of games."""
     with GameLog(tmp_path_factory.mktemp("web") / "games.sqlite") as log, Server(create_app(log=log)) as url:
         yield url, log
+
+
+@pytest.fixture(scope="session")
+def url(tmp_path_factory):
+    """The address of a running server with two runs of training and some games of people."""
+    pytest.importorskip("tensorboard")
+    from tests.web.test_compare_runs import write
+
+    folder = tmp_path_factory.mktemp("watched")
+    for name in ("maskable-ppo_1", "dqn_1"):
+        write(folder / "runs" / name)
+    with GameLog(folder / "games.sqlite") as log:
+        for agent, cells in (("minimax", (0, 4, 8, 1, 7, 6, 2, 5, 3)), ("random", (0, 3, 1, 4, 2))):
+            log.add(GameRecord(get_game("tictactoe-v0"), cells), x=PERSON, o=agent)
+        with Server(create_app(log=log, runs=folder / "runs")) as address:
+            yield address
 
 
 @pytest.fixture(scope="session")

@@ -216,6 +216,11 @@ def doze(seconds, name=None):
     return name
 
 
+def has_made(roster, player, game):
+    """Whether the agent of a player is there, in the process that is asked."""
+    return roster._made.get(game, player) is not None
+
+
 def hoard(megabytes):
     """Fill so much memory, and keep it."""
     _HOARD.append(np.ones(megabytes * 1_000_000, np.uint8))

@@ -11,22 +11,10 @@ pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from tests.web.serving import Server, Visitor, resize
-from tests.web.test_compare_runs import write
+from tests.web.serving import Visitor, resize
 from ttt_env import certify, match
 from ttt_env.app.web.compare.softmax import ends
-from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    """The address of a server with two runs."""
-    runs = tmp_path_factory.mktemp("runs")
-    for name in ("maskable-ppo_1", "dqn_1"):
-        write(runs / name)
-    with Server(create_app(runs=runs)) as found:
-        yield found
 
 
 class Page(Visitor):
@@ -90,6 +78,8 @@ def test_the_refuting_game_is_replayed_to_its_end(page):
         page.click("#forward").wait(lambda number=number: page.text(".now").startswith(f"Move {number} of"))
         assert page.focused == "forward" and page.count(".tile.x, .tile.o") == number
         assert str(cell) in page.all(".tile.last, .tile.completed", "value")
+    board = page.rect(".board")
+    assert board["height"] == pytest.approx(board["width"], abs=1)  # the stroke lies on it
     assert "X wins" in page.text(".now") and not page.count("#forward[href]")
     page.click("#first").wait(lambda: page.all(".tile.x, .tile.o") == [])
 
@@ -263,7 +253,7 @@ def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
     assert page.overflow <= 0
 
 
-def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder(page):
+def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder_and_numbers_in_their_cells(page):
     resize(page.browser, 390, 844)
     page.open("/compare")
     script = """const box = (node) => node.getBoundingClientRect();
@@ -275,3 +265,7 @@ def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder(page):
           rows.flatMap((row) => row.map((cell, at) => Math.abs(middle(cell) - middle(heads[at]))))];"""
     are_shown, distances = page.run(script)
     assert are_shown and max(distances) < 2
+    resize(page.browser, 320, 844)
+    script = """return [...document.querySelectorAll('.heat td a')]
+        .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
+    assert page.browser.execute_script(script) == []

@@ -63,8 +63,19 @@ def test_what_is_proved_is_no_estimate(sage):
 
 def test_a_board_that_no_search_takes_says_so(sage):
     insight = sage.insight(table_of(GOMOKU))
-    assert insight.value is None and insight.simulations == 0 and "?" in insight.notes[-1]
+    assert insight.value is None and insight.simulations == 0
+    assert "boards of up to 64 cells, and this one has 81" in insight.notes[-1]
     assert not any(move.is_best for move in insight.moves)
+
+
+def test_on_a_board_that_no_search_takes_only_the_moves_that_end_the_game_are_marked(client):
+    query = f"game={GOMOKU.name}&x=person&o=random&moves="
+    assert "No agent here searches boards of more than 64 cells" in client.get(f"/play?{query}").text
+    shown = client.get(f"/play/see?{query}0.9.1.10.2.11").text
+    assert "?" not in re.sub("<form.*?>", "", shown) and "framed" not in shown and "<i" not in shown
+    won = client.get(f"/play/see?{query}0.9.1.10.2.11.3.12").text
+    assert re.findall(r'<i class="win">win</i>', won.partition("note key")[0]) == ['<i class="win">win</i>']
+    assert "framed: the best" in won
 
 
 @pytest.mark.parametrize(
@@ -91,7 +102,7 @@ def test_a_part_asks_for_the_next_larger_search_until_the_last(client):
 
 def shown_figures(page):
     script = """return [...document.querySelectorAll('.tile .known')].map((known) =>
-        [...known.children].filter((each) => each.getBoundingClientRect().width > 2).length)"""
+        [...known.children].filter((each) => getComputedStyle(each).opacity > 0).length)"""
     return page.run(script)
 
 

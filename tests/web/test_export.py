@@ -62,7 +62,7 @@ def test_it_is_small(exported_files, roster):
     """What the whole of it weighs is told by `ttt web --export`; this is what playing takes."""
     tables = {player: facts_of(roster, player, GAME) for player in (*AGENTS, "epsilon:minimax")}
     assert len(json.dumps(tables)) < 60_000
-    needed = ["index.html", "page.css", "theme.js", "icon.svg", "ttt.js"]
+    needed = ["index.html", "page.css", "play.css", "theme.js", "icon.svg", "ttt.js"]
     assert sum(len(exported_files[name]) for name in needed) < 100_000
 
 

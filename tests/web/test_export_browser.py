@@ -10,18 +10,20 @@ import numpy as np
 import pytest
 
 pytest.importorskip("selenium")
+from selenium.webdriver.common.keys import Keys
 
 from tests.web.serving import Visitor, resize
 from ttt_env import certify, exploitability, make_agent, solve
 from ttt_env.agent import BatchAgent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
+from ttt_env.app.web.board import board_of
 from ttt_env.app.web.export.folder import write_folder
 from ttt_env.app.web.export.site import AGENTS, GAME, agent_page, exported
 from ttt_env.app.web.export.tables import facts_of, table_of
 from ttt_env.app.web.inside.values import Foreseer
-from ttt_env.app.web.insight import Sage, judged_moves, strength
-from ttt_env.app.web.roster import Roster, named_models
+from ttt_env.app.web.insight import Sage, judged_moves, score, strength
+from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.render.words import OUTCOMES, percent, signed
 from ttt_env.rules.boards import Boards
@@ -33,11 +35,9 @@ PATH = "/docs/ttt/"
 
 
 @pytest.fixture(scope="module")
-def public(exported_files, tmp_path_factory):
-    """The address of an export on a plain server, its folder, and the paths that are asked for."""
-    root, asked = tmp_path_factory.mktemp("public"), []
-    folder = root / PATH.strip("/")
-    write_folder(folder, exported_files)
+def public(exported_folder):
+    """The address of an export on a plain server, and the paths that are asked for."""
+    root, asked = exported_folder.parents[1], []
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, form, *arguments):
@@ -45,7 +45,7 @@ def public(exported_files, tmp_path_factory):
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=root)) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}{PATH}", folder, asked
+        yield f"http://127.0.0.1:{server.server_port}{PATH}", asked
         server.shutdown()
 
 
@@ -93,7 +93,7 @@ class Reader(Visitor):
 @pytest.fixture
 def visitor(browser, public):
     yield Reader(browser, public[0])
-    assert all(path.startswith(PATH) for path in public[2])
+    assert all(path.startswith(PATH) for path in public[1])
     entries = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
     assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
 
@@ -131,7 +131,7 @@ def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agen
         assert visitor.stones == str(position)
         if position.is_over:
             break
-        assert visitor.text("#status") == f"Your move, as {seat}"
+        assert visitor.text("#status") == f"Your turn: {seat}"
         visitor.click(f"#cell-{rng.choice(position.legal_cells)}")
     played = visitor.moves
     for ply, cell in enumerate(played):
@@ -139,7 +139,11 @@ def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agen
             assert judge.policy(after(played[:ply]))[cell] > 0
     assert position.winner != seat
     told = f"{agent} ({position.winner}) wins" if position.winner else "A draw"
-    assert visitor.text("#status") == visitor.text("#live") == told
+    assert visitor.text("#status") == told
+    cell = played[-1]
+    place = f"{agent} ({'OX'[len(played) % 2]}): Cell {cell}, row {cell // 3 + 1}, column {cell % 3 + 1}. "
+    is_reply = (len(played) % 2 == 1) != (seat == "X")
+    assert visitor.text("#live") == (place if is_reply else "") + told
 
 
 def test_moves_are_reviewed_without_a_new_answer_and_played_on_from_there(visitor):
@@ -189,6 +193,135 @@ def test_what_an_address_says_wrongly_is_left_out(visitor):
         visitor.wait(lambda: len(visitor.moves) == 2)
         assert visitor.moves[0] == 4
         assert visitor.text('.presets a[aria-current="true"] b') == "Medium"
+
+
+def shown_moves(visitor):
+    """What each empty cell shows, by cell: whether it is framed, its worth, and which figures stand there."""
+    script = """const seen = (node) => node.getBoundingClientRect().width > 2;
+        return [...document.querySelectorAll('.seen .known')].map((known) => [known.closest('.tile').value,
+          known.matches('.best'), Number(known.style.getPropertyValue('--worth')),
+          [...known.children].filter(seen).map((each) => each.localName).join(' ')])"""
+    return {int(cell): tuple(shown) for cell, *shown in visitor.run(script)}
+
+
+FAST = {("epsilon:minimax,epsilon=0.3", (0, 1)), ("softmax", (4,)), ("random", (0, 3, 1, 4, 8))}
+SEEN = [
+    pytest.param(agent, cells, marks=[] if (agent, cells) in FAST else pytest.mark.slow)
+    for agent in ("epsilon:minimax,epsilon=0.3", "softmax", "random")
+    for cells in ((), (4,), (0, 1), (0, 4, 8), (4, 0, 8, 2), (0, 3, 1, 4, 8))
+]
+
+
+@pytest.mark.parametrize(("agent", "cells"), SEEN)
+def test_see_tints_and_frames_the_cells_and_tells_how_the_position_stands(agent, cells, visitor, roster):
+    is_x = len(cells) % 2 == 0
+    players = {"x": "person", "o": agent} if is_x else {"x": agent, "o": "person"}
+    visitor.open(f"index.html#x={players['x']}&o={players['o']}&see=1&moves={'.'.join(map(str, cells))}")
+    insight = Sage(roster).insight(PlayTable(GAME, **players, cells=cells, at=len(cells)))
+    first = "b" if agent == "softmax" else "small"
+    expected = {move.cell: (move.is_best, move.value, first) for move in insight.moves}
+    assert shown_moves(visitor) == expected
+    assert visitor.run(
+        "return document.querySelector('.evaluation').style.getPropertyValue('--share')"
+    ) == str((1 + insight.value) / 2)
+    told = {1: "X wins with best play", 0: "A draw with best play", -1: "O wins with best play"}
+    assert visitor.text(".evaluation p") == told[insight.value]
+    titles = visitor.run("return [...document.querySelectorAll('.tile.free')].map((tile) => tile.title)")
+    [tiles] = board_of(after(cells), None, insight.moves).layers
+    assert titles == [tile.known for tile in tiles if tile.is_free]
+
+
+def test_see_is_off_at_first_and_goes_with_the_game(visitor):
+    visitor.open("index.html#x=person&o=minimax&moves=4.0.8.2.1.7")
+    assert not visitor.is_shown(".evaluation") and not shown_moves(visitor)
+    visitor.click("#see")
+    assert visitor.is_shown(".evaluation") and len(shown_moves(visitor)) == 3
+    visitor.open("index.html#x=person&o=minimax&moves=0.3.1.4.2&see=1")
+    assert not visitor.is_shown(".evaluation") and not visitor.is_shown(".key")
+
+
+def test_levels_have_names_and_the_game_goes_on_against_the_chosen_one(visitor, roster):
+    visitor.open("index.html")
+    for preset in presets(GAME):
+        text = visitor.text(f"#level-{preset.level.lower()}")
+        assert text.startswith(f"{preset.level} {preset.manner}")
+        assert f"Beats random play {percent(score(roster, preset.player, GAME).win)}" in text
+    assert visitor.text('.levels [aria-current="true"] b') == "Medium"
+    visitor.click("#cell-4").wait(lambda: len(visitor.moves) == 2)
+    assert visitor.text("#live").startswith("Medium (O): Cell ") and visitor.text("#status") == "Your turn: X"
+    visitor.click("#level-perfect")
+    assert visitor.state["o"] == "minimax" and len(visitor.moves) == 2
+    assert visitor.text('.levels [aria-current="true"] b') == "Perfect"
+    assert visitor.text("#nature output") == "–"
+    visitor.slide("agent-temperature", 0.35)
+    assert visitor.text("#nature output") == "0.35" and len(visitor.moves) == 2
+    assert visitor.state["o"] == "softmax:temperature=0.35,opponent_temperature=1"
+    visitor.click("#level-easy").click("label:has(#person-O)")
+    assert visitor.state["x"] == "random" and visitor.state["o"] == "person"
+
+
+def test_a_game_counts_once_in_the_score_if_it_was_played_here(visitor):
+    visitor.open("index.html#x=person&o=random&moves=0.3.1.4.2")
+    visitor.run("sessionStorage.clear()")
+    visitor.browser.refresh()
+    assert visitor.text("#status") == "You win as X" and not visitor.is_shown("#score")
+    visitor.click("#again")
+    while not after(visitor.moves).is_over:
+        visitor.click(f"#cell-{after(visitor.moves).legal_cells[0]}")
+        visitor.wait(lambda: after(visitor.moves).is_over or len(visitor.moves) % 2 == 0)
+    results = {each: int(after(visitor.moves).winner == each) for each in ("X", "O", None)}
+    told = f"Score in this tab: You {results['X']} · random {results['O']} · draws {results[None]}"
+    assert visitor.text("#score") == told
+    visitor.click("#undo").click("#redo")
+    visitor.browser.refresh()
+    assert visitor.text("#score") == told
+    visitor.click("#again")
+    assert visitor.moves == [] and not visitor.is_shown("#again")
+
+
+def test_the_winning_stroke_is_drawn_on_every_page(visitor):
+    count = "return document.querySelectorAll('.boards .strokes path').length"
+    visitor.open("index.html#x=person&o=minimax&moves=0.3.1.4")
+    assert visitor.run(count) == 0
+    visitor.click("#cell-2")
+    assert visitor.run(count) == 1
+    visitor.click("#undo")
+    assert visitor.run(count) == 0
+    visitor.open("inside.html#moves=0.3.1.4.2")
+    assert visitor.run(count) == 1
+    visitor.open(agent_page("win-block"))
+    board = visitor.rect(".board")
+    assert visitor.run(count) == 1 and board["height"] == pytest.approx(board["width"], abs=1)
+    visitor.click("#back").wait(lambda: visitor.run(count) == 0)
+
+
+def test_a_game_is_played_by_keyboard_and_the_skip_link_keeps_it(visitor):
+    visitor.open("index.html#x=person&o=minimax&moves=0.4")
+    body = visitor.find("body")
+    body.send_keys(Keys.ARROW_DOWN)
+    focused = "return document.activeElement.id"
+    assert visitor.run(focused) == "cell-1"  # the first one that is free
+    assert visitor.run("return document.querySelectorAll('.tile[tabindex=\"0\"]').length") == 1
+    visitor.find("#cell-1").send_keys(Keys.ARROW_RIGHT)
+    assert visitor.run(focused) == "cell-2"
+    visitor.find("#cell-2").send_keys("8")
+    visitor.find("#cell-8").send_keys(Keys.ENTER)
+    visitor.wait(lambda: len(visitor.moves) == 4)
+    assert visitor.moves[:3] == [0, 4, 8] and visitor.run(focused) == "cell-8"
+    visitor.find("#cell-8").send_keys("s")
+    assert visitor.state["see"] == "1"
+    shown = visitor.browser.current_url
+    visitor.find("#person-X").send_keys(Keys.ENTER)  # which sends the form
+    visitor.find(".skip").send_keys(Keys.ENTER)
+    assert visitor.run(focused) == "page" and visitor.browser.current_url == shown
+    visitor.find("#letters").click()
+    try:
+        visitor.find("#page").send_keys("u")
+        assert visitor.browser.current_url == shown
+    finally:
+        visitor.find("#letters").click()
+    visitor.find("#page").send_keys("u")
+    assert visitor.state["at"] == "2"
 
 
 def twigs_of(twig):
@@ -267,11 +400,11 @@ def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tm
     assert visitor.run("return document.getElementById('opponent').value") == name
 
 
-def test_it_works_as_files_without_a_server(browser, public):
-    visitor = Reader(browser, public[1].as_uri() + "/")
+def test_it_works_as_files_without_a_server(browser, exported_folder):
+    visitor = Reader(browser, exported_folder.as_uri() + "/")
     visitor.open("index.html#x=person&o=minimax&see=1")
     visitor.click("#cell-4")
-    visitor.wait(lambda: len(visitor.moves) == 2 and visitor.text("#status").startswith("Your move"))
+    visitor.wait(lambda: len(visitor.moves) == 2 and visitor.text("#status").startswith("Your turn"))
     assert visitor.moves[1] in (0, 2, 6, 8)
 
 

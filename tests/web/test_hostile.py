@@ -43,6 +43,7 @@ FIELDS = {
     "/play/move": VISIT,
     "/play/see": VISIT | {"simulations": [*NUMBER, "", "1001"]},
     "/play/moves": VISIT,
+    "/play/ready": VISIT,
     "/play/table": {
         "was": [f"{name}={text}" for name in TABLE for text in ("%00", "nobody", "٣")],
         "kind": GAME,

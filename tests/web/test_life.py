@@ -6,16 +6,18 @@ from itertools import pairwise
 
 import pytest
 
+from tests.web.serving import resize
 from tests.web.test_hands import delay, press, slow_page  # noqa: F401
 from tests.web.test_pages import links_of, move, status
-from ttt_env import Position, get_game
+from ttt_env import GameRecord, Position, get_game
 from ttt_env.app.web.board import board_of
 
 STONES = "return document.querySelectorAll('.tile > .stone').length"
 
 
 def strokes(text, game, last=None):
-    return board_of(Position.parse(text, get_game(game)), last).strokes
+    (paths,) = board_of(Position.parse(text, get_game(game)), last).strokes
+    return paths
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,43 @@ def test_a_stroke_goes_through_the_cells_of_each_completed_set(text, game, paths
         corners = [tuple(map(float, place.split())) for place in re.findall(r"[\d.]+ [\d.]+", path)]
         sides = {(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in pairwise(corners)}
         assert len(sides) == 1 and path.endswith("Z") == (len(corners) > 2)  # around, never across
+
+
+@pytest.mark.parametrize(
+    ("cells", "parts"),
+    [((0, 21, 42, 63), ["M0.1 0.1L0.9 0.9", "M1.1 1.1L1.9 1.9", "M2.1 2.1L2.9 2.9", "M3.1 3.1L3.9 3.9"]),
+     ((3, 18, 33, 48), ["M3.9 0.5L3.1 0.5", "M2.9 0.5L2.1 0.5", "M1.9 0.5L1.1 0.5", "M0.9 0.5L0.1 0.5"]),
+     ((5, 21, 37, 53), ["M1.5 1.5L1.5 1.5"] * 4),
+     ((16, 17, 18, 19), ["", "M0.5 0.5L3.5 0.5", "", ""])],
+)  # fmt: skip
+def test_a_stroke_through_layers_is_drawn_in_each_as_it_looks_from_above(cells, parts):
+    qubic = get_game("qubic-v0")
+    others = [cell for cell in (1, 2, 7, 60) if cell not in cells]
+    moves = [cell for pair in zip(cells, others, strict=True) for cell in pair][:-1]
+    strokes = board_of(GameRecord(qubic, tuple(moves)).positions()[-1], cells[-1]).strokes
+    assert [" ".join(paths) for paths in strokes] == parts
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+@pytest.mark.parametrize(
+    "query",
+    ["moves=4.0.2.1.6", "game=square-v0&moves=0.2.1.6.4.9.5", "game=qubic-v0&moves=0.1.21.2.42.4.63",
+     "game=mnk-v0:m=15,n=15,k=5&moves=112.96.98.97.84.70.126.1.140",
+     "game=mnk-v0:m=4,n=8,k=4&moves=0.4.1.5.2.6.3"],
+)  # fmt: skip
+def test_after_a_game_the_board_and_the_next_game_are_seen_without_scrolling(query, size, page):
+    resize(page.browser, *size)
+    page.open(f"x=person&o=random&{query}")
+    button = page.find("#again").rect
+    assert "win" in page.status and button["y"] + button["height"] <= size[1]
+
+
+def test_a_stroke_goes_through_its_cells_on_a_board_that_is_scrolled_on_a_phone(page):
+    resize(page.browser, 390, 844)
+    page.open("x=person&o=random&game=mnk-v0:m=15,n=15,k=5&moves=112.96.98.97.84.70.126.1.140")
+    stroke, first, last = (page.find(each).rect for each in (".strokes path", "#cell-84", "#cell-140"))
+    assert abs(stroke["x"] - (last["x"] + last["width"] / 2)) < 2
+    assert abs(stroke["y"] - (first["y"] + first["height"] / 2)) < 2
 
 
 def test_a_person_resigns_and_may_play_on_after_all(client, log):

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.app.web.start import PromptServer, config_of
 
 
 @pytest.fixture
@@ -44,6 +45,24 @@ def test_it_serves_this_machine_records_where_told_and_ends_by_ctrl_c(started, t
     assert httpx2.get(f"{url}/play", timeout=300).status_code == 200
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=300)[0] == "" and process.returncode == 0
+
+
+def test_it_says_that_it_is_there_once_it_has_made_the_first_page():
+    asked = []
+
+    async def app(scope, receive, send):
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            asked.append(scope["path"])
+            await send({"type": "http.response.body", "body": b""})
+
+    def ready():
+        assert asked == ["/play"]
+        server.should_exit = True
+
+    server = PromptServer(config_of(app, host="127.0.0.1", port=0, lifespan="off"), ready)
+    server.run()
+    assert server.started and asked
 
 
 def test_a_running_search_does_not_keep_it_from_ending(started):

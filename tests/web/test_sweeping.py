@@ -67,6 +67,14 @@ def test_the_other_process_answers_as_this_one(sweeper, desk):
     assert sweeper.pid not in (None, os.getpid())
 
 
+def test_a_process_that_was_started_before_answers_the_first_question(sweeper, desk):
+    sweeper.start()
+    before = sweeper.pid
+    assert before is not None and asyncio.run(desk.study("sweep", os.getpid)) == before
+    sweeper.start()
+    assert sweeper.pid == before
+
+
 def test_results_of_comparing_come_whole(sweeper, desk):
     roster = sweeper._bench.roster
 

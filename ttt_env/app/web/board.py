@@ -1,7 +1,8 @@
 """A board as the templates draw it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import atan2
+from math import atan2, ceil
 
 from ttt_env.app.web.insight import MoveInsight
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
@@ -16,6 +17,7 @@ STONES = {
     "O": f'<circle cx="{_WIDTH / 2:g}" cy="{_WIDTH / 2:g}" r="{_RADIUS:g}"/>',
 }
 STONE_WIDTH = STROKE * _WIDTH
+_HALF = 0.4  # of a stroke through a single cell, in cells
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,23 @@ class Tile:
 class DrawnBoard:
     """The tiles by layer, and how many layers stand side by side.
 
-    `strokes` are the completed winning sets of a single layer as paths of SVG, in cells.
+    `strokes` are, by layer, the parts of the completed winning sets there as paths of SVG, in cells.
     """
 
     columns: int
     abreast: int
     layers: tuple[tuple[Tile, ...], ...]
-    strokes: tuple[str, ...] = ()
+    strokes: tuple[tuple[str, ...], ...]
 
     @property
     def rows(self) -> int:
         """The number of rows of a layer."""
         return len(self.layers[0]) // self.columns
+
+    @property
+    def aspect(self) -> float:
+        """The width of all layers as they stand in cells, by their height."""
+        return self.columns * self.abreast / (self.rows * ceil(len(self.layers) / self.abreast))
 
 
 def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> DrawnBoard:
@@ -87,20 +94,38 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
         tiles.append(Tile(cell, *_indices(game, cell), place, look.mark, look.accent, free, known.get(cell)))
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
-    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, _strokes(position))
+    completed = [mask for mask in game.winning_masks if position.theirs & mask == mask]
+    strokes = strokes_of(game, completed)
+    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, strokes)
 
 
-def _strokes(position: Position) -> tuple[str, ...]:
-    """A path through the cells of each completed set, around its middle if they are on no line."""
-    n_layers, _, columns = layers_of(position.game.shape)
-    if n_layers > 1:
-        return ()
-    completed = [mask for mask in position.game.winning_masks if position.theirs & mask == mask]
-    return tuple(_path([divmod(cell, columns) for cell in cells_of(mask)]) for mask in completed)
+def strokes_of(game: Game, masks: Iterable[int]) -> tuple[tuple[str, ...], ...]:
+    """By layer, a path of SVG, in cells, through its cells of each of these winning sets."""
+    sets = [[_indices(game, cell) for cell in cells_of(mask)] for mask in masks]
+    return tuple(
+        tuple(path for places in sets for path in _part(places, layer))
+        for layer in range(layers_of(game.shape)[0])
+    )
+
+
+def _part(places: list[tuple[int, int, int]], layer: int) -> list[str]:
+    """The path through the cells of a set in this layer, none if it has none there.
+
+    Through a single cell it goes in the direction that the set has from above, as a dot if it is upright.
+    """
+    here = [(row, column) for level, row, column in places if level == layer]
+    if len(here) != 1:
+        return [_path(here)] if here else []
+    (_, y0, x0), (_, y1, x1) = places[0], places[-1]
+    (y, x), up, across = here[0], _HALF * _sign(y1 - y0), _HALF * _sign(x1 - x0)
+    return [f"M{x + 0.5 - across:g} {y + 0.5 - up:g}L{x + 0.5 + across:g} {y + 0.5 + up:g}"]
 
 
 def _path(places: list[tuple[int, int]]) -> str:
-    """The path of SVG through the middles of cells that are given by row and column."""
+    """The path of SVG through the middles of cells that are given by row and column.
+
+    If they are on no line, it goes around their middle.
+    """
     (y0, x0), (y1, x1) = places[0], places[-1]
     is_line = all((x1 - x0) * (y - y0) == (y1 - y0) * (x - x0) for y, x in places)
     ends = [places[0], places[-1]]
@@ -108,6 +133,10 @@ def _path(places: list[tuple[int, int]]) -> str:
         middle_y, middle_x = (sum(each) / len(places) for each in zip(*places, strict=True))
         ends = sorted(places, key=lambda place: atan2(place[0] - middle_y, place[1] - middle_x))
     return "M" + "L".join(f"{x + 0.5:g} {y + 0.5:g}" for y, x in ends) + ("" if is_line else "Z")
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
 
 
 def place_of(game: Game, cell: int) -> str:

@@ -4,17 +4,20 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
 
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
+from ttt_env.app.web.assets import edition
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.computing import Desk, Lane
 from ttt_env.app.web.roster import Roster
@@ -110,19 +113,36 @@ def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
     return dict(request.query_params)
 
 
+class _Compiled(BytecodeCache):
+    """The compiled templates of this process: houses differ in what their templates see, not in these."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _Compiled()
+
+
 def templates_of(house: House) -> Environment:
     """The templates of the pages of this house."""
     environment = Environment(
         loader=PackageLoader("ttt_env.app.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        bytecode_cache=_COMPILED,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "signed": signed, "fact": fact_text}
     environment.globals |= {
         "house": house,
-        "static": "/static/",
+        "static": f"/static/{edition()}/",
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,

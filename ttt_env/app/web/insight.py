@@ -135,7 +135,10 @@ class Sage:
             for cell, known in values.items()
         )
         if search is None and None in values.values():
-            notes.append("A ? is a move whose value takes too long to prove.")
+            notes.append(
+                "What a move is worth is known here only if it ends the game: "
+                f"searches take boards of up to {MASK_CELLS} cells, and this one has {table.game.n_cells}."
+            )
         found = value if value is not None else _value(search)
         return Insight(
             _agent(adviser),

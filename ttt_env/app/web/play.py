@@ -23,6 +23,7 @@ from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.rules.game import SEATS
+from ttt_env.rules.sizes import MASK_CELLS
 
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -43,6 +44,7 @@ class PlayPages:
             Route("/play/see", self.see),
             Route("/play/moves", self.judge),
             Route("/play/strength", self.strength),
+            Route("/play/ready", self.ready),
         ]
 
     async def show(self, request: Request) -> Response:
@@ -150,6 +152,29 @@ class PlayPages:
         sentence = await self._house.desk.study(lane, strength, roster, player, game, edition)
         return PlainTextResponse(sentence)
 
+    async def ready(self, request: Request) -> Response:
+        """Nothing to see, once the agents at the table have looked at all positions that they look at first.
+
+        The page asks while its visitor thinks about a move, so that the reply need not wait for that.
+        """
+        visit, complaints = self._read(request)
+        if complaints:
+            return self._house.refused(complaints)
+        desk, roster = self._house.desk, self._house.roster
+        for player in await self._planners(visit.table):
+            await desk.move("plan", roster.prepare, player, visit.table.game)
+        return HTMLResponse("")
+
+    async def _planners(self, table: PlayTable) -> list[str]:
+        """The agents at a table whose moves wait until they have looked at all positions of the game."""
+        desk, roster = self._house.desk, self._house.roster
+        players = dict.fromkeys((table.x, table.o))
+        return [
+            player
+            for player in players
+            if await desk.move("quick", roster.lane_of_move, player, table.game) == "plan"
+        ]
+
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
         return read_visit(fields_of(request), self._house.roster)
 
@@ -177,6 +202,8 @@ class PlayPages:
             presets=presets(table.game),
             levels=await self._levels(visit),
             rule=rule_of(table.game),
+            most_searched=MASK_CELLS,
+            ready_url=f"/play/ready?{table.fresh().query()}" if await self._planners(table) else None,
             see_url=visit.url("/play/see") + ("" if is_solved(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),

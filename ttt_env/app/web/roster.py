@@ -1,6 +1,7 @@
 """Who may play: people, the registered agents, the models of the command line, and presets by level."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -99,6 +100,11 @@ class Roster:
             if agent.is_fixed:
                 self._made.keep(game, player, agent)
         return agent
+
+    def prepare(self, player: str, game: Game) -> None:
+        """Make the agent of a player beforehand; what keeps it from that, it says when it is to move."""
+        with suppress(TttEnvError, ImportError):
+            self.make(player, game)
 
     def fixed(self, player: str, game: Game) -> Agent:
         """The agent that a player is, whose policy in every position can be computed while a visitor waits.

@@ -14,9 +14,9 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ttt_env.app.web.assets import Assets
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
@@ -65,11 +65,11 @@ def create_app(
     """
     bench = Bench.of(models or {}, None if log is None else log.path)
     house = House(bench, log, runs, tuple((path, name) for path, name, _ in _PAGES))
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", _home),
             *(route for _, _, page in _PAGES for route in page(house).routes()),
-            Mount("/static", StaticFiles(packages=[("ttt_env.app.web", "static")])),
+            Mount("/static", Assets()),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
@@ -82,6 +82,8 @@ def create_app(
         },
         lifespan=partial(_closing, house),
     )
+    app.state.house = house
+    return app
 
 
 async def _home(request: Request) -> Response:

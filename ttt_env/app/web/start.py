@@ -1,5 +1,6 @@
 """`ttt web`: starting the server, and who can reach it then; or writing the page as files."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from ttt_env.app.web.roster import Roster, named_models
 from ttt_env.errors import ParameterError
 from ttt_env.storage.game_log import GameLog
 
+_PATIENCE = 5.0  # seconds for which the first page may take, on a busy machine
 _OPEN_TO_ALL = """{host} is not this machine alone: anyone who can reach it over the network can play and have
 things computed here. There are no passwords, and nothing is encrypted."""
 
@@ -51,12 +53,38 @@ def start(
         if games is not None:
             say(f"Finished games are recorded in {games.path}")
         shown = f"[{host}]" if ":" in host else host
-        say(f"Play at http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends it)")
-        server = uvicorn.Server(config_of(app, log_level="warning"))
+        url = f"http://{shown}:{listening.getsockname()[1]}"
+
+        def ready() -> None:
+            say(f"Play at {url} (Ctrl-C ends it)")
+            app.state.house.sweeper.start()  # while the visitor looks at the first page
+
+        server = PromptServer(config_of(app, log_level="warning"), ready)
         # Computations that the end of the server cuts off are no errors to report.
         logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
+
+
+class PromptServer(uvicorn.Server):
+    """Calls `ready` once it has answered with the first page: no visitor waits for what is made but once."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: D102
+        await super().startup(sockets)
+        with suppress(OSError, TimeoutError):
+            await asyncio.wait_for(self._open_first_page(), _PATIENCE)
+        self._ready()
+
+    async def _open_first_page(self) -> None:
+        address = self.servers[0].sockets[0].getsockname()[:2]
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET /play HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        await reader.read()
+        writer.close()
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:

@@ -8,7 +8,6 @@ sent by name.
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 from concurrent.futures import Future, InvalidStateError
@@ -32,6 +31,12 @@ MAX_MB = 1700
 _FULL_MB = 850  # after an answer: the process is replaced before the next question
 _TRIES = 2  # of a question, if the process ends while it is at it
 _NICE = 5  # the pages go first, but a busy machine does not starve the sweeps
+_PROGRAM = f"""
+from signal import SIG_IGN, SIGINT, signal
+signal(SIGINT, SIG_IGN)  # Ctrl-C is for the server, which then ends this process
+from {__name__} import serve
+serve()
+"""
 _SHARED = ("roster", "sage", "foreseer")
 _LENGTH = 8  # bytes before each message that say how long it is
 _NO_MORE = -1  # instead of an edition: the answer is not wanted any more
@@ -41,7 +46,7 @@ class Sweeper:
     """Two lanes for what takes all positions of a game, answered by one other process.
 
     Agents' moves are taken by `plans`, all else by `sweeps`, one at a time each: they share what they find
-    out. The process is started by the first of them, and ends with this one.
+    out. The process is started by `start` or the first of them, and ends with this one.
     """
 
     def __init__(self, bench: Bench) -> None:
@@ -51,6 +56,11 @@ class Sweeper:
         self._process: _Process | None = None
         self._is_closed = False
         self._lock = Lock()
+
+    def start(self) -> None:
+        """Start the process, which the first question else waits for."""
+        with self._lock:
+            self._started()
 
     @property
     def pid(self) -> int | None:
@@ -71,14 +81,19 @@ class Sweeper:
 
     def _begin(self, job: Job, question: bytes) -> "_Process":
         with self._lock:
-            if self._is_closed:
-                raise BusyError("The server is about to end.")
+            process = self._started()
             if job.unwanted.is_set():  # since before `stop` could tell the process
                 raise StoppedError("nobody waits for this any more")
-            if self._process is None or self._process.has_ended:
-                self._process = _Process(self._bench)
-            self._process.ask(job, question)
-            return self._process
+            process.ask(job, question)
+            return process
+
+    def _started(self) -> "_Process":
+        """The process, started if there is none. The caller holds the lock."""
+        if self._is_closed:
+            raise BusyError("The server is about to end.")
+        if self._process is None or self._process.has_ended:
+            self._process = _Process(self._bench)
+        return self._process
 
     def _end(self, process: "_Process", job: Job, reply: "_Reply | None") -> None:
         with self._lock:
@@ -142,7 +157,7 @@ class _Process:
         self._roster = bench.roster
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         self._popen = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
+            [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
@@ -195,7 +210,6 @@ def serve() -> None:
     """Answer the questions that come by standard input until it ends: what the process of the sweeps does."""
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # whatever is printed must not end up between the answers
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends this process
         _limit()
         source = sys.stdin.buffer
         server = _Server(Bench.of(*pickle.loads(_receive(source))), output)

@@ -3,22 +3,24 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files as resources
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from ttt_env.app.web.bench import Bench
-from ttt_env.app.web.board import board_of
+from ttt_env.app.web.board import board_of, strokes_of
 from ttt_env.app.web.compare.certificate import Proved, picture, prove
 from ttt_env.app.web.compare.ladder import ENTRANTS, ladder
 from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.export.tables import facts_of
+from ttt_env.app.web.games import rule_of
 from ttt_env.app.web.house import House, templates_of
 from ttt_env.app.web.inside.look import SETTINGS
 from ttt_env.app.web.inside.twig import Twig, grid_of, stones_of
-from ttt_env.app.web.insight import judged_moves, strength
-from ttt_env.app.web.roster import PERSON, Roster, presets
-from ttt_env.app.web.table import PlayTable, moves_text
+from ttt_env.app.web.insight import Insight, judged_moves, score, strength
+from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
+from ttt_env.app.web.table import PlayTable, Visit, moves_text
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, Seat
@@ -44,13 +46,15 @@ AGENTS = (
     "ppo",
 )
 """Those to play against, besides the levels and the models of the command line."""
+_SOFTMAX = "softmax"  # which has sliders on the page
 
 FACTS, SCRIPT = "agents.js", "ttt.js"
-_FIRST = 1  # the level at the start, Medium
 _MODULES = (
     "solver",
     "words",
     "policies",
+    "keys",
+    "life",
     "export_board",
     "export_play",
     "export_replay",
@@ -58,7 +62,7 @@ _MODULES = (
     "export",
 )
 _TIGHT = (",", ":")  # of JSON
-_COPIED = ("page.css", "compare.css", "inside.css", "theme.js", "icon.svg")
+_COPIED = ("page.css", "play.css", "compare.css", "inside.css", "theme.js", "icon.svg")
 
 
 def exported(roster: Roster, agents: Sequence[str] = AGENTS) -> dict[str, bytes]:
@@ -89,6 +93,14 @@ def play_url(x: str, o: str, cells: tuple[int, ...] = ()) -> str:
     )
 
 
+class _Opened(Visit):
+    """A visit whose links stay on its page, where a script follows them."""
+
+    def url(self, path: str = "", **changes: Any) -> str:
+        table = replace(self, **changes).table
+        return play_url(table.x, table.o, table.cells).removeprefix("index.html")
+
+
 class _Refutation(Replay):
     """A refuting game whose links stay on its page, where a script follows them."""
 
@@ -104,8 +116,10 @@ class _Site:
     def __init__(self, roster: Roster, agents: Sequence[str]) -> None:
         self._roster = roster
         self._levels = presets(GAME)
+        self._visit = _Opened(PlayTable(GAME, PERSON, first_opponent(GAME)))
         levels = [preset.player for preset in self._levels]
-        self._players = list(dict.fromkeys(roster.parse(each) for each in (*agents, *levels, *roster.models)))
+        named = (*agents, *levels, _SOFTMAX, *roster.models)
+        self._players = list(dict.fromkeys(roster.parse(each) for each in named))
         self._templates = templates_of(House(Bench(roster), pages=PAGES))
         self._templates.globals |= {
             "static": "",
@@ -113,6 +127,8 @@ class _Site:
             "address": address,
             "play_url": play_url,
             "game": GAME,
+            "board": board_of(GAME.start, None),
+            "all_strokes": strokes_of(GAME, GAME.winning_masks)[0],
         }
 
     def files(self) -> dict[str, bytes]:
@@ -144,18 +160,19 @@ class _Site:
     def _play(self) -> str:
         return self._page(
             "export_play.html",
-            board=board_of(GAME.start, None),
+            rule=rule_of(GAME),
+            visit=self._visit,
             players=self._players,
-            first=self._levels[_FIRST].player,
-            sliders=list(self._roster.controls("softmax").values()),
-            values=self._roster.values("softmax"),
-            levels=[(preset, strength(self._roster, preset.player, GAME)) for preset in self._levels],
+            first=self._visit.table.o,
+            controls=self._roster.controls(_SOFTMAX),
+            values=self._roster.values(_SOFTMAX),
+            levels=[(preset, score(self._roster, preset.player, GAME)) for preset in self._levels],
+            strengths=[(preset, strength(self._roster, preset.player, GAME)) for preset in self._levels],
+            evaluations=[Insight(None, None, (), "", (), value) for value in (1, 0, -1)],
         )
 
     def _tree(self) -> str:
-        return self._page(
-            "export_tree.html", board=board_of(GAME.start, None), settings=SETTINGS, grid=grid_of(GAME)
-        )
+        return self._page("export_tree.html", settings=SETTINGS, grid=grid_of(GAME))
 
     def _compare(self, certificates: Mapping[str, Proved]) -> str:
         table = ladder(self._roster, GAME)
@@ -180,7 +197,8 @@ class _Site:
     def _facts(self) -> str:
         """The game and the agents, as a script: browsers let no page read data from files."""
         agents = {
-            player: facts_of(self._roster, player, GAME) | {"certificate": agent_page(player)}
+            player: facts_of(self._roster, player, GAME)
+            | {"certificate": agent_page(player), "called": self._visit.name_of(player)}
             for player in self._players
         }
         facts = {
@@ -191,7 +209,7 @@ class _Site:
                 "symmetries": symmetries(GAME),
             },
             "agents": agents,
-            "first": self._levels[_FIRST].player,
+            "first": self._visit.table.o,
             "drawings": _drawings(GAME),
         }
         return f"globalThis.ttt = {json.dumps(facts, separators=_TIGHT)};\n"

@@ -3,16 +3,16 @@
 import { startPlay } from "./export_play.js";
 import { startReplay } from "./export_replay.js";
 import { startTree } from "./export_tree.js";
+import { startKeys } from "./keys.js";
 
 const facts = globalThis.ttt;
 const games = document.querySelector("[data-games]");
 if (games?.querySelector(".replay")) startReplay(games, facts);
 if (document.getElementById("opponent")) startPlay(facts);
 if (document.querySelector(".tree")) startTree(facts);
+startKeys();
 
-document.getElementById("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = isDark ? "light" : "dark";
-  localStorage.setItem("theme", root.dataset.theme);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // what is behind # in the address is the state of the page
+  document.getElementById("page").focus();
 });

@@ -1,20 +1,22 @@
 // A board on an exported page: the buttons of the template, made to show a position.
 
+import { rove } from "./keys.js";
 import { percent, signed } from "./words.js";
 
 export const seatOf = (ply) => (ply % 2 ? "O" : "X");
 export const OUTCOMES = { "1": "win", "0": "draw", "-1": "loss" };
 const ACCENTS = { last: ", last move", completed: ", completed" };
 
-/** The masks of X and O, the completed set and the winner, after these moves. */
+/** The masks of X and O, the completed sets, by number, with their cells, and the winner, after these moves. */
 export function boardAfter(cells, { sets, misere }) {
   const masks = [0, 0];
   cells.forEach((cell, ply) => (masks[ply % 2] |= 1 << cell));
   const isOwned = (set, mask) => set.every((cell) => (mask >> cell) & 1);
-  const completed = new Set(sets.filter((set) => masks.some((mask) => isOwned(set, mask))).flat());
+  const made = [...sets.keys()].filter((number) => masks.some((mask) => isOwned(sets[number], mask)));
+  const completed = new Set(made.flatMap((number) => sets[number]));
   const last = seatOf(cells.length + 1);
   const winner = completed.size ? (misere ? seatOf(cells.length) : last) : null;
-  return { x: masks[0], o: masks[1], completed, winner, last: cells.at(-1) };
+  return { x: masks[0], o: masks[1], made, completed, winner, last: cells.at(-1) };
 }
 
 export const byId = (id) => document.getElementById(id);
@@ -24,6 +26,13 @@ export const copyOf = (id) => byId(id).content.firstElementChild.cloneNode(true)
 export function mark(node, name, value) {
   if (value === false) node.removeAttribute(name);
   else if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+/** Let the link lead to an address, or nowhere. */
+export function setLink(link, address) {
+  mark(link, "href", address ?? false);
+  mark(link, "role", address === undefined && "link");
+  mark(link, "aria-disabled", address === undefined && "true");
 }
 
 /** The cells that the text names, such as `4.0.8`, as far as they are legal moves. */
@@ -41,6 +50,17 @@ export function legalStart(text, game) {
 export const stateOf = (fields) => Object.entries(fields).filter(([, value]) => value !== "")
   .map(([name, value]) => `${name}=${`${value}`.replace(/[^\w.:,=-]/g, encodeURIComponent)}`).join("&");
 
+/** Where the cell is, in words. */
+export function nameOf(tile) {
+  const [, row, column] = tile.dataset.at.split(" ").map((number) => Number(number) + 1);
+  return `Cell ${tile.value}, row ${row}, column ${column}`;
+}
+
+/** Let the tile hold this beside its name; nothing else stays. */
+export function fill(tile, ...content) {
+  tile.replaceChildren(tile.firstElementChild, ...content);
+}
+
 /**
  * Draw the position after these moves. `known` maps free cells to what is known about a move there; `isOpen` says
  * whether a visitor may move.
@@ -55,49 +75,41 @@ export function draw(form, cells, game, { known = new Map(), isOpen = false } = 
     tile.className = `tile ${accent} ${stone.toLowerCase() || "free"}`;
     tile.type = isOpen && isFree ? "submit" : "button";
     mark(tile, "aria-disabled", tile.type === "button" && "true");
-    const insight = known.get(cell);
-    const [, row, column] = tile.dataset.at.split(" ").map((number) => Number(number) + 1);
     const content = stone || (isFree ? "empty" : "not playable");
-    const text = `Cell ${cell}, row ${row}, column ${column}: ${content}${ACCENTS[accent] ?? ""}${inWords(insight)}`;
-    mark(tile, "aria-label", text);
-    mark(tile, "title", text);
-    if (stone) {
-      if (!tile.querySelector(`.stone.${stone.toLowerCase()}`)) tile.replaceChildren(copyOf(`stone-${stone.toLowerCase()}`));
-    } else {
-      fill(tile, insight);
-    }
+    tile.firstElementChild.textContent = `${nameOf(tile)}: ${content}${ACCENTS[accent] ?? ""} `;
+    const insight = known.get(cell);
+    mark(tile, "title", insight ? inWords(insight) : false);
+    if (insight) tell(tile, insight);
+    else if (!stone) fill(tile);
+    // A stone that lies there already is not drawn anew.
+    else if (!tile.querySelector(`.stone.${stone.toLowerCase()}`)) fill(tile, copyOf(`stone-${stone.toLowerCase()}`));
   }
+  strike(form.querySelector(".board"), board.made);
+  rove();
   return board;
 }
 
-function inWords(insight) {
-  if (!insight) return "";
-  const { chance, value, against } = insight;
-  const phrases = [`played with ${percent(chance)}`, `worth a ${OUTCOMES[value]} under best play`];
-  if (against !== undefined) phrases.push(`${signed(against, 3)} against this opponent`);
-  return `; ${phrases.join(", ")}`;
+/** Strokes through the winning sets of these numbers. */
+function strike(board, made) {
+  const strokes = copyOf("strokes"), old = board.querySelector(".strokes");
+  [...strokes.children].forEach((path, number) => made.includes(number) || path.remove());
+  if (strokes.innerHTML === (old?.innerHTML ?? "")) return;
+  old?.remove();
+  if (made.length) board.append(strokes);
 }
 
-function fill(tile, insight) {
-  if (!insight) return tile.replaceChildren();
-  if (!tile.querySelector(".known")) tile.replaceChildren(copyOf("known"));
-  const { chance, value, against } = insight;
-  const outcome = tile.querySelector("i");
-  tile.querySelector("b").textContent = percent(chance);
+function inWords({ chance, value, against, isBest }) {
+  const phrases = [`played with ${percent(chance)}`, `worth a ${OUTCOMES[value]} under best play${isBest ? ", the best" : ""}`];
+  if (against !== null) phrases.push(`${signed(against, 3)} against this opponent`);
+  return phrases.join(", ");
+}
+
+function tell(tile, { chance, value, against, isBest }) {
+  if (!tile.querySelector(".known")) fill(tile, copyOf("known"));
+  const known = tile.querySelector(".known"), outcome = known.querySelector("i");
+  known.style.setProperty("--worth", value);
+  known.classList.toggle("best", isBest);
+  known.querySelector("b").textContent = percent(chance);
   outcome.className = outcome.textContent = OUTCOMES[value];
-  tile.querySelector("small").textContent = signed(against, 3);
-}
-
-const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-
-/** Arrows go from cell to cell. */
-export function goByArrows(form) {
-  form.addEventListener("keydown", (event) => {
-    const by = ARROWS[event.key];
-    const tile = event.target.closest(".tile");
-    if (!by || !tile) return;
-    event.preventDefault();
-    const [layer, row, column] = tile.dataset.at.split(" ").map(Number);
-    form.querySelector(`[data-at="${layer} ${row + by[0]} ${column + by[1]}"]`)?.focus();
-  });
+  known.querySelector("small").textContent = against === null ? "" : signed(against, 3);
 }

@@ -1,12 +1,13 @@
 // The exported page for playing. Its state is in the address, behind #, by the same names as on the page of the server.
 
 import { answered, bestValues, policyOf } from "./policies.js";
-import { byId, draw, goByArrows, legalStart, mark, seatOf, stateOf } from "./export_board.js";
+import { byId, copyOf, draw, legalStart, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
+import { keepScore } from "./life.js";
 import { enumerate } from "./solver.js";
 import { signed } from "./words.js";
 
-const PERSON = "person", DELAY = 250; // milliseconds before an agent moves
-const NOTHING = 1e-9; // what rounding leaves of an exploitability of 0
+const PERSON = "person", SOFTMAX = "softmax", DELAY = 250; // milliseconds before an agent moves
+const NOTHING = 1e-9; // what rounding leaves
 
 /** What the address says; wrong parts are left out. */
 function readTable(hash, { game, agents, first }) {
@@ -27,15 +28,23 @@ const addressOf = ({ x, o, cells, at, sees }) =>
 
 const hasSliders = (name, agents) => Object.hasOwn(agents, name) && agents[name].temperature !== undefined;
 
-/** The agent's own name, with the parameters that the sliders have given it. */
-function parametersOf(player, agents) {
-  if (Object.hasOwn(agents, player)) return { name: player, ...agents[player] };
-  const [name, items] = player.split(":");
+/** The facts about an agent under its `key`, with the temperatures that the sliders have given it. */
+function factsOf(player, agents) {
+  if (Object.hasOwn(agents, player)) return { key: player, ...agents[player] };
+  const [key, items] = player.split(":");
   const given = Object.fromEntries((items ?? "").split(",").map((item) => item.split("=")));
-  const temperature = Number(given.temperature ?? agents[name].temperature);
+  const temperature = Number(given.temperature ?? agents[key].temperature);
   const ascribed = Number(given.opponent_temperature ?? temperature);
   const isFine = [temperature, ascribed].every((number) => number >= 0 && number <= 3);
-  return { name, ...agents[name], ...(isFine ? { temperature, opponent_temperature: ascribed } : {}) };
+  return { key, ...agents[key], ...(isFine ? { temperature, opponent_temperature: ascribed } : {}) };
+}
+
+/** The insights, those marked that are best: by value, and of equal ones by the result against the opponent. */
+function marked(insights) {
+  const value = Math.max(...insights.map((each) => each.value));
+  const candidates = insights.filter((each) => each.value === value);
+  const against = Math.max(...candidates.map((each) => each.against));
+  return insights.map((each) => ({ ...each, isBest: candidates.includes(each) && against - each.against < NOTHING }));
 }
 
 export function startPlay(ttt) {
@@ -44,33 +53,39 @@ export function startPlay(ttt) {
   const best = bestValues(positions);
   const form = document.querySelector("form.boards");
   const policies = new Map(); // of agents, with the outcomes against the best answer, by player
+  const choices = [...document.querySelectorAll(".levels a, .presets a")] // as the page came, with a person as X
+    .map((link) => ({ link, agent: readTable(link.hash, ttt).o }));
+  // The table is what the address says and, in `number`, which game it is, if that was played here from its first move.
   let table, timer;
 
   const seat = () => (table.x === PERSON ? "X" : "O");
   const player = () => (table.x === PERSON ? table.o : table.x);
+  const against = (agent) => (seat() === "X" ? { x: PERSON, o: agent } : { x: agent, o: PERSON });
   const numberOf = (cells) => cells.reduce((at, cell) => positions[at].moves.find(([each]) => each === cell)[1], 0);
 
   function known() {
-    const { name, ...facts } = parametersOf(player(), agents);
-    const key = JSON.stringify([name, facts.temperature, facts.opponent_temperature]);
-    if (!policies.has(key)) {
+    const facts = factsOf(player(), agents);
+    const name = JSON.stringify([facts.key, facts.temperature, facts.opponent_temperature]);
+    if (!policies.has(name)) {
       if (policies.size > 50) policies.clear();
-      const policy = policyOf(positions, game, { ...agents, [name]: facts }, name);
-      policies.set(key, { name, policy, asX: answered(positions, policy, true), asO: answered(positions, policy, false) });
+      const policy = policyOf(positions, game, { ...agents, [facts.key]: facts }, facts.key);
+      policies.set(name, { ...facts, policy, asX: answered(positions, policy, true), asO: answered(positions, policy, false) });
     }
-    return policies.get(key);
+    return policies.get(name);
   }
 
   function go(changes, { replaces = false } = {}) {
-    table = { ...table, ...changes };
-    history[replaces ? "replaceState" : "pushState"](null, "", addressOf(table));
+    const next = { ...table, ...changes };
+    const isSame = next.x === table.x && next.o === table.o && next.cells.length;
+    table = { ...next, number: isSame ? next.number : null };
+    history[replaces ? "replaceState" : "pushState"](table.number, "", addressOf(table));
     show();
   }
 
   /** A reply replaces the move before it, so that a step back in the browser leads to one's own turn. */
   function play(cell, isReply = false) {
     const cells = [...table.cells.slice(0, table.at), cell];
-    go({ cells, at: cells.length }, { replaces: isReply });
+    go({ cells, at: cells.length, number: table.at ? table.number : Date.now() }, { replaces: isReply });
   }
 
   /** The nearest number of moves, of these, after which the person is to move or the game is over. */
@@ -78,12 +93,13 @@ export function startPlay(ttt) {
   const before = () => turnAt([...Array(table.at).keys()].reverse());
   const after = () => turnAt([...Array(table.cells.length).keys()].map((at) => at + 1).filter((at) => at > table.at));
 
-  function insightsAt(number, { policy, asX, asO }) {
-    const position = positions[number];
-    const against = seat() === "X" ? asO : asX;
-    return new Map(position.moves.map(([cell, next], at) => [cell, {
-      chance: policy[number][at], value: -best[next], against: against.loss[next] - against.win[next],
-    }]));
+  /** What is known about the moves, by cell. A person's moves are judged against the agent as well. */
+  function insightsAt(number, isMine, { policy, asX, asO }) {
+    const ends = seat() === "X" ? asO : asX;
+    const moves = positions[number].moves.map(([cell, next], at) => ({
+      cell, chance: policy[number][at], value: -best[next], against: isMine ? ends.loss[next] - ends.win[next] : null,
+    }));
+    return new Map(marked(moves).map((insight) => [insight.cell, insight]));
   }
 
   function show() {
@@ -91,16 +107,16 @@ export function startPlay(ttt) {
     const cells = table.cells.slice(0, table.at), number = numberOf(cells), agent = known();
     const isOver = !positions[number].moves.length;
     const isMine = seatOf(table.at) === seat();
-    const insights = table.sees && !isOver ? insightsAt(number, agent) : new Map();
-    const board = draw(form, cells, game, { known: insights, isOpen: isMine });
+    const isSeen = table.sees && !isOver;
+    const insights = isSeen ? insightsAt(number, isMine, agent) : new Map();
+    const { winner } = draw(form, cells, game, { known: insights, isOpen: isMine });
     const goesOn = !isOver && !isMine && table.at === table.cells.length;
-    tell(isOver, isMine, board.winner, agent.name);
+    tell(isOver, goesOn, isMine, winner, agent.called);
+    judge(isSeen, isMine && !hasSliders(agent.key, agents) ? "against" : "chance", table.at % 2 ? -best[number] : best[number]);
+    count(isOver, winner, agent.called);
     showMoves();
+    showLinks(isOver);
     showSettings(agent);
-    byId("key").hidden = !insights.size;
-    setLink("undo", before());
-    setLink("redo", after());
-    byId("see").setAttribute("aria-checked", `${table.sees}`);
     if (goesOn) timer = setTimeout(() => play(drawn(number, agent.policy[number]), true), DELAY);
   }
 
@@ -111,19 +127,52 @@ export function startPlay(ttt) {
     return moves[at >= 0 ? at : chances.findLastIndex((chance) => chance > 0)][0]; // what rounding leaves
   }
 
-  function tell(isOver, isMine, winner, name) {
-    const ends = winner === null ? "A draw" : winner === seat() ? `You win as ${winner}` : `${name} (${winner}) wins`;
+  function tell(isOver, goesOn, isMine, winner, called) {
+    const other = seat() === "X" ? "O" : "X", toMove = seatOf(table.at);
+    const ends = winner === null ? "A draw" : winner === seat() ? `You win as ${winner}` : `${called} (${winner}) wins`;
     const reviewed = table.at < table.cells.length ? `After move ${table.at} of ${table.cells.length}: ` : "";
-    const turn = isMine ? `Your move, as ${seatOf(table.at)}` : `${name} is to move`;
-    const text = reviewed + (isOver ? ends : turn);
-    const status = document.querySelector("#status span");
-    if (status.textContent !== text) status.textContent = byId("live").textContent = text;
-    byId("status").classList.toggle("waits", !isOver && !isMine);
+    const turn = isMine ? `Your turn: ${toMove}` : `${called} (${toMove}) is ${goesOn ? "thinking …" : "to move"}`;
+    const status = document.createElement("span"), shown = isOver ? winner : toMove;
+    status.textContent = reviewed + (isOver ? ends : turn);
+    byId("status").replaceChildren(...(shown ? [copyOf(`stone-${shown.toLowerCase()}`)] : []), status);
+    byId("status").classList.toggle("waits", goesOn);
+    const isReply = table.at && !reviewed && seatOf(table.at - 1) === other;
+    const reply = isReply ? `${called} (${other}): ${nameOf(byId(`cell-${table.cells.at(-1)}`))}. ` : "";
+    byId("live").textContent = reply + status.textContent;
   }
 
-  function setLink(id, at) {
-    mark(byId(id), "href", at !== undefined && addressOf({ ...table, at }));
-    mark(byId(id), "aria-disabled", at === undefined && "true");
+  /** How the position stands, from −1 to 1 for X, and which figure of a cell comes first. */
+  function judge(isSeen, first, value) {
+    byId("seen").classList.toggle("seen", isSeen);
+    byId("seen").dataset.first = first;
+    const bar = document.querySelector(".evaluation"), told = byId("evaluations").content.children[1 - value];
+    bar.style.cssText = told.style.cssText;
+    bar.lastElementChild.textContent = told.lastElementChild.textContent;
+  }
+
+  function count(isOver, winner, called) {
+    const isCounted = isOver && table.at === table.cells.length && table.number;
+    const result = winner === null ? "draw" : winner === seat() ? "win" : "loss";
+    Object.assign(byId("life").dataset, {
+      result: isCounted ? result : "", number: table.number ?? "", pair: player(), rival: called,
+    });
+    keepScore();
+  }
+
+  function showLinks(isOver) {
+    const to = (changes) => addressOf({ ...table, ...changes });
+    const anew = { cells: [], at: 0 };
+    for (const [id, at] of [["undo", before()], ["redo", after()]]) setLink(byId(id), at === undefined ? at : to({ at }));
+    byId("new").href = byId("again").href = to(anew);
+    byId("swap").href = to({ x: table.o, o: table.x, ...anew });
+    byId("see").href = to({ sees: !table.sees });
+    byId("see").setAttribute("aria-checked", `${table.sees}`);
+    byId("again").parentElement.hidden = !isOver;
+    byId("inside").href = `inside.html#moves=${table.cells.slice(0, table.at).join(".")}`;
+    for (const { link, agent } of choices) {
+      link.href = to(against(agent));
+      mark(link, "aria-current", agent === player() && "true");
+    }
   }
 
   function showMoves() {
@@ -140,51 +189,56 @@ export function startPlay(ttt) {
     list.parentElement.hidden = !table.cells.length;
   }
 
-  function showSettings({ name, asX, asO }) {
-    byId("opponent").value = name;
+  function showSettings({ key, temperature, opponent_temperature, asX, asO }) {
+    byId("opponent").value = key;
     for (const each of ["X", "O"]) byId(`person-${each}`).checked = each === seat();
-    const parameters = parametersOf(player(), agents), isSoft = hasSliders(name, agents);
-    byId("temperatures").hidden = !isSoft;
-    for (const key of isSoft ? ["temperature", "opponent_temperature"] : []) {
-      const slider = byId(`agent-${key}`);
-      if (Number(slider.value) !== parameters[key]) slider.value = parameters[key];
-      slider.parentElement.querySelector("output").textContent = parameters[key];
-    }
-    for (const link of document.querySelectorAll(".presets a")) {
-      mark(link, "aria-current", link.dataset.player === player() && "true");
-    }
+    const isSoft = hasSliders(key, agents);
+    byId("nature").classList.toggle("is-set", isSoft);
+    byId("ascribed").hidden = !isSoft;
+    showSlider("agent-temperature", isSoft ? temperature : undefined);
+    showSlider("agent-opponent_temperature", isSoft ? opponent_temperature : undefined);
     // What a best answer gets more than the game is worth, by the agent's seat.
     const gained = { X: asX.loss[0] - asX.win[0] + best[0], O: asO.win[0] - asO.loss[0] - best[0] };
     byId("strength").textContent = gained.X + gained.O < NOTHING
-      ? `${name} gives nothing away.`
-      : `${name} gives away ${signed(gained.X, 3).replace("+", "")} as X, ${signed(gained.O, 3).replace("+", "")} as O.`;
+      ? `${key} gives nothing away.`
+      : `${key} gives away ${signed(gained.X, 3).replace("+", "")} as X, ${signed(gained.O, 3).replace("+", "")} as O.`;
     const certificate = byId("certificate");
-    certificate.hidden = player() !== name; // other temperatures have none
-    certificate.querySelector("a").href = agents[name].certificate;
+    certificate.hidden = player() !== key; // other temperatures have none
+    certificate.querySelector("a").href = agents[key].certificate;
   }
 
-  const seated = (person, agent) => ({ x: person === "X" ? PERSON : agent, o: person === "X" ? agent : PERSON, cells: [], at: 0 });
-
-  byId("opponent").addEventListener("change", (event) => go(seated(seat(), event.target.value)));
-  for (const each of ["X", "O"]) byId(`person-${each}`).addEventListener("change", () => go(seated(each, player())));
-  for (const link of document.querySelectorAll(".presets a")) {
-    link.addEventListener("click", (event) => { event.preventDefault(); go(seated(seat(), link.dataset.player)); });
+  function showSlider(id, number) {
+    const slider = byId(id);
+    if (number !== undefined && Number(slider.value) !== number) slider.value = number;
+    slider.parentElement.querySelector("output").textContent = number ?? "–";
   }
-  byId("temperatures").addEventListener("input", () => {
-    const [own, ascribed] = ["temperature", "opponent_temperature"].map((key) => byId(`agent-${key}`).value);
-    const agent = `${known().name}:temperature=${own},opponent_temperature=${ascribed}`;
-    go(seat() === "X" ? { o: agent } : { x: agent }, { replaces: true });
+
+  byId("opponent").addEventListener("change", (event) => go(against(event.target.value)));
+  for (const each of ["X", "O"]) {
+    byId(`person-${each}`).addEventListener("change", () => go({ x: table.o, o: table.x, cells: [], at: 0 }));
+  }
+  for (const id of ["agent-temperature", "agent-opponent_temperature"]) {
+    byId(id).addEventListener("input", () => {
+      const [own, ascribed] = ["temperature", "opponent_temperature"].map((name) => byId(`agent-${name}`).value);
+      go(against(`${SOFTMAX}:temperature=${own},opponent_temperature=${ascribed}`), { replaces: true });
+    });
+  }
+  addEventListener("submit", (event) => { // of any form: the Enter key sends one of radio buttons, too
+    event.preventDefault();
+    if (event.target === form && event.submitter) play(Number(event.submitter.value));
   });
-  byId("new").addEventListener("click", (event) => { event.preventDefault(); go({ cells: [], at: 0 }); });
-  byId("swap").addEventListener("click", (event) => { event.preventDefault(); go(seated(seat() === "X" ? "O" : "X", player())); });
-  byId("see").addEventListener("click", (event) => { event.preventDefault(); go({ sees: !table.sees }, { replaces: true }); });
-  form.addEventListener("submit", (event) => { event.preventDefault(); if (event.submitter) play(Number(event.submitter.value)); });
+  // Every other step is a link to the table that it leads to.
+  addEventListener("click", (event) => {
+    const link = event.target.closest("#page a[href^='#']");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(readTable(link.hash, ttt), { replaces: link.id === "see" });
+  });
   addEventListener("popstate", read);
-  goByArrows(form);
 
   function read() {
-    table = readTable(location.hash, ttt);
-    if (location.hash) history.replaceState(null, "", addressOf(table)); // without what was wrong with it
+    table = { ...readTable(location.hash, ttt), number: history.state };
+    if (location.hash) history.replaceState(table.number, "", addressOf(table)); // without what was wrong with it
     show();
   }
 

@@ -1,6 +1,6 @@
 // A refuting game on an exported certificate: its links lead to the position after so many moves, as #X-3; #X is the end.
 
-import { byId, draw, mark, seatOf } from "./export_board.js";
+import { byId, draw, mark, seatOf, setLink } from "./export_board.js";
 
 /** @param {HTMLElement} part  whose data-games holds, by the agent's seat, the cells, and what is told of each position */
 export function startReplay(part, { game }) {
@@ -17,8 +17,7 @@ export function startReplay(part, { game }) {
     tell(told[at]);
     for (const [id, number] of [["first", 0], ["back", at - 1], ["forward", at + 1], ["last", cells.length]]) {
       const isPossible = number !== at && number >= 0 && number <= cells.length;
-      mark(byId(id), "href", isPossible && to(number));
-      mark(byId(id), "aria-disabled", !isPossible && "true");
+      setLink(byId(id), isPossible ? to(number) : undefined);
     }
     replay.querySelector(".played").replaceChildren(...cells.map((cell, ply) => {
       const item = document.createElement("li"), link = document.createElement("a");

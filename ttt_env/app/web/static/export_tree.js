@@ -1,6 +1,6 @@
 // The exported game tree of softmax minimax: values and chances, computed here while the sliders move.
 
-import { boardAfter, byId, copyOf, draw, goByArrows, legalStart, mark, seatOf, stateOf } from "./export_board.js";
+import { boardAfter, byId, copyOf, draw, fill, legalStart, mark, seatOf, setLink, stateOf } from "./export_board.js";
 import { enumerate, softmax, sweep, valuesOfMoves } from "./solver.js";
 import { percent, told } from "./words.js";
 
@@ -83,8 +83,7 @@ export function startTree({ game, drawings }) {
     byId("below").hidden = isOver;
     plant(root);
     for (const [id, way] of [["undo", cells.slice(0, -1)], ["empty", []]]) {
-      mark(byId(id), "href", cells.length > 0 && addressOf(way));
-      mark(byId(id), "aria-disabled", !cells.length && "true");
+      setLink(byId(id), cells.length ? addressOf(way) : undefined);
     }
     byId("play").href = `index.html#x=person&o=softmax:temperature=${o},opponent_temperature=${x}&moves=${cells.join(".")}&see=1`;
   }
@@ -101,7 +100,7 @@ export function startTree({ game, drawings }) {
       figures.style.setProperty("--share", shares[at]);
       figures.querySelector("b").textContent = percent(shares[at]);
       figures.querySelector("small").textContent = told((ply % 2 ? -1 : 1) * values[at]);
-      byId(`cell-${cell}`).replaceChildren(figures);
+      fill(byId(`cell-${cell}`), figures);
     });
   }
 
@@ -153,11 +152,13 @@ export function startTree({ game, drawings }) {
     node.classList.toggle("root", !twig.cells.length);
     node.dataset.key = twig.cells.join(".") || "root";
     mark(node, "href", twig.cells.length > 0 && addressOf(way));
-    node.setAttribute("aria-label", `${twig.cells.length ? `after ${twig.cells.join(", ")}: ` : ""}${above} ${below}`);
+    mark(node, "role", !twig.cells.length && "img");
+    const times = twig.alike > 1 ? ` ${twig.alike}×` : "";
+    node.setAttribute("aria-label", `${twig.cells.length ? `after ${twig.cells.join(", ")}: ` : ""}${above}${times} ${below}`);
     for (const [name, value] of Object.entries({ depth, first, middle, tone: twig.value })) node.style.setProperty(`--${name}`, value);
     node.querySelector(".above").textContent = above;
     node.querySelector(".under").textContent = below;
-    if (twig.alike > 1) node.querySelector(".badge").textContent = `${twig.alike}×`;
+    if (times) node.querySelector(".badge").textContent = times.trim();
     else node.querySelector(".badge").remove();
     const last = twig.cells.length ? 1 << way.at(-1) : 0;
     const completed = [...board.completed].reduce((mask, cell) => mask | (1 << cell), 0);
@@ -193,6 +194,5 @@ export function startTree({ game, drawings }) {
     location.hash = addressOf([...cells, Number(event.submitter.value)]);
   });
   addEventListener("popstate", read);
-  goByArrows(form);
   read();
 }

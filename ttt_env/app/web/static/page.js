@@ -1,10 +1,11 @@
 // Links and forms of this site are fetched and <main> is made like the new one: no page is built here.
 // [data-load] parts are fetched after the rest, [data-after] forms are sent by themselves after so many ms,
-// [data-live] forms while one of their sliders moves, [data-follow] elements are kept in view.
+// [data-live] forms while one of their sliders moves, [data-follow] elements are brought into view.
 
 import { morph } from "./morph.js";
 import { reread } from "./chart.js";
 import { refigure } from "./live.js";
+import { rove, startKeys } from "./keys.js";
 import { keepScore, place } from "./life.js";
 
 const page = () => document.getElementById("page");
@@ -42,7 +43,6 @@ function patch(old, next, since = 0) {
   if (edited?.control.type === "range" && edited.control.isConnected) showMoved(edited.control);
   reread(page());
   rove();
-  follow();
 }
 
 /**
@@ -68,9 +68,9 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
       history[replace ? "replaceState" : "pushState"](null, "", response.url);
     }
     document.title = fetched.title;
-    if (isAsked) scrolledByHand = new WeakSet();
     if (edited?.at <= since) edited = null;
     patch(page(), next, since);
+    if (isAsked) follow();
     begin();
   } catch (error) {
     if (error.name !== "AbortError") fail("The server does not answer. Is ttt web still running?", takeBack);
@@ -115,7 +115,7 @@ function textAt(url, signal) {
 /** A turn at fetching the parts that may come later, taken if the part still waits for this address. */
 function inTurn(part, url) {
   const isWanted = () => part.isConnected && part.dataset.load === url;
-  const turn = last.then(() => (isWanted() ? textAt(url) : ""));
+  const turn = last.then(() => (isWanted() ? textAt(url) : null));
   last = turn.catch(() => {});
   return turn;
 }
@@ -131,11 +131,12 @@ async function load(part, signal) {
   const url = part.dataset.load;
   try {
     const text = isKnown(part) ? texts.get(url) : await (isSoon(part) ? textAt(url, signal) : inTurn(part, url));
-    if (part.dataset.load !== url || !text || (isSoon(part) && signal.aborted)) return;
+    if (part.dataset.load !== url || text === null || (isSoon(part) && signal.aborted)) return;
     if (part.ownerDocument !== document) return fill(part, text);
     const filled = part.cloneNode(false);
     fill(filled, text);
     patch(part, filled);
+    follow();
     if (part.dataset.load) await load(part, signal);
   } catch (error) {
     if (error.name !== "AbortError") part.title = error.message;
@@ -203,84 +204,18 @@ function showMoved(slider) {
   refigure(page());
 }
 
-// The board is one stop of the tab key; arrows go from cell to cell.
-const tiles = () => [...page().querySelectorAll(".tile")];
-
-function rove() {
-  const all = tiles();
-  const now = all.find((tile) => tile === document.activeElement) ?? all.find((tile) => tile.matches(".free")) ?? all[0];
-  all.forEach((tile) => (tile.tabIndex = tile === now ? 0 : -1));
-}
-
-const ARROWS = { ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0], ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1], PageUp: [-1, 0, 0], PageDown: [1, 0, 0] };
-
-function neighbour(tile, [up, down, across]) {
-  const [layer, row, column] = placeOf(tile);
-  const target = tileAt(layer + up, row + down, column + across);
-  if (target) return target;
-  // Over the edge, into the board beside this one.
-  const abreast = Number(tile.form.dataset.abreast);
-  const beside = tiles().filter((each) => placeOf(each)[0] === layer + across + down * abreast);
-  const line = beside.filter((each) => placeOf(each)[across ? 1 : 2] === (across ? row : column));
-  return across + down > 0 ? line[0] : line.at(-1);
-}
-
-const placeOf = (tile) => tile.dataset.at.split(" ").map(Number);
-const tileAt = (...place) => page().querySelector(`.tile[data-at="${place.join(" ")}"]`);
-
-let typed = { text: "", at: 0 };
-
-function cellOf(digit) {
-  const now = Date.now();
-  typed = { text: now - typed.at < 700 ? typed.text + digit : digit, at: now };
-  const tile = document.getElementById(`cell-${Number(typed.text)}`);
-  if (!tile) typed = { text: digit, at: now };
-  return tile ?? document.getElementById(`cell-${digit}`);
-}
-
-const SHORTCUTS = { u: "undo", r: "redo", n: "new", p: "pause", s: "see" };
-
-// Whether digits and letters do something by themselves: people who speak to their computer type by accident.
-const letters = document.getElementById("letters");
-document.getElementById("keys").hidden = false;
-letters.checked = localStorage.getItem("letters") !== "off";
-letters.addEventListener("change", () => localStorage.setItem("letters", letters.checked ? "on" : "off"));
-
-addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
-  const tile = document.activeElement?.closest?.(".tile");
-  const focus = (next) => { event.preventDefault(); next?.focus(); rove(); };
-  if (!/^\d$/.test(event.key)) typed = { text: "", at: 0 };
-  if (event.key in ARROWS && (tile || document.activeElement === document.body || document.activeElement === page())) {
-    focus(tile ? neighbour(tile, ARROWS[event.key]) : tiles().find((each) => each.tabIndex === 0));
-  } else if (!letters.checked) {
-    return;
-  } else if (/^\d$/.test(event.key)) {
-    focus(cellOf(event.key));
-  } else if (event.key in SHORTCUTS) {
-    document.getElementById(SHORTCUTS[event.key])?.click();
-  }
-});
-
 const section = ({ pathname }) => pathname.split("/")[1]; // another one has its own header and styles
 
-// A tree or table that scrolls shows its [data-follow] element, until a visitor scrolls it while it moves by itself.
-let scrolledByHand = new WeakSet();
-const scroller = (node) => node.closest?.(".tree, .scroll");
-
-for (const way of ["wheel", "touchmove", "keydown", "pointerdown"]) {
-  addEventListener(way, ({ target, type }) => {
-    const box = scroller(target);
-    if (box && (type !== "pointerdown" || target === box)) scrolledByHand.add(box);
-  }, { passive: true });
-}
-
+/**
+ * Scroll a tree or table to its [data-follow] element, after what a visitor has asked for. One that moves by itself holds
+ * still: the element is soon elsewhere, and the eye could not go with it.
+ */
 function follow() {
   for (const mark of page().querySelectorAll("[data-follow]")) {
-    const box = scroller(mark);
+    const box = mark.closest(".tree, .scroll");
     const [around, own] = [box, mark].map((node) => node.getBoundingClientRect());
     const isOut = own.left < around.left || own.right > around.right || own.top < around.top || own.bottom > around.bottom;
-    if (!isOut || scrolledByHand.has(box)) continue;
+    if (!isOut) continue;
     box.scrollLeft += own.left + own.width / 2 - around.left - around.width / 2;
     box.scrollTop += own.top + own.height / 2 - around.top - around.height / 2;
   }
@@ -288,7 +223,6 @@ function follow() {
 
 addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
-  if (event.target.closest("#theme")) return changeTheme();
   const copy = event.target.closest("[data-copy]");
   if (copy) return copyLink(copy);
   if (!link || !page().contains(link) || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -319,13 +253,6 @@ addEventListener("change", ({ target }) => {
 
 addEventListener("popstate", () => visit(location.href, { replace: true }));
 
-function changeTheme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  localStorage.setItem("theme", root.dataset.theme);
-}
-
 async function copyLink(button) {
   const url = new URL(button.dataset.copy, location.href).href;
   try {
@@ -337,6 +264,7 @@ async function copyLink(button) {
 }
 
 for (const unused of document.querySelectorAll("main noscript")) unused.remove();
+startKeys();
 begin();
 rove();
 follow();

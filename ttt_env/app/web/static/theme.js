@@ -1,3 +1,11 @@
 // Before the page is drawn: the theme that was chosen here, else the system's.
+const root = document.documentElement;
 const chosen = localStorage.getItem("theme");
-if (chosen) document.documentElement.dataset.theme = chosen;
+if (chosen) root.dataset.theme = chosen;
+
+addEventListener("click", ({ target }) => {
+  if (!target.closest("#theme")) return;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+});
