@@ -81,9 +81,9 @@ class Sweeper:
 
     def _begin(self, job: Job, question: bytes) -> "_Process":
         with self._lock:
-            process = self._started()
             if job.unwanted.is_set():  # since before `stop` could tell the process
                 raise StoppedError("nobody waits for this any more")
+            process = self._started()
             process.ask(job, question)
             return process
 
