@@ -21,6 +21,11 @@ from ttt_env.app.web.start import config_of
 from ttt_env.stopping import StoppedError, check_wanted
 
 
+CHANCES = """return Object.fromEntries([...document.querySelectorAll('.tile')]
+    .map((tile) => [tile.value, tile.querySelector('.known b')?.textContent])
+    .filter(([, text]) => text))"""
+
+
 class Patient(Agent):
     """Moves when it is told to."""
 
@@ -167,10 +172,7 @@ class Page(Visitor):
 
     def chances(self):
         """The shown probabilities by cell."""
-        script = """return Object.fromEntries([...document.querySelectorAll('.tile')]
-            .map((tile) => [tile.value, tile.querySelector('.known b')?.textContent])
-            .filter(([, text]) => text))"""
-        return {int(cell): text for cell, text in self.run(script).items()}
+        return {int(cell): text for cell, text in self.run(CHANCES).items()}
 
 
 class Endless(Agent):

@@ -64,9 +64,8 @@ def test_numbers_are_written_as_python_writes_them(page):
 
 
 SLIDE = """const [id, value] = arguments, slider = document.getElementById(id);
-    slider.value = value; slider.dispatchEvent(new Event('input', {bubbles: true}));
-    const texts = (selector) => [...document.querySelectorAll(selector)].map((each) => each.firstChild.data);
-    return texts('[data-figure]');"""
+    slider.value = value; slider.dispatchEvent(new Event('input', {bubbles: true}));"""
+FIGURES = "return [...document.querySelectorAll('[data-figure]')].map((each) => each.firstChild.data)"
 
 
 def asleep(page, is_asleep):
@@ -96,7 +95,7 @@ def test_the_shown_figures_follow_the_slider_without_the_server(address, told, p
     page.wait(lambda: page.run("return document.querySelector('[data-sweep]') !== null"))
     asleep(page, True)
     try:
-        assert page.run(SLIDE, "x-temperature", 0.2) == told
+        assert page.run(SLIDE + FIGURES, "x-temperature", 0.2) == told
     finally:
         asleep(page, False)
         page.browser.get("about:blank")
@@ -105,11 +104,10 @@ def test_the_shown_figures_follow_the_slider_without_the_server(address, told, p
 
 def test_the_figures_of_two_temperatures_follow_the_slider(page):
     page.go("/compare/softmax")
-    local = page.run(SLIDE, "t-o", 1.55)
+    local = page.run(SLIDE + FIGURES, "t-o", 1.55)
     page.wait(lambda: page.address.get("o") == "1.55")
     page.wait(lambda: "1.55" in page.text(".exact caption"))
-    texts = "return [...document.querySelectorAll('[data-figure]')].map((each) => each.firstChild.data)"
-    assert page.run(texts) == local
+    assert page.run(FIGURES) == local
 
 
 @pytest.mark.parametrize("seat", ["x", "o"])
@@ -118,8 +116,7 @@ def test_the_temperatures_of_an_agent_stand_on_the_right_seats(seat, moves, page
     players = {"x": "person", "o": "person"} | {seat: "softmax"}
     page.open(f"x={players['x']}&o={players['o']}&moves={moves}&see=1&pause=1")
     page.wait(lambda: page.chances())
-    page.run(SLIDE, f"{seat}-temperature", 0.35)
-    shown = page.chances()
+    shown = {int(cell): text for cell, text in page.run(SLIDE + CHANCES, f"{seat}-temperature", 0.35).items()}
     agent = make_agent("softmax:temperature=0.35,opponent_temperature=1")
     position = get_game("tictactoe-v0").start
     for cell in moves and [int(moves)]:
