@@ -1,24 +1,28 @@
-"""How fast the web page answers, how many can play at once, and how much memory the server keeps.
+"""How fast the web page is there and answers, how many can play at once, how much memory the server keeps.
 
 A server runs in a process of its own, the visitors in this one, over HTTP on this machine. Times are from a
 request to its whole answer, redirects included: a click is two requests, the move and the page after it.
+What a browser makes of it is told by Chromium itself, where chromium and chromedriver are installed: first
+paint, how far things were moved on the screen (layout shift), tasks of more than 50 ms, and kilobytes.
 
     python scripts/benchmark_web.py
 """
 
 import argparse
 import multiprocessing as mp
+import shutil
 import socket
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -30,6 +34,7 @@ from ttt_env.storage.game_log import GameLog
 GAME = "tictactoe-v0"
 NEEDS_ANOTHER = {"best-response": ":random", "epsilon": ":minimax"}
 VISITORS, GAMES, CLICKS, SECONDS = 50, 1000, 100, 10
+STARTS, VISITS = 5, 7
 PACE = 0.15  # seconds between two steps of a search that the page animates
 
 
@@ -101,21 +106,155 @@ def server(games: Path) -> Iterator[tuple[int, int]]:
     """The port and the process of a running server."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    process = mp.get_context("spawn").Process(target=serve, args=(port, games), daemon=True)
+    spawn = mp.get_context("spawn")
+    is_there = spawn.Event()
+    process = spawn.Process(target=serve, args=(port, games, is_there))
     process.start()
-    while True:
-        with suppress(OSError), Visitor(port) as visitor:
-            visitor.get("/play")
-            break
-        time.sleep(0.1)
+    is_there.wait()
     yield port, process.pid or 0
     process.terminate()
     process.join()
 
 
-def serve(port: int, games: Path) -> None:
-    """Run the server: the target of its process."""
-    start("127.0.0.1", port, [], GameLog(games), None, lambda line: None)
+def serve(port: int, games: Path, is_there: Any) -> None:
+    """Run the server, and set the event once it answers: the target of its process."""
+
+    def say(line: str) -> None:
+        if line.startswith("Play at"):
+            is_there.set()
+
+    start("127.0.0.1", port, [], GameLog(games), None, say)
+
+
+FIRST_MOVES = {
+    "Perfect on Square 4×4": "game=square-v0&x=person&o=minimax",
+    "Medium on 4,4,4": "game=mnk-v0:m=4,n=4,k=4&x=person&o=epsilon:minimax,epsilon=0.3",
+}
+
+
+def report_starts(games: Path, rounds: int) -> None:
+    """Print how long the first page and the first replies of a fresh server take, asked for at once."""
+    print(f"a fresh server, median and shortest of {rounds}, milliseconds")
+    pages = list[float]()
+    for name, query in FIRST_MOVES.items():
+        replies = list[float]()
+        for _ in range(rounds):
+            with server(games) as (port, _), Visitor(port) as visitor:
+                pages.append(timed(visitor.get, "/play")[1])
+                visitor.get(f"/play?{query}&unrecorded=1")
+                visitor.move(0)
+                replies.append(timed(visitor.move)[1])
+        print(f"  {name + ', first reply':36}{1000 * median(replies):7.0f} {1000 * min(replies):7.0f}")
+    print(f"  {'first page':36}{1000 * median(pages):7.0f} {1000 * min(pages):7.0f}")
+
+
+class Browser:
+    """Chromium without a window, and what it has measured."""
+
+    FIGURES = """const [since, done] = arguments, found = {};
+        const seen = (type) => (list) => (found[type] ??= []).push(...list.getEntries());
+        for (const type of ['paint', 'layout-shift', 'longtask', 'navigation', 'resource'])
+          new PerformanceObserver(seen(type)).observe({ type, buffered: true });
+        const later = (type) => (found[type] ?? []).filter(({ startTime }) => startTime >= since);
+        setTimeout(() => done({
+          paint: found.paint?.find(({ name }) => name === 'first-contentful-paint')?.startTime,
+          shift: later('layout-shift').filter((each) => !each.hadRecentInput)
+            .reduce((sum, { value }) => sum + value, 0),
+          tasks: later('longtask').map((each) => each.duration),
+          bytes: [...found.navigation, ...found.resource ?? []]
+            .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0),
+          requests: 1 + (found.resource ?? []).length,
+        }), 200);"""
+
+    def __init__(self, port: int) -> None:
+        from selenium import webdriver
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or ""
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+            options.add_argument(argument)
+        self._driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+        self._driver.set_window_size(1440, 900)
+        self._url = f"http://127.0.0.1:{port}"
+
+    def __enter__(self) -> "Browser":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.quit()
+
+    def open(self, address: str) -> None:
+        """Go to an address, as somebody who has never been there, and wait until nothing more comes."""
+        self._driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        self._driver.get(self._url + address)
+        time.sleep(SETTLED)
+
+    def figures(self, action: Callable[[Any], object] | None = None) -> dict[str, Any]:
+        """What was measured since the page was opened; with an action, which is done now, since then."""
+        since = self._driver.execute_script("return performance.now()") if action else 0
+        if action:
+            action(self._driver)
+            time.sleep(SETTLED)
+        figures: dict[str, Any] = self._driver.execute_async_script(self.FIGURES, since)
+        return figures
+
+
+def press(selector: str) -> Callable[[Any], None]:
+    """Press what a selector finds, for as long as people do."""
+
+    def action(driver: Any) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        target = driver.find_element("css selector", selector)
+        ActionChains(driver).move_to_element(target).click_and_hold().pause(0.1).release().perform()
+
+    return action
+
+
+def drag(driver: Any) -> None:
+    """Drag the slider of softmax minimax in twelve steps."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    slider = driver.find_element("css selector", "#o-temperature")
+    chain = ActionChains(driver, duration=50).move_to_element(slider).click_and_hold()
+    for _ in range(12):
+        chain.move_by_offset(-int(slider.rect["width"] / 30), 0).pause(0.1)
+    chain.release().perform()
+
+
+SETTLED = 1.0  # seconds in which all answers have come
+STATES: dict[str, tuple[str, Callable[[Any], None] | None]] = {
+    "first screen": ("/play", None),
+    "a move and its reply": ("/play", press("#cell-4")),
+    "See on": ("/play?moves=4.0", press("#see")),
+    "a slider dragged": ("/play?o=softmax&see=1", drag),
+    "game over": ("/play?x=person&o=person&moves=0.3.1.4", press("#cell-2")),
+    "Look inside, a tree": ("/inside?view=tree", None),
+    "Compare": ("/compare", None),
+}
+
+
+def report_browser(port: int, rounds: int) -> None:
+    """Print what Chromium measures on 3×3: of so many visits the median, of shifts and tasks the most."""
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        print("in a browser: left out, for there is no chromium with its chromedriver")
+        return
+    print(f"{GAME} in Chromium, {rounds} visits each with an empty cache")
+    print(f"  {'':22}first paint (ms)   layout shift   longest task over 50 ms   requests     kB")
+    with Browser(port) as browser:
+        for name, (address, action) in STATES.items():
+            seen = []
+            for _ in range(rounds):
+                browser.open(address)
+                seen.append(browser.figures(action))
+            longest = max((task for figures in seen for task in figures["tasks"]), default=None)
+            paint = median(figures["paint"] for figures in seen)
+            shift = max(figures["shift"] for figures in seen)
+            told = "none" if longest is None else f"{longest:.0f} ms"
+            print(
+                f"  {name:22}{paint:16.0f}{shift:15.4f}{told:>26}{seen[-1]['requests']:11}"
+                f"{seen[-1]['bytes'] / 1000:7.1f}"
+            )
 
 
 def report_clicks(port: int, clicks: int) -> None:
@@ -242,11 +381,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--share", type=float, default=1.0, help="of clicks, visitors, games and seconds")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of starts, visits, clicks, visitors, games and seconds"
+    )
     share = parser.parse_args().share
     with tempfile.TemporaryDirectory() as folder:
         games = Path(folder) / "games.sqlite"
+        report_starts(games, max(1, int(share * STARTS)))
         with GameLog(games) as log, server(games) as (port, pid):
+            report_browser(port, max(1, int(share * VISITS)))
             report_clicks(port, max(5, int(share * CLICKS)))
             report_search(port, max(0.5, share * SECONDS))
             for searches in (1, 4):

@@ -218,6 +218,18 @@ def test_the_form_chooses_an_agent_with_its_parameters(client):
     assert page.status_code == 400 and "temperature" in complaint(page)
 
 
+def test_who_cannot_play_the_game_is_listed_with_the_reason(client, roster):
+    game = get_game("mnk-v0:m=4,n=3,k=3")
+    page = client.get(f"/compare/agent?agent=minimax&game={game.name}").text
+    options = re.findall(r'<option( selected)?( disabled title="([^"]+)")?>([\w-]+)</option>', page)
+    told = {name: unescape(reason) for _, _, reason, name in options}
+    refused = {offer.name: offer.refusal for offer in roster.offers(game) if offer.name != "person"}
+    assert refused.items() <= told.items() and {name for name in refused if refused[name]} >= {"ppo", "dqn"}
+    reasons = re.search(r'<details id="refused">(.*?)</details>', page, re.S)[1]
+    assert all(f"<li><b>{name}</b> " in reasons for name, reason in refused.items() if reason)
+    assert "cannot play" not in client.get("/compare/agent?agent=minimax").text
+
+
 def test_who_has_no_fixed_policy_is_told_why_it_has_no_certificate(client):
     assert "seed=" in client.get("/compare/proof?agent=mcts").text
     seeded = client.get("/compare/proof?agent=mcts:simulations=20,seed=0&game=mnk-v0:m=4,n=3,k=3")

@@ -102,7 +102,7 @@ def test_a_part_asks_for_the_next_larger_search_until_the_last(client):
 
 def shown_figures(page):
     script = """return [...document.querySelectorAll('.tile .known')].map((known) =>
-        [...known.children].filter((each) => each.getBoundingClientRect().width > 2).length)"""
+        [...known.children].filter((each) => getComputedStyle(each).opacity > 0).length)"""
     return page.run(script)
 
 

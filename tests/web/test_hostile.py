@@ -43,6 +43,7 @@ FIELDS = {
     "/play/move": VISIT,
     "/play/see": VISIT | {"simulations": [*NUMBER, "", "1001"]},
     "/play/moves": VISIT,
+    "/play/ready": VISIT,
     "/play/table": {
         "was": [f"{name}={text}" for name in TABLE for text in ("%00", "nobody", "٣")],
         "kind": GAME,
@@ -243,4 +244,4 @@ def test_what_is_no_request_is_refused(lines, url):
     answer = raw(url, lines.replace("\n", "\r\n").encode("latin-1") + b"\r\nConnection: close\r\n\r\n")
     is_endless = len(lines) > 100_000
     assert re.match(rb"HTTP/1.1 4\d\d ", answer) or (is_endless and not answer)
-    assert b"Traceback" not in answer and httpx2.get(f"{url}/play").status_code == 200
+    assert b"Traceback" not in answer and httpx2.get(f"{url}/play", timeout=300).status_code == 200

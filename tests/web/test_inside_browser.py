@@ -153,21 +153,20 @@ def test_on_a_phone_only_the_tree_scrolls(page, view):
         const isWide = end?.right <= box?.right + 1;
         const isIn = isWide && end?.bottom <= box?.bottom + 1 && end?.top >= box?.top - 1;
         return !box || isIn"""
-<<<<<<< HEAD
-    page.wait(lambda: page.browser.execute_script(end))
+    page.wait(lambda: page.run(end))
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0"])
 def test_on_a_phone_the_tree_holds_still_while_the_search_runs_and_follows_each_step_asked_for(game, page):
     resize(page.browser, 390, 844)
-    look(page, f"/inside?view=mcts&mcts.done=70&mcts.pace=fast&game={game}").click("#pause")
+    page.go(f"/inside?view=mcts&mcts.done=70&mcts.pace=fast&game={game}").click("#pause")
     state = """const tree = document.querySelector('.tree'), box = tree.getBoundingClientRect();
         const end = document.querySelector('.twig.end').getBoundingClientRect();
         return [[tree.scrollLeft, tree.scrollTop], end.top >= box.top - 1 && end.bottom <= box.bottom + 1]"""
     scrolled, are_in_view = [], []
     for done in range(71, 80):
         page.wait(lambda done=done: int(page.text("#done")) > done)
-        place, is_in_view = page.browser.execute_script(state)
+        place, is_in_view = page.run(state)
         scrolled.append(place)
         are_in_view.append(is_in_view)
     assert scrolled == [scrolled[0]] * 9 and not all(are_in_view)
@@ -175,11 +174,7 @@ def test_on_a_phone_the_tree_holds_still_while_the_search_runs_and_follows_each_
     for _ in range(3):
         done = page.text("#done")
         page.click("#step").wait(lambda done=done: page.text("#done") != done)
-        assert page.browser.execute_script(state)[1]
-=======
-    if "qubic" not in view:  # where a board is so wide that browsers do not always snap to it
-        page.wait(lambda: page.run(end))
->>>>>>> robust
+        assert page.run(state)[1]
 
 
 def test_the_last_move_of_an_agent_from_the_game(page):

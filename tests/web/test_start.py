@@ -42,7 +42,7 @@ def test_it_serves_this_machine_records_where_told_and_ends_by_ctrl_c(started, t
     process, said = started("--games-file", "mine.sqlite")
     assert "recorded in mine.sqlite" in said and (tmp_path / "mine.sqlite").exists()
     url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
-    assert httpx2.get(f"{url}/play").status_code == 200
+    assert httpx2.get(f"{url}/play", timeout=300).status_code == 200
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=300)[0] == "" and process.returncode == 0
 
@@ -81,7 +81,7 @@ def test_who_leaves_amid_a_move_leaves_no_trace(started):
         visitor.sendall(
             b"POST /play/move?o=person HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell"
         )
-    assert httpx2.get(f"{url}/play").status_code == 200
+    assert httpx2.get(f"{url}/play", timeout=300).status_code == 200
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=300)[0] == ""
 
@@ -96,9 +96,10 @@ def test_models_of_the_command_line_play_under_their_name(started, tmp_path):
     Lookup.of("newell-simon").save(tmp_path / "mine.npz")
     _, said = started("--no-record", "--models", "mine.npz")
     url = re.search(r"http://\S+", said)[0]
-    page = httpx2.post(f"{url}/play/move?x=model:mine&o=person", follow_redirects=True)
+    page = httpx2.post(f"{url}/play/move?x=model:mine&o=person", follow_redirects=True, timeout=300)
     assert "moves=4" in str(page.url) and str(tmp_path) not in page.text
-    assert "gives nothing away" in httpx2.get(f"{url}/play/strength?game=tictactoe-v0&player=model:mine").text
+    strength = httpx2.get(f"{url}/play/strength?game=tictactoe-v0&player=model:mine", timeout=300)
+    assert "gives nothing away" in strength.text
 
 
 @pytest.mark.parametrize(

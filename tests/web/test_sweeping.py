@@ -24,12 +24,13 @@ from ttt_env.app.web import computing
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.compare.certificate import prove
 from ttt_env.app.web.compare.ladder import ladder
-from ttt_env.app.web.computing import BusyError, Desk
+from ttt_env.app.web.computing import BusyError, Desk, Job
 from ttt_env.app.web.insight import judged_moves, strength
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import MAX_SWEEP_MB, Sweeper, resident
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError
+from ttt_env.stopping import StoppedError
 from ttt_env.storage.game_log import GameLog
 
 TICTACTOE, OBLONG = get_game("tictactoe-v0"), get_game("mnk-v0:m=4,n=3,k=3")
@@ -143,7 +144,7 @@ def test_what_has_ended_is_begun_again(sweeper, desk, tmp_path):
 def test_whatever_becomes_of_a_question_its_lane_goes_on(question, failure, told, desk):
     async def ask():
         for lane in ("sweep", "plan"):
-            async with asyncio.timeout(20):  # far longer than two processes take to start
+            async with asyncio.timeout(300):  # far longer than two processes take to start
                 with pytest.raises(failure, match=told):
                     await desk.move(lane, question)
                 assert await desk.move(lane, pow, 2, 5) == 32
@@ -219,6 +220,15 @@ def test_what_nobody_waits_for_is_stopped_and_the_process_goes_on(sweeper, desk,
         assert told.exists() and sweeper.pid == pid
 
     asyncio.run(ask())
+
+
+def test_what_nobody_waits_for_by_its_turn_is_not_asked(sweeper):
+    job = Job(think)
+    job.unwanted.set()
+    sweeper.stop(job)
+    with pytest.raises(StoppedError):
+        sweeper.answer(job)
+    assert sweeper.pid is None
 
 
 def test_a_move_does_not_wait_for_a_study(desk, tmp_path):

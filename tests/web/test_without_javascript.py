@@ -50,3 +50,25 @@ def test_a_link_of_another_site_brings_the_page_without_its_parts(client):
 def test_a_malformed_address_is_told_once_on_a_whole_page(client):
     page = client.get("/compare/agent?agent=nobody&whole=1")
     assert page.status_code == 400 and page.text.count('class="complaint"') == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/compare/agent?agent=weights&seat=O&at=2", "/compare/people?", "/compare/softmax?", "/compare/runs?",
+     pytest.param("/compare?row=random&column=minimax&at=1", marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_whole_pages_lead_to_whole_pages(path, client):
+    whole, plain = (client.get(path + more).text for more in ("&whole=1", ""))
+    pages = {
+        is_whole: re.findall(r'<a [^>]*href="(/compare(?:/agent|/softmax|/runs|/people)?(?:\?[^"]*)?)"', text)
+        for is_whole, text in ((True, whole.partition("<main")[2]), (False, plain.partition("<main")[2]))
+    }
+    assert len(pages[True]) >= 5 and all("whole=1" in page for page in pages[True])
+    assert sum("whole=1" in page for page in pages[False]) <= 1  # the one that reloads with the parts
+    assert whole.count('name="whole"') == whole.count('action="/compare')
+
+
+def test_the_agent_that_is_chosen_on_a_whole_page_comes_whole(client):
+    fields = "was=weights&agent=win-block&game=tictactoe-v0&whole=1"
+    page = client.get(f"/compare/agent?{fields}")
+    assert "whole=1" in str(page.url) and "can be beaten" in page.text

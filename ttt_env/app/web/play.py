@@ -157,7 +157,9 @@ class PlayPages:
 
         The page asks while its visitor thinks about a move, so that the reply need not wait for that.
         """
-        visit, _ = self._read(request)
+        visit, complaints = self._read(request)
+        if complaints:
+            return self._house.refused(complaints)
         desk, roster = self._house.desk, self._house.roster
         for player in await self._planners(visit.table):
             await desk.move("plan", roster.prepare, player, visit.table.game)

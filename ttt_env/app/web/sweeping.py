@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO
 
 from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.computing import BusyError, Job, ThreadLane
-from ttt_env.stopping import stopped_by
+from ttt_env.stopping import StoppedError, stopped_by
 
 MAX_SWEEP_MB = 1000
 """Of memory that the process of the sweeps may use. It is enforced on Linux."""
@@ -82,6 +82,8 @@ class Sweeper:
     def _begin(self, job: Job, question: bytes) -> "_Process":
         with self._lock:
             process = self._started()
+            if job.unwanted.is_set():  # since before `stop` could tell the process
+                raise StoppedError("nobody waits for this any more")
             process.ask(job, question)
             return process
 

@@ -182,6 +182,16 @@ TABS = {
 }
 
 
+def whole_address(path: str, **fields: object) -> str:
+    """As `address`, of a page that comes with its parts, if it is one of `TABS`."""
+    return address(path, **fields, whole=1 if path in TABS else None)
+
+
+def addresses_for(request: Request) -> Callable[..., str]:
+    """`address`, or `whole_address` for a visitor who came to a whole page and so has no JavaScript."""
+    return whole_address if is_whole(request) else address
+
+
 class ComparePart:
     """A part of the page; it keeps nothing between two requests."""
 
@@ -189,8 +199,8 @@ class ComparePart:
         self._house = house
         self._agent = an_agent(house.roster)
 
-    def _page(self, name: str, complaints: list[str], **context: Any) -> Response:
-        shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": address}
+    def _page(self, request: Request, name: str, complaints: list[str], **context: Any) -> Response:
+        shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": addresses_for(request)}
         status = 400 if complaints else 200
         return self._house.page(name, status, complaints=complaints, **shared, **context)
 
@@ -211,7 +221,8 @@ class ComparePart:
         at = reader.read("at", a_number("at", n_moves, n_moves))
         lane = await self._house.lane_of_study(whole.game)
         verdicts = await self._house.desk.study(lane, judged_moves, whole)
-        return Replay(whole.at_move(at), tuple(verdicts), path, shown)
+        stays_whole = {"whole": 1} if reader.fields.get("whole") == "1" else {}
+        return Replay(whole.at_move(at), tuple(verdicts), path, shown | stays_whole)
 
 
 class Matches(ComparePart):
@@ -241,6 +252,7 @@ class Matches(ComparePart):
                 reader.complaints.append(str(error))
         whole = await self._laddered(game, reader) if is_whole(request) else {}
         return self._page(
+            request,
             "compare.html",
             reader.complaints,
             game=game,
@@ -282,15 +294,17 @@ class Certificates(ComparePart):
         fields = fields_of(request)
         if "was" not in fields:
             proof = await self._proof(AddressReader(fields)) if is_whole(request) else {}
-            return self._shown(fields, [], proof)
+            return await self._shown(request, fields, [], proof)
         try:
             agent = self._agent_of_form(fields, fields["was"])
         except TttEnvError as error:
-            return self._shown(fields | {"agent": fields["was"]}, [str(error)])
-        return RedirectResponse(address("/compare/agent", game=fields.get("game"), agent=agent), 303)
+            return await self._shown(request, fields | {"agent": fields["was"]}, [str(error)])
+        to = addresses_for(request)("/compare/agent", game=fields.get("game"), agent=agent)
+        return RedirectResponse(to, 303)
 
-    def _shown(
+    async def _shown(
         self,
+        request: Request,
         fields: Mapping[str, str],
         complaints: list[str],
         proof: Mapping[str, Any] = MappingProxyType({}),
@@ -303,7 +317,9 @@ class Certificates(ComparePart):
         if "at" in fields:
             shown["at"] = reader.read("at", a_number("at", game.n_cells))
         context = {"complaints": complaints + reader.complaints, "game": game, "agent": agent, **proof}
-        return self._page("compare_agent.html", shown=shown, **context)
+        offers = await self._house.desk.move("quick", self._house.roster.offers, game)
+        refused = {offer.name: offer.refusal for offer in offers if offer.refusal}
+        return self._page(request, "compare_agent.html", shown=shown, refused=refused, **context)
 
     def _agent_of_form(self, fields: Mapping[str, str], was: str) -> str:
         """The agent of a form, with the parameters of the controls that were shown for the one that it was.
@@ -395,6 +411,7 @@ class Curves(ComparePart):
             complaints, (x, o) = [str(error)], temperatures({})
         ends, chances, worth = await self._house.desk.study("quick", curves, x, o)
         return self._page(
+            request,
             "compare_softmax.html",
             complaints,
             sliders=SLIDERS,
@@ -427,6 +444,7 @@ class Curves(ComparePart):
         except ImportError as error:
             reader.complaints.append(str(error))
         return self._page(
+            request,
             "compare_runs.html",
             reader.complaints,
             listed=listed,
@@ -459,7 +477,7 @@ class People(ComparePart):
         played = {} if log is None else await self._house.desk.move("quick", games_of, log)
         whole = {"records": await self._records(game), "alone": False} if is_whole(request) else {}
         return self._page(
-            "compare_people.html", reader.complaints, game=game, played=played, kinds=KINDS, **whole
+            request, "compare_people.html", reader.complaints, game=game, played=played, kinds=KINDS, **whole
         )
 
     async def table(self, request: Request) -> Response:
