@@ -197,7 +197,7 @@ def test_what_an_address_says_wrongly_is_left_out(visitor):
 
 def shown_moves(visitor):
     """What each empty cell shows, by cell: whether it is framed, its worth, and which figures stand there."""
-    script = """const seen = (node) => node.getBoundingClientRect().width > 2;
+    script = """const seen = (node) => getComputedStyle(node).opacity > 0;
         return [...document.querySelectorAll('.seen .known')].map((known) => [known.closest('.tile').value,
           known.matches('.best'), Number(known.style.getPropertyValue('--worth')),
           [...known.children].filter(seen).map((each) => each.localName).join(' ')])"""
