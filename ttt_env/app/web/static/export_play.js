@@ -163,11 +163,11 @@ export function startPlay(ttt) {
     const to = (changes) => addressOf({ ...table, ...changes });
     const anew = { cells: [], at: 0 };
     for (const [id, at] of [["undo", before()], ["redo", after()]]) setLink(byId(id), at === undefined ? at : to({ at }));
-    byId("new").href = byId("again").href = to(anew);
+    byId("new").href = to(anew);
+    setLink(byId("again"), isOver ? to(anew) : undefined);
     byId("swap").href = to({ x: table.o, o: table.x, ...anew });
     byId("see").href = to({ sees: !table.sees });
     byId("see").setAttribute("aria-checked", `${table.sees}`);
-    byId("again").parentElement.hidden = !isOver;
     byId("inside").href = `inside.html#moves=${table.cells.slice(0, table.at).join(".")}`;
     for (const { link, agent } of choices) {
       link.href = to(against(agent));
