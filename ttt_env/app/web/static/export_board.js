@@ -6,15 +6,16 @@ export const seatOf = (ply) => (ply % 2 ? "O" : "X");
 export const OUTCOMES = { "1": "win", "0": "draw", "-1": "loss" };
 const ACCENTS = { last: ", last move", completed: ", completed" };
 
-/** The masks of X and O, the completed set and the winner, after these moves. */
+/** The masks of X and O, the completed sets, their cells, and the winner, after these moves. */
 export function boardAfter(cells, { sets, misere }) {
   const masks = [0, 0];
   cells.forEach((cell, ply) => (masks[ply % 2] |= 1 << cell));
   const isOwned = (set, mask) => set.every((cell) => (mask >> cell) & 1);
-  const completed = new Set(sets.filter((set) => masks.some((mask) => isOwned(set, mask))).flat());
+  const lines = sets.filter((set) => masks.some((mask) => isOwned(set, mask)));
+  const completed = new Set(lines.flat());
   const last = seatOf(cells.length + 1);
   const winner = completed.size ? (misere ? seatOf(cells.length) : last) : null;
-  return { x: masks[0], o: masks[1], completed, winner, last: cells.at(-1) };
+  return { x: masks[0], o: masks[1], lines, completed, winner, last: cells.at(-1) };
 }
 
 export const byId = (id) => document.getElementById(id);
@@ -67,7 +68,19 @@ export function draw(form, cells, game, { known = new Map(), isOpen = false } = 
       fill(tile, insight);
     }
   }
+  strike(form, board.lines);
   return board;
+}
+
+/** Draw a stroke through the cells of each of these lines. */
+function strike(form, lines) {
+  const board = form.querySelector(".board"), columns = Number(form.style.getPropertyValue("--columns"));
+  const middle = (cell) => `${(cell % columns) + 0.5} ${Math.floor(cell / columns) + 0.5}`;
+  const paths = lines.map((line) => `<path d="M${middle(line[0])}L${middle(line.at(-1))}" pathLength="1"/>`).join("");
+  const old = board.querySelector(".strokes");
+  if (old?.innerHTML === paths) return;
+  old?.remove();
+  if (paths) board.insertAdjacentHTML("beforeend", `<svg class="strokes" viewBox="0 0 ${columns} ${columns}" aria-hidden="true">${paths}</svg>`);
 }
 
 function inWords(insight) {
