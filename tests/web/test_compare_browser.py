@@ -280,7 +280,7 @@ def test_on_a_phone_the_match_is_over_the_page_and_closes(page):
     page.click(".close").wait(lambda: not page.text("#match h2"))
 
 
-@pytest.mark.parametrize("width", [865, 960, 1070, 1200])
+@pytest.mark.parametrize("width", [865, 960, 1024, 1070, 1200])
 def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
     resize(page.browser, width, 900)
     page.open("/compare?game=tictactoe-v0&row=random&column=win-block")
@@ -297,6 +297,9 @@ def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
         return [seen, lost.length, document.querySelectorAll('.heat thead th').length];"""
     seen, lost, columns = page.browser.execute_script(script)
     assert seen and not lost and columns == 2 + len(page.all(".heat tbody tr"))
+    if width >= 1024:
+        fits = "const box = document.querySelector('.scroll'); return box.scrollWidth <= box.clientWidth"
+        assert page.browser.execute_script(fits)
     assert page.overflow <= 0
 
 
