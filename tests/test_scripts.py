@@ -1,5 +1,7 @@
 """Every script runs to its end, with a small budget and warnings as errors."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +42,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
         ["--algo", "maskable-ppo", "--learners", "2", "--rounds", "1", "--round-steps", "100"],
         "The best learner, seed ",
     ),
+    "web_pictures.py": (["--out", ".", "web-why", "web-phone"], "web-phone.png"),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
 
@@ -50,11 +53,17 @@ TAKE_LONG = {
     "q_learning_curve.py",
     "value_network_figures.py",
 }
+NEEDS_CHROMIUM = {"web_pictures.py"}
 STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
 
 
 EACH = [
-    pytest.param(path, id=path.name, marks=[pytest.mark.slow] * (path.name in TAKE_LONG))
+    pytest.param(
+        path,
+        id=path.name,
+        marks=[pytest.mark.slow] * (path.name in TAKE_LONG)
+        + [pytest.mark.browser] * (path.name in NEEDS_CHROMIUM),
+    )
     for path in sorted(SCRIPTS.glob("*.py"))
 ]
 
@@ -63,6 +72,8 @@ EACH = [
 def test_script(path: Path, tmp_path: Path) -> None:
     assert path.name in SMALL, f"how is {path.name} run in a few seconds? Say so in SMALL"
     arguments, text = SMALL[path.name]
+    if path.name in NEEDS_CHROMIUM and not shutil.which("chromium") and not os.environ.get("CI"):
+        pytest.skip("no chromium here: `make browser` installs it on Debian")
     if path.name in STARTS_PROCESSES:
         command = [sys.executable, "-W", "error", str(path), *arguments]
         own = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)

@@ -52,6 +52,15 @@ def test_a_cell_of_the_heat_map_opens_its_match(page):
     page.click(".close").wait(lambda: not page.text("#match h2"))
 
 
+def test_the_stroke_at_the_end_of_a_replay_lies_over_its_board(page):
+    page.open("/compare/agent?agent=win-block&seat=X").wait(lambda: page.all(".strokes path"))
+    boxes = (page.browser.find_element(By.CSS_SELECTOR, each) for each in (".board", "#cell-0", "#cell-8"))
+    board, *tiles = (box.rect for box in boxes)
+    below = board["y"] + board["height"] - tiles[1]["y"] - tiles[1]["height"]
+    assert 0 <= below < tiles[0]["height"] / 4
+    page.click("#back").wait(lambda: not page.all(".strokes"))
+
+
 def test_the_sliders_change_the_figures_to_the_exact_ones(page):
     page.open("/compare/softmax")
     slide = """const slider = document.getElementById(arguments[0]); slider.value = arguments[1];
@@ -233,7 +242,7 @@ def test_on_a_phone_the_match_is_over_the_page_and_closes(page):
     page.click(".close").wait(lambda: not page.text("#match h2"))
 
 
-@pytest.mark.parametrize("width", [865, 960, 1070, 1200])
+@pytest.mark.parametrize("width", [865, 960, 1024, 1070, 1200])
 def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
     resize(page.browser, width, 900)
     page.open("/compare?game=tictactoe-v0&row=random&column=win-block")
@@ -250,6 +259,9 @@ def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
         return [seen, lost.length, document.querySelectorAll('.heat thead th').length];"""
     seen, lost, columns = page.run(script)
     assert seen and not lost and columns == 2 + len(page.all(".heat tbody tr"))
+    if width >= 1024:
+        fits = "const box = document.querySelector('.scroll'); return box.scrollWidth <= box.clientWidth"
+        assert page.browser.execute_script(fits)
     assert page.overflow <= 0
 
 

@@ -478,3 +478,10 @@ def test_every_position_has_the_policies_and_values_of_python(name, page, roster
         np.testing.assert_allclose(shown, expected, atol=1e-12, err_msg=player)
         worst = exploitability(agent, game)
         np.testing.assert_allclose(scores[player], [-worst.as_x, worst.as_o], atol=1e-12, err_msg=player)
+
+
+def test_a_stroke_is_drawn_through_what_wins_and_goes_when_the_move_is_taken_back(visitor):
+    strokes = "return [...document.querySelectorAll('.strokes path')].map((path) => path.getAttribute('d'))"
+    visitor.open("index.html#x=person&o=minimax&moves=4.0.2.1.6")
+    assert visitor.wait(lambda: visitor.run(strokes)) == ["M2.5 0.5L0.5 2.5"]
+    visitor.click("#undo").wait(lambda: not visitor.run(strokes))
