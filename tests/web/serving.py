@@ -20,7 +20,6 @@ from ttt_env import Agent
 from ttt_env.app.web.start import config_of
 from ttt_env.stopping import StoppedError, check_wanted
 
-
 CHANCES = """return Object.fromEntries([...document.querySelectorAll('.tile')]
     .map((tile) => [tile.value, tile.querySelector('.known b')?.textContent])
     .filter(([, text]) => text))"""

@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("selenium")
 
+from tests.web.serving import CHANCES
 from ttt_env import Position, get_game, make_agent
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
