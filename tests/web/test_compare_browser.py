@@ -54,8 +54,7 @@ def test_a_cell_of_the_heat_map_opens_its_match(page):
 
 def test_the_stroke_at_the_end_of_a_replay_lies_over_its_board(page):
     page.open("/compare/agent?agent=win-block&seat=X").wait(lambda: page.all(".strokes path"))
-    boxes = (page.browser.find_element(By.CSS_SELECTOR, each) for each in (".board", "#cell-0", "#cell-8"))
-    board, *tiles = (box.rect for box in boxes)
+    board, *tiles = (page.rect(each) for each in (".board", "#cell-0", "#cell-8"))
     below = board["y"] + board["height"] - tiles[1]["y"] - tiles[1]["height"]
     assert 0 <= below < tiles[0]["height"] / 4
     page.click("#back").wait(lambda: not page.all(".strokes"))
