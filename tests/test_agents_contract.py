@@ -76,9 +76,14 @@ SPECS = {
     "dqn": [("dqn", UNTRAINED)],
     "q-learning": [("q-learning", UNTRAINED - {"misère"}), ("q-learning:{q}", ENUMERABLE)],
     "value-network": [("value-network", UNTRAINED), ("value-network:{network}", FEW_CELLS)],
+    "alphazero": [
+        ("alphazero", UNTRAINED),
+        ("alphazero:{alphazero},simulations=1", FEW_CELLS),
+        ("alphazero:{alphazero},simulations=20,solve=false,seed=1", FEW_CELLS),
+    ],
 }
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
-WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network"}
+WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network", "alphazero"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.
 SLOW = {
     (agent, "square")
@@ -119,12 +124,19 @@ def _network(game, path):
     train(game, games=100).save(path)
 
 
+def _alphazero(game, path):
+    from tests.test_alphazero import network
+
+    network(game, scale=0.1).save(path)
+
+
 FILES = {
     "{games}": (_games, "games.sqlite"),
     "{table}": (_table, "table.npz"),
     "{model}": (_model, "model.zip"),
     "{q}": (_q_table, "q.npz"),
     "{network}": (_network, "network.npz"),
+    "{alphazero}": (_alphazero, "alphazero.npz"),
 }
 
 
