@@ -80,7 +80,7 @@ class TestSelfPlay:
         assert seen == sum(map(len, parts)) > 0
 
     def test_what_is_proved_is_the_value(self):
-        training = tiny(simulations=200, random_starts=1.0)
+        training = tiny(simulations=200, random_starts=0.75)
         solution = ttt_env.solve(TICTACTOE)
         positions = [training.games.move(training.search) for _ in range(10)]
         late = [
@@ -89,7 +89,7 @@ class TestSelfPlay:
             for board, value in zip(p.boards, p.values, strict=True)
             if board.ply > 5
         ]
-        assert len(late) > 20
+        assert len(late) > 10
         assert all(solution.value_of(board) == value for board, value in late)
 
     def test_policies_give_proved_wins_all_and_proved_losses_nothing(self):
@@ -115,6 +115,17 @@ class TestSelfPlay:
         games = SelfPlayGames(TICTACTOE, settings, np.random.default_rng(0))
         empty = (games.masks == 0).all(axis=0).mean()
         assert 0.45 < empty < 0.65  # a ninth of the random starts is the empty board, too
+
+    def test_games_begin_where_the_agent_blundered(self):
+        settings = Settings(**TINY | {"games": 400, "random_starts": 0.0, "blunder_starts": 0.5})
+        games = SelfPlayGames(TICTACTOE, settings, np.random.default_rng(0))
+        assert not games.masks.any()
+        blunders = [ttt_env.Position.parse(text) for text in ("X../.../...", "XO./.../...")]
+        games.blunders = Boards.of(blunders)
+        for number in range(400):
+            games._begin(number)
+        begun = [int((games.masks == [[p.mine], [p.theirs]]).all(axis=0).sum()) for p in blunders]
+        assert min(begun) > 50 and 150 < sum(begun) < 250
 
 
 class TestReplay:
@@ -240,6 +251,7 @@ class TestErrors:
             ({"noise": 1.5}, "noise=1.5 of alphazero"),
             ({"channels": 1000}, "channels=1000 of alphazero"),
             ({"concentration": 0}, "concentration=0"),
+            ({"random_starts": 0.6, "blunder_starts": 0.6}, "more than 1"),
             ({"judged": ()}, "judged="),
             ({"judged": (0,)}, "judged=0"),
         ],

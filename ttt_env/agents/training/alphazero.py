@@ -45,7 +45,9 @@ class Settings:
     its position is proved. The priors of the position have a share `noise` of noise, drawn from the Dirichlet
     distribution of the concentration `concentration` / (number of legal moves). The first `sampled_moves` of
     a game are drawn by how often the search visited them; the others are the most visited. A game begins with
-    probability `random_starts` after a random number of random moves, else with the empty board.
+    probability `random_starts` after a random number of random moves, with probability `blunder_starts` in
+    one of the positions in which the agent gave value away when it was last judged, if it was exactly and
+    there are any, and else with the empty board.
 
     After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
     `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
@@ -63,6 +65,7 @@ class Settings:
     concentration: float = 10.0
     sampled_moves: int = 4
     random_starts: float = 0.25
+    blunder_starts: float = 0.25
     moves: int = 4
     updates: int = 16
     batch: int = 256
@@ -96,8 +99,14 @@ class Settings:
         for name in ("games", "simulations", "moves", "updates", "batch", "replay", "pause"):
             as_integer(name, getattr(changed, name), _KIND, 1, _MANY)
         as_integer("sampled_moves", changed.sampled_moves, _KIND, 0)
-        for name, most in (("noise", 1.0), ("random_starts", 1.0), ("l2", 1.0), ("learning_rate", 1.0)):
+        for name, most in (("noise", 1.0), ("l2", 1.0), ("learning_rate", 1.0)):
             as_number(name, getattr(changed, name), _KIND, most)
+        shares = [
+            as_number(name, getattr(changed, name), _KIND, 1.0)
+            for name in ("random_starts", "blunder_starts")
+        ]
+        if sum(shares) > 1:
+            raise ParameterError(f"random_starts and blunder_starts of {_KIND} are more than 1: {shares}")
         if not as_number("concentration", changed.concentration, _KIND) > 0:
             raise ParameterError(f"concentration={changed.concentration!r} of {_KIND}: it must be above 0")
         if not isinstance(changed.judged, list | tuple) or not changed.judged:
@@ -168,13 +177,16 @@ class SelfPlayGames:
         self.policies = np.zeros((n, n_cells, n_cells), np.float32)  # what was found in them
         self.values = np.zeros((n, n_cells), np.float32)  # what was proved of them, else NaN
         self.ended = 0
+        self.blunders = Boards.joined(game, [])
         for number in range(n):
             self._begin(number)
 
     def _begin(self, number: int) -> None:
-        start = self.game.start
-        if self.rng.random() < self.settings.random_starts:
+        start, draw = self.game.start, self.rng.random()
+        if draw < self.settings.random_starts:
             start = random_position(self.game, self.rng)
+        elif draw < self.settings.random_starts + self.settings.blunder_starts and len(self.blunders):
+            start = self.blunders[int(self.rng.integers(len(self.blunders)))]
         self.masks[:, number] = start.mine, start.theirs
         self.lengths[number] = 0
 
@@ -454,6 +466,8 @@ def _run(
         if is_over or (training.rounds and training.rounds % training.settings.pause == 0):
             if progress.evaluation is None or progress.evaluation.steps < training.games.ended:
                 evaluation = _judge(training, progress, until, out)
+                if evaluation.certificate is not None and not is_over:
+                    training.games.blunders = evaluation.certificate.blunders
                 log(training.scalars() | evaluation.scalars(), training.games.ended)
                 if report is not None:
                     report(evaluation)
