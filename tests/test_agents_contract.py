@@ -68,6 +68,8 @@ SPECS = {
     "mcts": [
         ("mcts:simulations=60,seed=0", FEW_CELLS),
         ("mcts:simulations=30,playout=win-block,draw=0,c=1,solve=false,seed=1", FEW_CELLS),
+        ("mcts:simulations=40,evaluate=value-network,seed=2", UNTRAINED),
+        ("mcts:simulations=40,evaluate=value-network:{network},seed=2", FEW_CELLS),
     ],
     "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
     "imitation": [("imitation:{games}", EVERYWHERE), ("imitation:{games},fallback=win-block", FEW_CELLS)],
