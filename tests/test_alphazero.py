@@ -252,6 +252,9 @@ class TestAgent:
         boards = Boards.of(positions(TICTACTOE, 20))
         np.testing.assert_array_equal(agent.policies(boards), again.policies(boards))
 
+    def test_no_positions_have_no_policies(self):
+        assert AlphaZero.of(network(), 5).policies(Boards.joined(TICTACTOE, [])).shape == (0, 9)
+
     def test_explains_itself(self):
         position = ttt_env.Position.parse("XO./.../...", TICTACTOE)
         net = network()

@@ -192,7 +192,8 @@ class TestTraining:
         assert_equal(one.weights.values(), other.weights.values())
 
     def test_goes_on_with_a_larger_budget(self, tmp_path):
-        out = tmp_path / "net.npz"
+        out, straight = tmp_path / "net.npz", tmp_path / "straight.npz"
+        train(seed=3, steps=60, until="budget", hyperparameters=TINY, out=straight)
         train(seed=3, steps=20, until="budget", hyperparameters=TINY, out=out)
         best, last = evaluations_of(checkpoint_of(out))
         assert 20 <= last.steps < 60
@@ -201,6 +202,8 @@ class TestTraining:
         train(steps=60, until="budget", out=out, resume=True, report=reports.append)
         assert reports[0].steps > last.steps
         assert reports[-1].steps >= 60
+        one, other = load_network(straight, TICTACTOE), load_network(out, TICTACTOE)
+        assert_equal(one.weights.values(), other.weights.values())
 
     def test_writes_a_log_for_tensorboard(self, tmp_path):
         accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")

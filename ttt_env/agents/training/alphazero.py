@@ -361,8 +361,8 @@ class _Progress:
     seconds: float = 0.0
     evaluation: Evaluation | None = None
     best: Evaluation | None = None
-    n_passed: int = -1  # of the numbers of simulations, by the best network
     network: PolicyValueNetwork | None = None
+    rank: tuple[float, ...] = ()  # of the best network: what it passes, then its mistakes
 
 
 def train(
@@ -466,7 +466,7 @@ def _run(
         if is_over or (training.rounds and training.rounds % training.settings.pause == 0):
             if progress.evaluation is None or progress.evaluation.steps < training.games.ended:
                 evaluation = _judge(training, progress, until, out)
-                if evaluation.certificate is not None and not is_over:
+                if evaluation.certificate is not None and training.rounds % training.settings.pause == 0:
                     training.games.blunders = evaluation.certificate.blunders
                 log(training.scalars() | evaluation.scalars(), training.games.ended)
                 if report is not None:
@@ -489,14 +489,9 @@ def _judge(
     network = training.exported()
     evaluation, n_passed = _evaluated(training, progress, network, until)
     progress.evaluation = evaluation
-    is_sampled = evaluation.exploitability is None
-    if (
-        progress.best is None
-        or is_sampled
-        or n_passed > progress.n_passed
-        or (n_passed == progress.n_passed and evaluation.mistakes < progress.best.mistakes)
-    ):
-        progress.best, progress.network, progress.n_passed = evaluation, network, n_passed
+    is_sampled, rank = evaluation.exploitability is None, (-n_passed, *evaluation.mistakes)
+    if progress.network is None or is_sampled or rank < progress.rank:
+        progress.best, progress.network, progress.rank = evaluation, network, rank
         if out is not None:
             network.save(out)
     return evaluation
