@@ -11,12 +11,14 @@ from pathlib import Path
 
 import ttt_env
 from ttt_env.agent import Agent
+from ttt_env.agents.alphazero.agent import DEFAULT_SIMULATIONS, AlphaZero
 from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.q_learning import QLearning
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.agents.pretrained import FOLDER
+from ttt_env.agents.training import alphazero
 from ttt_env.agents.training import run as training
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.saved import write_json
@@ -54,6 +56,12 @@ def trained_network(algo: str, steps: int, game: Game, share: float) -> SB3:
     return SB3.from_model(game, model)
 
 
+def trained_alphazero(game: Game, share: float) -> AlphaZero:
+    """AlphaZero until it gives value away nowhere, neither its network alone nor with 200 simulations."""
+    judged = {"judged": (1, DEFAULT_SIMULATIONS)}
+    return alphazero.train(game, steps=round(40_000 * share), until="optimal", hyperparameters=judged)
+
+
 def _weakness(agent: Agent) -> tuple[float, float]:
     worst = ttt_env.exploitability(agent, agent.game).exploitability
     return worst, -ttt_env.match(agent, "random", agent.game).score
@@ -67,6 +75,7 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
     "q-learning": ("q-learning", TICTACTOE, trained_q_learning),
     "q-learning@misere": ("q-learning", MISERE, trained_q_learning),
     "value-network": ("value-network", TICTACTOE, trained_value_network),
+    "alphazero": ("alphazero", TICTACTOE, trained_alphazero),
 }
 """The agent, the game, and the training of each file, by the file's name."""
 
@@ -76,7 +85,7 @@ def write(agent: Agent, path: Path) -> None:
     arrays = Lookup.of(agent, agent.game).arrays()
     if isinstance(agent, QLearning):
         arrays |= agent.arrays()
-    elif isinstance(agent, ValueNetwork):
+    elif isinstance(agent, ValueNetwork | AlphaZero):
         arrays |= agent.network.arrays()
     save_arrays(path, agent.game, arrays)
 

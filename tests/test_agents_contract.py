@@ -68,6 +68,8 @@ SPECS = {
     "mcts": [
         ("mcts:simulations=60,seed=0", FEW_CELLS),
         ("mcts:simulations=30,playout=win-block,draw=0,c=1,solve=false,seed=1", FEW_CELLS),
+        ("mcts:simulations=40,evaluate=value-network,seed=2", UNTRAINED),
+        ("mcts:simulations=40,evaluate=value-network:{network},seed=2", FEW_CELLS),
     ],
     "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
     "imitation": [("imitation:{games}", EVERYWHERE), ("imitation:{games},fallback=win-block", FEW_CELLS)],
@@ -76,9 +78,14 @@ SPECS = {
     "dqn": [("dqn", UNTRAINED)],
     "q-learning": [("q-learning", UNTRAINED - {"misère"}), ("q-learning:{q}", ENUMERABLE)],
     "value-network": [("value-network", UNTRAINED), ("value-network:{network}", FEW_CELLS)],
+    "alphazero": [
+        ("alphazero", UNTRAINED),
+        ("alphazero:{alphazero},simulations=1", FEW_CELLS),
+        ("alphazero:{alphazero},simulations=20,solve=false,seed=1", FEW_CELLS),
+    ],
 }
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
-WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network"}
+WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network", "alphazero"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.
 SLOW = {
     (agent, "square")
@@ -119,12 +126,19 @@ def _network(game, path):
     train(game, games=100).save(path)
 
 
+def _alphazero(game, path):
+    from tests.test_alphazero import network
+
+    network(game, scale=0.1).save(path)
+
+
 FILES = {
     "{games}": (_games, "games.sqlite"),
     "{table}": (_table, "table.npz"),
     "{model}": (_model, "model.zip"),
     "{q}": (_q_table, "q.npz"),
     "{network}": (_network, "network.npz"),
+    "{alphazero}": (_alphazero, "alphazero.npz"),
 }
 
 

@@ -13,7 +13,7 @@ from ttt_env.analysis.dossier import dossier
 from ttt_env.errors import PolicyFileError
 
 FILES = sorted(FOLDER.glob("*.npz"))
-NAMES = ("ppo", "dqn", "q-learning", "value-network")
+NAMES = ("ppo", "dqn", "q-learning", "value-network", "alphazero")
 MOST = 100_000  # bytes of a file
 
 

@@ -38,7 +38,7 @@ app = typer.Typer(
 )
 _AGENTS = "an agent as name, name:value or name:key=value,key=value (see `ttt agents`)"
 _PLAYERS = "your opponent; or who plays X and who plays O: an agent of `ttt agents`, or person"
-_ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning or value-network"
+_ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning, value-network or alphazero"
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 _SWEEP: dict[str, Any] = {
     "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent import make_agent
+from ttt_env.agents.training import alphazero
 from ttt_env.agents.training.checkpoint import checkpoint_of
 from ttt_env.agents.training.evaluation import Evaluation, Report, Until
 from ttt_env.agents.training.own import train_own
@@ -35,7 +36,8 @@ _WORST = {1: "wins", 0: "safe", -1: "can lose"}
 _HOW = {
     "q-learning": "It plays against itself, half of the moves at random.",
     "value-network": "Of six games it plays two against itself and four against a random player.",
-}  # the learners without torch
+    "alphazero": "It plays against itself by a search that its network guides.",
+}  # the learners of this package
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Order:
             raise ParameterError(unknown("algorithm", self.algo, names))
         one_of("until", self.until, get_args(Until))
         options = {"opponent": self.opponents, "tensorboard": self.tensorboard, "resume": self.resume}
-        foreign = [f"--{name}" for name, value in options.items() if value and self.is_own]
+        lacking = {"opponent"} if self.algo == "alphazero" else options.keys() if self.is_own else set()
+        foreign = [f"--{name}" for name, value in options.items() if value and name in lacking]
         if self.algo != "value-network":
             foreign += [f"--{name.replace('_', '-')}" for name in self.network]
         if foreign:
@@ -166,7 +169,7 @@ def trained_as(path: Path) -> str | None:
 
 
 def _how_to_go_on(order: Order) -> str:
-    if order.is_own:
+    if order.is_own and order.algo != "alphazero":
         return f"{order.algo} keeps no checkpoint, so that another training of it begins anew."
     return f"To go on: {order.command} --resume"
 
@@ -229,7 +232,9 @@ def _with_bar(order: Order, console: Console) -> tuple[int, bool]:
 
 
 def _seconds(order: Order) -> float | None:
-    return order.seconds or (None if order.is_own else recipe(order.algo).seconds)
+    if order.seconds or order.algo == "alphazero":
+        return order.seconds or alphazero.SECONDS
+    return None if order.is_own else recipe(order.algo).seconds
 
 
 def _train(order: Order, report: Report) -> None:
@@ -241,12 +246,15 @@ def _train(order: Order, report: Report) -> None:
         "out": order.path,
         "report": report,
     }
+    more: dict[str, Any] = {"resume": order.resume, "tensorboard": order.tensorboard}
+    if order.algo == "alphazero":
+        alphazero.train(order.game, **options, **more)
+        return
     if order.is_own:
         train_own(order.game, order.algo, hyperparameters=order.network, **options)
         return
     from ttt_env.agents.training.run import train
 
-    more: dict[str, Any] = {"resume": order.resume, "tensorboard": order.tensorboard}
     train(order.game, order.algo, order.opponents, **options, **more)
 
 

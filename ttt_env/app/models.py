@@ -5,8 +5,13 @@ from pathlib import Path
 from ttt_env.rules.specs import split_spec
 from ttt_env.storage.policy_file import array_names
 
-_AGENTS_WITH_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network")
-_AGENT_OF = {"codes": "lookup", "positions": "q-learning", "view": "value-network"}  # by an array of the file
+_AGENTS_WITH_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network", "alphazero")
+_AGENT_OF = {  # by an array of the file
+    "codes": "lookup",
+    "positions": "q-learning",
+    "view": "value-network",
+    "policy_filter": "alphazero",
+}
 
 
 def spec_of(text: str) -> str:

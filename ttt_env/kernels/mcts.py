@@ -16,6 +16,7 @@ from ttt_env.kernels.compiled import compiled, inner
 from ttt_env.kernels.playouts import playout
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.kernels.splitmix import draw_below, next_bits
+from ttt_env.kernels.value_network import BoardView, Network, forward, see
 
 LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
 _MAX_CHILDREN = 64
@@ -99,6 +100,31 @@ def run(tree: Tree, sets: WinningSets, settings: Settings, simulations: int, may
         if result == UNKNOWN:
             result = playout(tree.random, sets, settings.win_block, mine, theirs)
         backpropagate(tree, settings, result)
+    return simulations
+
+
+@compiled
+def run_evaluated(
+    tree: Tree,
+    sets: WinningSets,
+    settings: Settings,
+    net: Network,
+    board: BoardView,
+    simulations: int,
+    may_grow: bool,
+) -> int:
+    """`run`, in which a value network says how a simulation ends, in the place of a playout."""
+    for done in range(simulations):
+        if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
+            return done
+        node, mine, theirs = select(tree, settings)
+        if tree.nodes[node].value == UNKNOWN and has_room(tree):
+            node, mine, theirs = expand(tree, sets, node, mine, theirs)
+        result = float(tree.nodes[node].value)
+        if result == UNKNOWN:
+            own = see(net, board, theirs, mine, size(mine | theirs) - 1)
+            result = own * forward(net, 0)
+        backpropagate_value(tree, settings, result)
     return simulations
 
 
@@ -207,6 +233,27 @@ def backpropagate(tree: Tree, settings: Settings, result: int) -> None:
         tree.nodes[node].wins += 1.0 if result == WIN else settings.draw if result == DRAW else 0.0
         result = -result
     tree.counts[2] = result
+
+
+@inner
+def backpropagate_value(tree: Tree, settings: Settings, result: float) -> None:
+    """`backpropagate` for a result between a loss and a win: it counts in proportion to its distance to both.
+
+    0 counts what a draw does.
+    """
+    proves = settings.solve and tree.nodes[tree.path[tree.counts[1] - 1]].value != UNKNOWN
+    for depth in range(tree.counts[1] - 1, -1, -1):
+        node = tree.path[depth]
+        if proves and tree.nodes[node].value == UNKNOWN:
+            tree.nodes[node].value = proved_value(tree, node)
+            proves = tree.nodes[node].value != UNKNOWN
+        if settings.solve and tree.nodes[node].value != UNKNOWN:
+            result = float(tree.nodes[node].value)
+        tree.nodes[node].visits += 1
+        of_draw = settings.draw * (1.0 - abs(result))
+        tree.nodes[node].wins += of_draw + max(result, 0.0)
+        result = -result
+    tree.counts[2] = int(np.rint(result))
 
 
 @inner

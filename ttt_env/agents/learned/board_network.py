@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, as_number, one_of
 from ttt_env.rules.game import Game
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays
+
+if TYPE_CHECKING:
+    from ttt_env.kernels.value_network import BoardView, Network
 
 View: TypeAlias = Literal["mover", "xo", "xo+turn"]
 Start: TypeAlias = Literal["uniform01", "symmetric"]
@@ -89,6 +92,15 @@ class BoardNetwork:
         for layer in self.layers:
             signals = np.tanh(signals @ layer[:, :-1].T + layer[:, -1])
         return signals[:, 0] * self._side(boards)
+
+    def compiled(self) -> "tuple[Network, BoardView]":
+        """The network and how it sees a board, as compiled code takes them."""
+        from ttt_env.kernels.value_network import BoardView, Network  # imports numba: only where it is used
+
+        sizes = np.array(self.sizes)
+        net = Network(sizes, np.concatenate(self.layers, axis=None), *np.zeros((2, sizes.sum())))
+        masks = np.zeros((self.game.n_cells, 2), np.uint64)
+        return net, BoardView(self.view == "mover", self.empty, np.zeros(sizes[1]), masks)
 
     def _side(self, boards: Boards) -> Floats:
         """The input of a stone of the player who has just moved, 1 or −1, `[B]`."""

@@ -171,11 +171,7 @@ class _Learner:
         from ttt_env.kernels.compiled import ready
 
         game, self._network = network.game, network
-        sizes = np.array(network.sizes)
-        numbers = np.concatenate(network.layers, axis=None)
-        self._net = kernel.Network(sizes, numbers, *np.zeros((2, sizes.sum())))
-        masks = np.zeros((game.n_cells, 2), np.uint64)
-        board = kernel.BoardView(network.view == "mover", network.empty, np.zeros(sizes[1]), masks)
+        self._net, board = network.compiled()
         random = rng.integers(1 << 63, size=1).astype(np.uint64)
         rate = as_number("learning_rate", learning_rate, "value-network")
         self._arguments = self._net, board, winning_sets(game), random, np.array(CYCLES[opponents]), rate

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, Effort, Floats, of_legal_cells, sample
+from ttt_env.agent import Agent, Effort, Floats, make_agent, of_legal_cells, sample
+from ttt_env.agents.learned.board_network import BoardNetwork
+from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.errors import ParameterError
 from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game, Position
@@ -31,7 +34,9 @@ class MCTS(Agent):
     The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
     complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
     avoids the cells that complete a set of either player; if there are no others, those that complete its
-    own.
+    own. With `evaluate=value-network` there are no playouts: the network that comes with this package, or
+    with `evaluate=value-network:PATH` that of a file, says of the new position how it will end, between 0 for
+    a loss and 1 for a win, as in programs like Leela Zero.
 
     With `seed` and a budget of simulations the agent has a fixed policy, drawn from the seed and the
     position. Without a seed every search differs: `choose` draws the seed from its `rng`, and goes on with
@@ -51,6 +56,7 @@ class MCTS(Agent):
         playout: str = "random",
         seed: int | None = None,
         solve: bool = True,
+        evaluate: str | None = None,
     ) -> None:
         # Imports numba: only where a search is wanted.
         from ttt_env.agents.mcts.search import Search, checked_budget
@@ -58,10 +64,15 @@ class MCTS(Agent):
         super().__init__(game)
         if simulations is None and seconds is None:
             simulations = DEFAULT_SIMULATIONS
-        self._parameters = simulations, seconds, c, draw, playout, seed, solve
+        self._parameters = simulations, seconds, c, draw, playout, seed, solve, evaluate
         self._budget = checked_budget(simulations, seconds)
         self._seed = seed
-        self.search = Search(game.start, c=c, draw=draw, playout=playout, solve=solve, seed=seed or 0)
+        if evaluate is not None and playout != "random":
+            raise ParameterError(f"playout={playout!r} of mcts: with evaluate= there are no playouts")
+        network = None if evaluate is None else _network(evaluate, game)
+        self.search = Search(
+            game.start, c=c, draw=draw, playout=playout, solve=solve, seed=seed or 0, network=network
+        )
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
@@ -70,6 +81,8 @@ class MCTS(Agent):
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
         check_size(game)
+        if parameters.get("evaluate") is not None:
+            _network(parameters["evaluate"], game)
         return "little"
 
     @property
@@ -127,3 +140,11 @@ class MCTS(Agent):
             reason = f"The search has proved that {position.to_move} {RESULTS[value]}. {reason}."
         facts = {"simulations": total} | ({} if self._seed is None else {"seed": self._seed})
         return Explanation(position, of_legal_cells(position, policy), reason, tuple(numbers), facts)
+
+
+def _network(evaluate: str, game: Game) -> BoardNetwork:
+    """The network of the agent that `evaluate` names. Raises `ParameterError` if it is no value network."""
+    agent = make_agent(evaluate, game)
+    if not isinstance(agent, ValueNetwork):
+        raise ParameterError(f"evaluate={evaluate!r} of mcts: value-network or value-network:PATH is needed")
+    return agent.network

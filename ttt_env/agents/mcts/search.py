@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
+from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.mcts.tree import Node, read_node
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.kernels import mcts as kernel
@@ -48,6 +49,7 @@ def trees_of(max_slots: int) -> Iterator[None]:
 class Search:
     """A UCT search for the player to move in `position`, not yet begun; see `ttt_env.agents.mcts.agent.MCTS`.
 
+    With `network` a simulation ends with what that says of the position it has reached, without a playout.
     The same parameters and the same number of simulations give the same search. Several threads must not use
     it at once. An interrupt (Ctrl-C) ends `run` between two simulations, and what they found is kept.
 
@@ -64,12 +66,16 @@ class Search:
         playout: str = "random",
         solve: bool = True,
         seed: int = 0,
+        network: BoardNetwork | None = None,
     ) -> None:
         _check_settings(c, draw, playout, solve)
         self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
         self._sets = winning_sets(position.game)
+        self._network = None if network is None else network.compiled()
         self._tree = kernel.empty_tree(position.game.n_cells, _FIRST_SLOTS)
         self.restart(position, seed)
+        if self._network is not None:
+            ready("mcts", lambda: self._iterate(0))
 
     def restart(self, position: Position, seed: int) -> None:
         """Begin anew, in another position of the same game."""
@@ -107,7 +113,10 @@ class Search:
     def _iterate(self, n: int) -> int:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
         may_grow = len(self._tree.nodes) < min(MAX_SLOTS, _max_slots.get())
-        done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
+        if self._network is None:
+            done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
+        else:
+            done = kernel.run_evaluated(self._tree, self._sets, self._settings, *self._network, n, may_grow)
         if done < n and not self.is_proved:
             self._tree = kernel.grown(self._tree)
         return done
@@ -202,7 +211,10 @@ class Search:
 
     @property
     def last_result(self) -> int:
-        """The result of the last simulation for the player to move in the position: 1, 0 or −1."""
+        """The result of the last simulation for the player to move in the position: 1, 0 or −1.
+
+        What a network says is rounded to these.
+        """
         return int(self._tree.counts[2])
 
     def best_cells(self) -> list[int]:
@@ -234,7 +246,7 @@ class Search:
             "position": str(self.position),
             "c": settings.c,
             "draw": settings.draw,
-            "playout": PLAYOUTS[settings.win_block],
+            "playout": PLAYOUTS[settings.win_block] if self._network is None else None,
             "solve": settings.solve,
             "tree": self.tree(max_depth, min_visits).as_dict(),
         }

@@ -1,7 +1,7 @@
 """The trained agents that come with this package: a file for each name and game, its certificate beside it.
 
 `NAME.npz`, and `NAME@….npz` for further games, are policy tables of some kilobytes, which `lookup:PATH`
-plays; those of `q-learning` and `value-network` also hold the learned table and network.
+plays; those of `q-learning`, `value-network` and `alphazero` also hold the learned table and networks.
 `scripts/build_pretrained.py` makes them.
 """
 

@@ -1,4 +1,4 @@
-"""Training with Stable-Baselines3: self-play, opponents, evaluation, recipes, checkpoints.
+"""Training with Stable-Baselines3 (self-play, opponents, evaluation, recipes, checkpoints), and AlphaZero.
 
 Importing this package does not import torch; a name that needs it does, with an `ImportError` that names the
 extra `train`.

@@ -44,8 +44,33 @@ def save_checkpoint(path: str | Path, model: "BaseAlgorithm", callback: object) 
         "random": _random_state(),
     }
 
-    content = cloudpickle.dumps(state)
+    _write(path, cloudpickle.dumps(state))
 
+
+def write_state(path: str | Path, state: object) -> None:
+    """Write an object that can be pickled, from which a training goes on."""
+    _write(path, pickle.dumps(state))
+
+
+def read_state(path: str | Path) -> Any:
+    """The object in such a file, which runs code: load only files that you trust. Damage is found before.
+
+    Raises `PolicyFileError` for a file that is no whole checkpoint, or one of another version.
+    """
+    content = _checked_content(path)
+    try:
+        return pickle.loads(content)
+    except Exception as error:  # whatever the objects do while they are made
+        raise _of_another_version(path, error) from error
+
+
+def _of_another_version(path: str | Path, error: Exception) -> PolicyFileError:
+    return PolicyFileError(
+        f"{path} is a checkpoint of another version of this package or of what it uses: {reason(error)}"
+    )
+
+
+def _write(path: str | Path, content: bytes) -> None:
     def write(file: io.BufferedWriter) -> None:
         file.write(_HEAD)
         file.write(hashlib.sha256(content).digest())
@@ -73,9 +98,7 @@ def load_checkpoint(path: str | Path) -> tuple["BaseAlgorithm", Any]:
         _set_random_state(state["random"])
         callback = state["callback"]
     except Exception as error:  # whatever the objects do while they are made
-        raise PolicyFileError(
-            f"{path} is a checkpoint of another version of this package or of what it uses: {reason(error)}"
-        ) from error
+        raise _of_another_version(path, error) from error
     return model, callback
 
 

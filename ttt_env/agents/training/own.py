@@ -1,4 +1,4 @@
-"""Training the learners of this package, Q-learning and the value network, as those by recipe are trained."""
+"""Training the learners of this package as those by recipe are trained."""
 
 from collections.abc import Callable, Mapping
 from inspect import signature
@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.agents.learned import q_learning, value_network
+from ttt_env.agents.training import alphazero
 from ttt_env.agents.training.evaluation import Report, Until, evaluate
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.game import Game
 
 _TRAIN: dict[str, Callable[..., Any]] = {"q-learning": q_learning.train, "value-network": value_network.train}
-OWN_ALGORITHMS = tuple(_TRAIN)
+OWN_ALGORITHMS = (*_TRAIN, "alphazero")
 _SET_HERE = {"game", "seed", "games", "seconds", "goal", "report"}
 
 
-def check_own(algo: str, hyperparameters: Mapping[str, Any]) -> None:
+def check_own(game: Game, algo: str, hyperparameters: Mapping[str, Any]) -> None:
     """Raise `ParameterError` if the algorithm lacks one of the hyperparameters."""
+    if algo == "alphazero":
+        alphazero.settings_for(game).adjusted(hyperparameters)
+        return
     allowed = signature(_TRAIN[algo]).parameters.keys() - _SET_HERE
     for name in hyperparameters:
         if name not in allowed:
@@ -35,11 +39,25 @@ def train_own(
     until: Until,
     out: Path,
     report: Report,
+    resume: bool = False,
 ) -> None:
     """Train, and write the least exploitable agent to `out`, whenever one is less so than all before.
 
-    A step is a game here. `report` is called after every evaluation.
+    A step is a game here. `report` is called after every evaluation. `resume` is for AlphaZero alone.
     """
+    if algo == "alphazero":
+        alphazero.train(
+            game,
+            seed=seed,
+            steps=steps,
+            seconds=seconds,
+            until=until,
+            hyperparameters=None if resume else hyperparameters,
+            out=out,
+            resume=resume,
+            report=report,
+        )
+        return
     fewest_mistakes = inf, inf
 
     def look(snapshot: Any) -> bool:

@@ -196,7 +196,8 @@ def _round(plan: Plan, number: int, seed: int) -> list[Look]:
     done = plan.looks(seed, number)
     if done.exists():
         return [Look(**look) for look in _read_json(done)["looks"]]
-    from ttt_env.agents.training.run import begin, go_on, one_thread
+    from ttt_env.agents.training.run import begin, go_on
+    from ttt_env.agents.training.threads import one_thread
 
     instructions, looks = recipe(plan.algo), list[Look]()
 

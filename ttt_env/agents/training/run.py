@@ -1,8 +1,7 @@
 """Training by recipe: an algorithm of Stable-Baselines3, an opponent pool, budgets, files."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from ttt_env.agents.training.pool import OpponentPool
 from ttt_env.agents.training.recipe import Recipe, recipe
 from ttt_env.agents.training.selfplay import SelfPlay
 from ttt_env.agents.training.starts import RandomStarts
+from ttt_env.agents.training.threads import one_thread
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.catalogue import get_game
@@ -121,16 +121,3 @@ def go_on(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorithm"
             f"not of {instructions.name} on {game.name}"
         )
     return model, callback
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch use one thread: with networks this small, several only wait for each other."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -107,7 +107,8 @@ def sweep(
 
     `search` maps names of hyperparameters to lists of values, all of whose combinations are tried, or to
     distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those of
-    `Recipe.adjusted`, or the keywords of `q_learning.train` and `value_network.train`. `steps`, `seconds` and
+    `Recipe.adjusted`, the keywords of `q_learning.train` and `value_network.train`, or those of
+    `alphazero.Settings`. `steps`, `seconds` and
     `until` are those of `train`, for each trial; `steps` alone give the same models on every machine, in
     any order. Models are compared by their exact exploitability.
 

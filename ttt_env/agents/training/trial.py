@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 from ttt_env.agent import Agent, agent_class
+from ttt_env.agents.training.alphazero import evaluations_of
 from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint
 from ttt_env.agents.training.evaluation import Evaluation, Until
 from ttt_env.agents.training.own import OWN_ALGORITHMS, check_own, train_own
@@ -27,8 +28,8 @@ _GAME_LETTERS = 60  # in the name of a file
 class Trial:
     """A training: of what, by which hyperparameters, from which seed, until when.
 
-    `hyperparameters` are by the names of `Recipe.adjusted`, or of the keywords of `q_learning.train` and
-    `value_network.train`.
+    `hyperparameters` are by the names of `Recipe.adjusted`, of the keywords of `q_learning.train` and
+    `value_network.train`, or of `alphazero.Settings`.
     """
 
     game: Game
@@ -72,7 +73,7 @@ class Trial:
         if self.algo not in names:
             raise ParameterError(unknown("algorithm", self.algo, names))
         if self.is_own:
-            check_own(self.algo, self.hyperparameters)
+            check_own(self.game, self.algo, self.hyperparameters)
             return
         instructions = recipe(self.algo)
         instructions.algorithm_class()
@@ -196,9 +197,12 @@ def run_trial(
 def _left_off(trial: Trial, path: Path) -> tuple[Evaluation | None, Evaluation | None]:
     """The best and the last evaluation of an interrupted trial; None for one to be begun."""
     checkpoint = checkpoint_of(path)
-    if trial.is_own or not (path.is_file() and checkpoint.is_file()):
+    is_kept = trial.algo == "alphazero" or not trial.is_own
+    if not (is_kept and path.is_file() and checkpoint.is_file()):
         return None, None
     try:
+        if trial.is_own:
+            return evaluations_of(checkpoint)
         _, callback = load_checkpoint(checkpoint)
     except PolicyFileError:  # it is of another version: the training begins anew
         return None, None
@@ -208,7 +212,7 @@ def _left_off(trial: Trial, path: Path) -> tuple[Evaluation | None, Evaluation |
 def _train(trial: Trial, path: Path, is_resumed: bool, look: Callable[[Evaluation], None]) -> None:
     options: dict[str, Any] = {**trial.budget, "seed": trial.seed, "out": path, "report": look}
     if trial.is_own:
-        train_own(trial.game, trial.algo, hyperparameters=trial.hyperparameters, **options)
+        train_own(trial.game, trial.algo, hyperparameters=trial.hyperparameters, resume=is_resumed, **options)
         return
     from ttt_env.agents.training.run import train
 

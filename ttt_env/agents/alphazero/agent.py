@@ -1,0 +1,152 @@
+"""AlphaZero as an agent: a network alone, or a search that it guides."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import BatchAgent, Effort, Floats, of_legal_cells
+from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
+from ttt_env.agents.pretrained import pretrained_file
+from ttt_env.errors import ParameterError
+from ttt_env.explanation import CellNumbers, Explanation, Unit, named_cells
+from ttt_env.render.words import RESULTS
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_integer, as_number
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import check_size
+
+DEFAULT_SIMULATIONS = 200
+_MAX_SIMULATIONS = 1_000_000
+_MAX_C = 1e6
+_SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
+
+
+class AlphaZero(BatchAgent):
+    """AlphaZero: plays the move that a search guided by its network visits most.
+
+    Each of the `simulations` follows the moves with the largest Q + c·P·√n / (1 + n_move) down the tree to a
+    position that it has not seen; the network gives that one a value, and a probability P for each of its
+    moves; the value is added to all positions on the way (Silver et al., A general reinforcement learning
+    algorithm that masters chess, shogi and Go through self-play, Science 2018). The first simulation asks the
+    network about the position itself, so with `simulations` of 0 or 1 the network plays alone, the move of
+    largest probability. Ends of games are exact. With `solve`, which the original does not have, proved
+    values are passed up the tree as well: a proved win is played, a proved loss avoided, and a proved
+    position is searched no further (MCTS-Solver: Winands, Björnsson and Saito 2008). `c` is how much is
+    explored. A move that was not visited counts 0.2 less than its position; there is no noise.
+
+    Nothing but the order of equal moves is random, and that is drawn from `seed` and the position, so the
+    agent has a fixed policy. Of symmetric positions one is searched, and the network is asked about one of
+    them. `ttt train alphazero` trains it, and `alphazero:PATH` loads the network; without a path it is the
+    one that comes with this package.
+
+    Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
+    package has none for it; `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a
+    game of more than 64 cells.
+    """
+
+    is_fixed = True
+
+    def __init__(
+        self,
+        game: Game,
+        path: str | None = None,
+        simulations: int = DEFAULT_SIMULATIONS,
+        seed: int = 0,
+        c: float = 1.25,
+        solve: bool = True,
+    ) -> None:
+        check_size(game)
+        file = pretrained_file("alphazero", game) if path is None else Path(path)
+        self._begin(load_network(file, game), simulations, seed, c, solve)
+
+    def _begin(self, network: PolicyValueNetwork, simulations: int, seed: int, c: float, solve: bool) -> None:
+        from ttt_env.agents.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
+
+        BatchAgent.__init__(self, network.game)
+        self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, _MAX_SIMULATIONS))
+        self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
+        if not isinstance(solve, bool):
+            raise ParameterError(f"solve={solve!r} of alphazero: True and False are allowed")
+        self._parameters = simulations, seed, c, solve
+        self.network = network
+        self._search = PuctSearch(network, c_init=as_number("c", c, "alphazero", _MAX_C), solve=solve)
+        self._lock = Lock()
+        prepare()
+
+    @classmethod
+    def of(
+        cls,
+        network: PolicyValueNetwork,
+        simulations: int = DEFAULT_SIMULATIONS,
+        seed: int = 0,
+        c: float = 1.25,
+        solve: bool = True,
+    ) -> "AlphaZero":
+        """The agent with this network."""
+        agent = cls.__new__(cls)
+        agent._begin(network, simulations, seed, c, solve)
+        return agent
+
+    def __reduce__(self) -> tuple[Callable[..., "AlphaZero"], tuple[object, ...]]:
+        return type(self).of, (self.network, *self._parameters)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        if parameters.get("path") is None:
+            pretrained_file("alphazero", game)
+        return "little"
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return 0.0 if self.simulations == 1 else self.simulations * _SECONDS
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        from ttt_env.agents.alphazero.search import merged
+
+        canonical, cells = merged(boards)
+        _, first, which = np.unique(
+            np.stack([canonical.mine, canonical.theirs], axis=1),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+        )
+        searched = canonical[first]
+        with self._lock:  # searches of several threads take turns, because they share what is known
+            policies = self._search.find(searched, self.simulations, self._seed).policies(searched.legal)
+        return np.take_along_axis(policies[which.reshape(-1)], cells, axis=1)
+
+    def _explained(self, position: Position) -> Explanation:
+        from ttt_env.agents.alphazero.search import merged
+
+        canonical, (cells,) = merged(Boards.of([position]))
+        with self._lock:
+            found = self._search.find(canonical, self.simulations, self._seed)
+        policy = of_legal_cells(position, found.policies(canonical.legal)[0, cells])
+        numbers: list[tuple[str, NDArray[np.number], Unit]] = [
+            ("network’s probability", found.priors, "chance")
+        ]
+        if self.simulations > 1:
+            numbers += [("simulations", found.visits, "count"), ("mean result", found.means, "value")]
+            numbers += [("proved value", found.values, "value")]
+        shown = []
+        for name, rows, unit in numbers:
+            by_cell = {c: n for c, n in of_legal_cells(position, rows[0, cells]).items() if not isnan(n)}
+            if by_cell:
+                shown.append(CellNumbers(name, by_cell, unit))
+        why = Explanation(position, policy, "", tuple(shown))
+        if self.simulations == 1:
+            return replace(why, reason=f"The network gives {named_cells(why.cells)} the largest probability.")
+        reason = f"Of {found.visits[0].sum():,} simulations most began with {named_cells(why.cells)}."
+        if not isnan(found.proved[0]):
+            proved = RESULTS[int(found.proved[0])]
+            reason = (
+                f"The search has proved that {position.to_move} {proved}, and plays {named_cells(why.cells)}."
+            )
+        return replace(why, reason=reason, facts={"simulations": self.simulations, "seed": self._seed})

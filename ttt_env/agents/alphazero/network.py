@@ -1,0 +1,170 @@
+"""A residual network that says of a position how likely each move is to be the best, and who wins."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_integer
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
+from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
+
+if TYPE_CHECKING:
+    from ttt_env.kernels.residual import Network
+
+N_PLANES = 3  # of each cell: the stones of the player to move, those of the other, and empty cells
+_KERNEL = 3  # cells of a convolution along each axis
+_MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS = 256, 40, 64, 1_000
+_MAX_NUMBER = 1e4  # of a weight: so all sums stay far below the largest float
+
+
+class NetworkSize(NamedTuple):
+    """The size of a residual network.
+
+    Each of its `blocks` has two layers of `channels` numbers a place. The heads reduce each place to
+    `filters` numbers, and the value has a layer of `units` of its own.
+    """
+
+    channels: int = 32
+    blocks: int = 2
+    filters: int = 4
+    units: int = 32
+
+    def checked(self) -> "NetworkSize":
+        """The same. Raises `ParameterError` for sizes that are no integers, or too large."""
+        limits = _MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS
+        for name, size, least, most in zip(self._fields, self, (1, 0, 1, 1), limits, strict=True):
+            as_integer(name, size, "alphazero", least, most)
+        return self
+
+
+def is_convolutional(game: Game) -> bool:
+    """Whether a network of the game is made of convolutions: its board has two or three axes.
+
+    The cells of another board, such as that of a game that is a list of winning sets, are no neighbours of
+    each other; its network is dense.
+    """
+    return len(game.shape) in (2, 3)
+
+
+def places_of(game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells that each place sees, `[T, taps]`, and its neighbours among the places, `[T, taps]`.
+
+    A convolution has a place for each cell, which sees the cell and those around it, −1 beyond the edge of
+    the board, and has them as neighbours. A dense network has one place, which sees all cells.
+    """
+    if not is_convolutional(game):
+        return np.arange(game.n_cells)[None], np.zeros((1, 1), np.int64)
+    cells = np.pad(np.arange(game.n_cells).reshape(game.shape), 1, constant_values=-1)
+    taps = [
+        cells[tuple(slice(at, at + length) for at, length in zip(offset, game.shape, strict=True))].ravel()
+        for offset in product(range(_KERNEL), repeat=len(game.shape))
+    ]
+    sees = np.stack(taps, axis=1)
+    return sees, sees
+
+
+@dataclass(frozen=True)
+class PolicyValueNetwork:
+    """A residual network of a game, ready to be asked, without torch.
+
+    `weights` are the arrays that `ttt_env.kernels.residual.Network` describes, by name. It sees a position
+    from the side of the player to move, and gives it a probability for each move and a value inside [−1, 1].
+    The same position gets the same numbers in every batch.
+
+    He, Zhang, Ren and Sun, Deep residual learning for image recognition, 2016; Silver et al., Mastering the
+    game of Go without human knowledge, 2017.
+    """
+
+    game: Game
+    weights: Arrays
+
+    @property
+    def size(self) -> NetworkSize:
+        """The size of the network."""
+        channels, filters = self.weights["policy_filter"].shape
+        return NetworkSize(channels, len(self.weights["blocks"]) // 2, filters, len(self.weights["value"]))
+
+    @cached_property
+    def kernel(self) -> "Network":
+        """The network as the compiled code takes it."""
+        from ttt_env.kernels.residual import Network  # imports numba: only where a network is asked
+
+        sees, neighbours = places_of(self.game)
+        weights = {name: np.ascontiguousarray(array, np.float32) for name, array in self.weights.items()}
+        return Network(sees, neighbours, **weights)
+
+    def evaluate(self, boards: Boards) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The move probabilities `[B, cells]` and values `[B]` of positions in which the game goes on."""
+        from ttt_env.kernels.residual import evaluate
+
+        priors = np.empty((len(boards), self.game.n_cells), np.float32)
+        values = np.empty(len(boards), np.float32)
+        evaluate(self.kernel, np.stack([boards.mine, boards.theirs], axis=1), priors, values)
+        return priors, values
+
+    def save(self, path: str | Path) -> None:
+        """Write the network as an `.npz` file of half-precision numbers.
+
+        Raises `PolicyFileError` if it cannot be written. What is read from the file is the same network only
+        if its weights are such numbers already: see `rounded`.
+        """
+        save_arrays(path, self.game, self.arrays())
+
+    def arrays(self) -> Arrays:
+        """The arrays that a file of the network holds, by name."""
+        return {name: array.astype(np.float16) for name, array in self.weights.items()}
+
+    def rounded(self) -> "PolicyValueNetwork":
+        """The network with the weights that its file holds."""
+        rounded = {name: array.astype(np.float16).astype(np.float32) for name, array in self.weights.items()}
+        return PolicyValueNetwork(self.game, rounded)
+
+
+def shapes_of(game: Game, size: NetworkSize) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights of a network, by name."""
+    sees, neighbours = places_of(game)
+    channels, blocks, filters, units = size
+    n_places, n_cells = len(sees), game.n_cells
+    return {
+        "first": (sees.shape[1], N_PLANES, channels),
+        "first_bias": (channels,),
+        "blocks": (2 * blocks, neighbours.shape[1] * channels, channels),
+        "block_biases": (2 * blocks, channels),
+        "policy_filter": (channels, filters),
+        "policy_filter_bias": (filters,),
+        "policy": (n_places * filters, n_cells),
+        "policy_bias": (n_cells,),
+        "value_filter": (channels, filters),
+        "value_filter_bias": (filters,),
+        "hidden": (n_places * filters, units),
+        "hidden_bias": (units,),
+        "value": (units,),
+        "value_bias": (1,),
+    }
+
+
+def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
+    """The network in a file. Raises `PolicyFileError` if the file holds none for this game."""
+    kind = "network of alphazero"
+    check_size(game)
+    largest = shapes_of(game, NetworkSize(_MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS))
+    forms = {name: Form(np.float16, (None,) * len(shape), max(shape)) for name, shape in largest.items()}
+    loaded = read_arrays(path, game, kind, forms)
+    network = PolicyValueNetwork(game, {name: array.astype(np.float32) for name, array in loaded.items()})
+    try:
+        shapes = shapes_of(game, network.size.checked())
+    except ParameterError as error:
+        raise PolicyFileError(f"{path} is no {kind}: {error}") from error
+    if wrong := [name for name, array in loaded.items() if array.shape != shapes[name]]:
+        raise PolicyFileError(f"{path} is no {kind} for {game.name}: {', '.join(wrong)} has another form")
+    if not all((np.abs(array) <= _MAX_NUMBER).all() for array in loaded.values()):
+        raise PolicyFileError(f"{path} is no {kind}: a weight of it is beyond ±{_MAX_NUMBER:g}")
+    return network

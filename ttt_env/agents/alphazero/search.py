@@ -1,0 +1,206 @@
+"""The search of AlphaZero in many positions at once."""
+
+from functools import cache, lru_cache
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Floats
+from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
+from ttt_env.kernels import puct, residual
+from ttt_env.kernels.compiled import ready
+from ttt_env.kernels.sets import winning_sets
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game
+from ttt_env.rules.symmetry import motions
+from ttt_env.stopping import check_wanted
+
+C_INIT, C_BASE = 1.25, 19_652.0  # of the paper
+REDUCTION = 0.2
+_TREE_BYTES = 1 << 26  # of the trees that are searched at a time
+_KNOWN_BYTES = 1 << 27  # of what is kept of the network's answers
+_MAX_GAMES = 4096  # searched at a time
+_ASKED_AT_ONCE = 1024  # positions that the network evaluates between two looks at a wish to stop
+
+
+class Found(NamedTuple):
+    """What searches have found, of each position's moves, `[B, cells]`; 0 for moves that are not legal.
+
+    `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN if
+    there were none, `priors` the network's probabilities. `values` are proved: 1, 0 or −1, else NaN, as
+    all are if nothing is to be proved, or the network was asked about the position itself alone.
+    `proved` `[B]` are the proved values of the positions themselves for the player to move, else NaN, and
+    `expected` `[B]` the means of all simulations.
+    """
+
+    visits: NDArray[np.int64]
+    means: Floats
+    priors: Floats
+    values: Floats
+    proved: Floats
+    expected: Floats
+
+    def policies(self, legal: NDArray[np.bool_]) -> Floats:
+        """The moves that are played, `[B, cells]`: uniform among the best.
+
+        These are proved wins if there are any; else of the moves that are no proved losses, if there are any,
+        the most visited, and of these the one with the largest prior.
+        """
+        is_best = legal
+        for rank in (self.values == 1, ~(self.values == -1), self.visits, self.priors):
+            ranks = np.where(is_best, rank.astype(np.float64), -np.inf)
+            is_best = is_best & (ranks == ranks.max(axis=1, keepdims=True))
+        policies: Floats = is_best / is_best.sum(axis=1, keepdims=True)
+        return policies
+
+
+class PuctSearch:
+    """A search by PUCT, guided by a network: see `ttt_env.kernels.puct`.
+
+    The constants `c_init` and `c_base` say how much is explored, `reduction` how much less an unvisited move
+    counts than its position does. `noise` is the share of noise in the priors of the positions that are
+    searched; the searches that `find` is given noise for have it. With `solve`, proved values are passed up
+    the tree.
+
+    What the network says of a position is kept, so the network is asked once about all symmetric positions.
+    Several threads must not use a search at once.
+    """
+
+    def __init__(
+        self,
+        network: PolicyValueNetwork,
+        *,
+        c_init: float = C_INIT,
+        c_base: float = C_BASE,
+        reduction: float = REDUCTION,
+        noise: float = 0.0,
+        solve: bool = True,
+    ) -> None:
+        self.game, self.network = network.game, network
+        self._settings = puct.Settings(float(c_init), float(c_base), float(reduction), float(noise), solve)
+        self._known = puct.nothing_known(self.game.n_cells, _rows_for(self.game))
+        self.evaluated = 0
+        """How many positions the network has evaluated."""
+        self.seconds = 0.0
+        """How long that took."""
+
+    def ask(self, network: PolicyValueNetwork) -> None:
+        """Go on with another network, and forget what the last one said."""
+        self.network = network
+        self._forget()
+
+    def find(
+        self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None = None
+    ) -> Found:
+        """What so many simulations find in each of these positions, in which the game goes on.
+
+        The first simulation asks the network about the position itself, and begins no move. A search ends
+        sooner if its position is proved. `noise` `[B, cells]` is mixed into the priors of the positions.
+        """
+        slots = 1 + simulations * int(self.game.n_cells - boards.ply.min(initial=self.game.n_cells))
+        chunk = int(np.clip(_TREE_BYTES // (slots * puct.NODE.itemsize), 1, _MAX_GAMES))
+        parts = []
+        for begin in range(0, len(boards), chunk):
+            part = slice(begin, begin + chunk)
+            parts.append(
+                self._search(boards[part], simulations, seed, None if noise is None else noise[part])
+            )
+        if not parts:
+            empty = np.zeros((0, self.game.n_cells))
+            return Found(empty.astype(np.int64), empty, empty, empty, empty[:, 0], empty[:, 0])
+        found = Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        if simulations == 1 or not self._settings.solve:
+            return found._replace(values=np.full_like(found.values, np.nan))
+        return found
+
+    def _search(
+        self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None
+    ) -> Found:
+        n_free = int(self.game.n_cells - boards.ply.min())
+        forest = puct.new_forest(len(boards), self.game.n_cells, 1 + simulations * n_free)
+        settings = self._settings
+        if noise is None:
+            settings = settings._replace(noise=0.0)
+        else:
+            forest.noise[:] = noise
+        puct.plant(forest, boards.mine, boards.theirs, simulations)
+        arguments = forest, winning_sets(self.game), settings, images_of(self.game), self._known
+        while n_waiting := puct.simulate(*arguments, np.uint64(seed)):
+            if not self._evaluate_new() and n_waiting:
+                self._forget()
+        return _found(forest, self.game.n_cells)
+
+    def _evaluate_new(self) -> int:
+        """Ask the network about the positions that wait for it, and return how many there are."""
+        known = self._known
+        n_asked, n_evaluated = (int(count) for count in known.counts)
+        clock = perf_counter()
+        for begin in range(n_evaluated, n_asked, _ASKED_AT_ONCE):
+            check_wanted()
+            rows = slice(begin, min(begin + _ASKED_AT_ONCE, n_asked))
+            residual.evaluate(self.network.kernel, known.boards[rows], known.priors[rows], known.values[rows])
+        known.counts[1] = n_asked
+        self.evaluated += n_asked - n_evaluated
+        self.seconds += perf_counter() - clock
+        return n_asked - n_evaluated
+
+    def _forget(self) -> None:
+        self._known.places[:] = -1
+        self._known.counts[:] = 0
+
+
+def _found(forest: puct.Forest, n_cells: int) -> Found:
+    """What the trees say of the moves of their roots."""
+    visits, numbers = (
+        np.zeros((len(forest.nodes), n_cells), np.int64),
+        np.zeros((3, len(forest.nodes), n_cells)),
+    )
+    puct.read_roots(forest, visits, *numbers)
+    totals, priors, values = numbers
+    with np.errstate(invalid="ignore"):
+        means = np.where(visits > 0, totals / visits, np.nan)
+    roots = forest.nodes[:, 0]
+    proved = np.where(roots["value"] == puct.UNKNOWN, np.nan, -roots["value"].astype(np.float64))
+    values = np.where(values == puct.UNKNOWN, np.nan, values)
+    return Found(visits, means, priors, values, proved, -roots["total"] / roots["visits"])
+
+
+def _rows_for(game: Game) -> int:
+    """How many positions are kept: as many as fit into the memory, or as the game can have."""
+    most = _KNOWN_BYTES // (4 * game.n_cells + 32)
+    return int(min(most, max(4096, 3**game.n_cells)))
+
+
+def merged(boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
+    """`canonical_boards`, and for each board the cells that its cells go to there, `[B, cells]`.
+
+    A hundred times as fast for a few boards, which a search is asked about.
+    """
+    images = images_of(boards.game)
+    canonical, symmetries = np.empty((len(boards), 2), np.uint64), np.empty(len(boards), np.int64)
+    puct.merge(images, np.stack([boards.mine, boards.theirs], axis=1), canonical, symmetries)
+    return Boards(boards.game, *canonical.T.copy()), images.cells[symmetries]
+
+
+@lru_cache(maxsize=64)
+def images_of(game: Game) -> puct.Images:
+    """The symmetries of a game, as the compiled search takes them."""
+    cells = motions(game).astype(np.int64)
+    bits = np.arange(256)
+    octets = np.zeros((len(cells), 8, 256), np.uint64)
+    for cell in range(game.n_cells):
+        octet, bit = divmod(cell, 8)
+        targets = np.uint64(1) << cells[:, cell].astype(np.uint64)
+        octets[:, octet] |= np.where(bits >> bit & 1, targets[:, None], np.uint64(0))
+    return puct.Images(cells, octets)
+
+
+@cache
+def prepare() -> None:
+    """Compile all that a search calls, or load it from disk, before its clock starts."""
+    game = Game("two cells", (2,), [(0, 1)])
+    size = NetworkSize(1, 1, 1, 1)
+    weights = {name: np.zeros(shape, np.float32) for name, shape in shapes_of(game, size).items()}
+    ready("alphazero", lambda: PuctSearch(PolicyValueNetwork(game, weights)).find(Boards.start(game), 2, 0))
