@@ -45,6 +45,13 @@ def codes(boards: Boards) -> Codes:
     return base_3
 
 
+def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
+    """Which cells are free on the boards with these base-3 codes, `[B, cells]`."""
+    weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
+    is_free: NDArray[np.bool_] = codes[:, None] // weights % np.uint64(3) == 2
+    return is_free
+
+
 def check_coded(game: Game) -> None:
     """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
     if game.n_cells > CODE_CELLS:
@@ -89,10 +96,21 @@ class Lookup(BatchAgent):
         Raises `GameTooLargeError` if the positions are too many.
         """
         fixed = answering(agent, game)
+        codes, policies, merged = _tabulated(fixed)
+        return cls.from_arrays(fixed.game, codes, policies, merged=merged)
+
+    @classmethod
+    def from_arrays(
+        cls, game: Game, codes: Codes, policies: NDArray[np.float32], *, merged: bool
+    ) -> "Lookup":
+        """The table that has these `policies` `[P, cells]` in positions of ascending `codes` `[P]`.
+
+        With `merged` the positions are canonical ones, which stand for all that are symmetric to them.
+        """
         lookup = cls.__new__(cls)
-        BatchAgent.__init__(lookup, fixed.game)
+        BatchAgent.__init__(lookup, game)
         lookup._path = lookup._solution = None
-        lookup._codes, lookup._policies, lookup._merged = _tabulated(fixed)
+        lookup._codes, lookup._policies, lookup._merged = codes, policies, merged
         return lookup
 
     def __len__(self) -> int:
@@ -195,8 +213,7 @@ def _load(path: str, game: Game) -> Table:
     keys, policies = loaded["codes"], loaded["policies"]
     if not 0 < len(keys) == len(policies) or not (keys[1:] > keys[:-1]).all():
         raise PolicyFileError(f"{path} is no policy table: its codes do not ascend, one for each policy")
-    digits = keys[:, None] // np.array([3**cell for cell in range(game.n_cells)], np.uint64) % np.uint64(3)
-    is_chance = (policies >= 0) & (policies <= 1) & ((digits == 2) | (policies == 0))
+    is_chance = (policies >= 0) & (policies <= 1) & (free_cells_of(keys, game) | (policies == 0))
     if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
         raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")
     return keys, policies, bool(loaded["merged"])
