@@ -32,9 +32,9 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "contest" / "results"
 PAGE = HERE.parent / "docs" / "leaderboard.md"
 FIGURE = HERE / "figures" / "leaderboard.svg"
-SECONDS = {"tictactoe-v0": 300.0, "tictactoe-v0:misere=true": 300.0, "mnk-v0:m=4,n=3,k=3": 600.0}
-SECONDS_ELSE = 3_600.0
-WARM_UP = "tictactoe-v0", 0, 120.0, 2  # game, seed, seconds, reports
+CPU_SECONDS = {"tictactoe-v0": 300.0, "tictactoe-v0:misere=true": 300.0, "mnk-v0:m=4,n=3,k=3": 600.0}
+CPU_SECONDS_ELSE = 3_600.0
+WARM_UP = "tictactoe-v0", 0, 120.0, 2  # game, seed, seconds of the processor, reports
 
 
 def participants() -> dict[str, frameworks.Script]:
@@ -80,9 +80,9 @@ def run(options: argparse.Namespace) -> int:
                 if not is_warm:
                     attempt(entry.train, ttt_env.get_game(WARM_UP[0]), *WARM_UP[1:])
                     is_warm = True
-                seconds = options.seconds or SECONDS.get(game.name, SECONDS_ELSE)
-                made = attempt(entry.train, game, seed, seconds)
-                record = records.record_of(entry, game, seed, seconds, made)
+                limit = options.cpu_seconds or CPU_SECONDS.get(game.name, CPU_SECONDS_ELSE)
+                made = attempt(entry.train, game, seed, limit)
+                record = records.record_of(entry, game, seed, limit, made)
                 records.add(file, record, made.policy)
                 print(_line(record), flush=True)
     return 0
@@ -93,7 +93,7 @@ def _run_elsewhere(algorithm: str, options: argparse.Namespace) -> int:
     python = options.python or frameworks.environment(participants()[algorithm])
     command = [python, __file__, "run", "--here", "--algorithm", algorithm, "--seeds", str(options.seeds)]
     command += ["--game", *options.game]
-    command += ["--seconds", str(options.seconds)] if options.seconds else []
+    command += ["--cpu-seconds", str(options.cpu_seconds)] if options.cpu_seconds else []
     command += ["--out", options.out.resolve()] if options.out else []
     return subprocess.run(command).returncode
 
@@ -144,7 +144,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     running.add_argument("--algorithm", nargs="+", default=[])
     running.add_argument("--game", nargs="+", default=list(page.GAMES))
     running.add_argument("--seeds", type=int, default=10, help="how many, from 0 on")
-    running.add_argument("--seconds", type=float, help="the limit of a run; by default that of the game")
+    running.add_argument("--cpu-seconds", type=float, help="the limit of a run; by default that of the game")
     running.add_argument("--out", type=Path, help="file to add to; by default that of the algorithm here")
     running.add_argument("--teacher", choices=TEACHERS, help="what a function of yours learns from")
     running.add_argument("--packages", nargs="+", default=[], help="those whose versions belong to it")

@@ -1,5 +1,6 @@
 """The leaderboard: what is counted and judged, what is kept, and what is shown of it."""
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ sys.path.insert(0, str(SCRIPTS))
 
 from contest import page, protocol, records  # noqa: E402
 from contest.entries import ENTRIES, TEACHERS, Entry  # noqa: E402
+from frameworks import run as frameworks  # noqa: E402
 
 LEADERBOARD = SCRIPTS / "leaderboard.py"
 RESULTS = SCRIPTS / "contest" / "results"
@@ -156,16 +158,23 @@ class TestAttempt:
 
 
 @pytest.mark.parametrize("game", [TTT, GAME_433], ids=lambda game: game.name)
-@pytest.mark.parametrize("policy", ["minimax", "newell-simon", "softmax"])
+@pytest.mark.parametrize(
+    "policy", ["minimax", "newell-simon", "softmax", lambda position: position.legal_cells[0]]
+)
 def test_a_policy_is_judged_as_its_certificate_says(game, policy):
     table, judged = protocol.judge(policy, game)
     certificate = ttt_env.certify(policy, game)
     expected = ttt_env.exploitability(policy, game).exploitability
     assert judged.exploitability == pytest.approx(expected, abs=1e-6)
     assert judged[1:] == pytest.approx((certificate.good_share, certificate.perfect_share))
-    assert (table is None) == (sum(certificate.positions.values()) > protocol.MOST_ROWS)
-    if table is not None:
-        assert len(table) == sum(certificate.positions.values())
+    assert table is not None and 0 < len(table) <= sum(certificate.positions.values())
+    assert protocol.judge_table(table) == judged
+
+
+def test_what_is_too_large_to_be_kept_does_not_count_as_the_goal(monkeypatch):
+    monkeypatch.setattr(protocol, "MOST_ROWS", 10)
+    made = protocol.attempt(lambda make_env, seed, report: "minimax", TTT, 0, 60)
+    assert made.policy is None and made.curve[-1].exploitability == 0 and made.ended == "returned"
 
 
 ALGORITHM = """
@@ -260,7 +269,7 @@ class TestVerify:
             ({"steps": 5}, "steps is 5, and 20 at the end of its curve"),
             ({"good": 0.5}, "good is 1.0, not 0.5"),
             ({"exploitability": 0.25}, "exploitability is 0.0, not 0.25"),
-            ({"policy": None}, "exploitability 0 is claimed without a policy"),
+            ({"policy": None}, "it ended by goal with exploitability 0"),
             ({"policy": "0" * 64}, "there is no such file"),
             ({"ended": "time"}, "it ended by time with exploitability 0"),
             ({"teacher": "oracle"}, "its teacher is none of rules, responses, solver"),
@@ -303,6 +312,7 @@ def record(algorithm, seed, steps, exploitability, **more):
         "seed": seed,
         "teacher": "rules",
         "is_seeded": True,
+        "ended": "returned" if exploitability else "goal",
         "steps": steps,
         "seconds": 1.0,
         "cpu_seconds": 0.9,
@@ -383,6 +393,27 @@ def test_those_that_take_longer_begin(name):
     made = protocol.attempt(ENTRIES[name].train, TTT, 0, 300, reports=2)
     first, second = made.curve
     assert first.steps < second.steps and made.ended == "time"
+
+
+def test_the_scripts_of_frameworks_that_take_part_can_be_asked_to_train():
+    found = {name: script for name, script in frameworks.scripts().items() if "teacher" in script.options}
+    assert {"cleanrl_dqn", "cleanrl_ppo", "skrl_ppo", "tianshou_dqn", "torchrl_dqn"} <= set(found)
+    for each in found.values():
+        assert each.options["teacher"] in TEACHERS
+        functions = {
+            node.name: node for node in ast.parse(each.source).body if isinstance(node, ast.FunctionDef)
+        }
+        assert [name.arg for name in functions["train"].args.args] == ["make_env", "seed", "report"]
+
+
+def test_a_script_of_a_framework_takes_part_in_an_environment_of_its_own(tmp_path):
+    """In this one, which has what CleanRL's needs; it is too short to come to anything."""
+    options = ("--game", "tictactoe-v0", "--seeds", "1", "--cpu-seconds", "0.01", "--out", "lines.jsonl")
+    command = ("run", "--algorithm", "cleanrl_dqn", "--python", sys.executable, *options)
+    assert script(LEADERBOARD, *command, cwd=tmp_path).returncode == 0
+    (line,) = records.read(tmp_path / "lines.jsonl")
+    assert line["source"] == "scripts/frameworks/cleanrl_dqn.py:train" and line["ended"] == "time"
+    assert {"gymnasium", "torch"} <= set(line["versions"])
 
 
 def test_every_algorithm_says_what_taught_it():

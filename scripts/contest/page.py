@@ -41,11 +41,11 @@ class Runs:
     def __init__(self, records: Sequence[Record]) -> None:
         self.records, first = records, records[0]
         self.algorithm, self.game, self.teacher = first["algorithm"], first["game"], first["teacher"]
-        self.n_at_zero = sum(record["exploitability"] == 0 for record in records)
+        self.n_at_zero = sum(record["ended"] == "goal" for record in records)
 
     def until_zero(self, name: str) -> NDArray[np.float64]:
         """The quartiles of what the runs needed of something, infinite for one that never came to 0."""
-        needed = [record[name] if record["exploitability"] == 0 else inf for record in self.records]
+        needed = [record[name] if record["ended"] == "goal" else inf for record in self.records]
         return np.quantile(needed, (0.25, 0.5, 0.75), method="nearest")
 
     def quartiles(self, name: str) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import ttt_env
 from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
-from ttt_env.agents.learned.lookup import Lookup, codes
+from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
@@ -25,7 +25,8 @@ from ttt_env.analysis.solution import solve
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 
-MOST_ROWS = 20_000  # positions of a policy that is kept: a file of at most some hundred kilobytes
+MOST_POSITIONS = 100_000  # in which a policy that is kept may come to move
+MOST_ROWS = 25_000  # of its table, in which symmetric ones are merged if it plays alike in them
 
 
 class Finished(Exception):
@@ -167,8 +168,8 @@ Train = Callable[[MakeEnv, int, Report], Any]
 class Attempt:
     """What came of one seed: the reports, the policy of the last one, and why it ended.
 
-    `policy` is None where it has more than `MOST_ROWS` positions. It `ended` at its "goal", exploitability 0,
-    because its "time" was up, or because the algorithm had "returned".
+    `policy` is None where it is too large to be kept: see `MOST_ROWS`. It `ended` at its "goal", an
+    exploitability of 0, because its "time" was up, or because the algorithm had "returned".
     """
 
     curve: list[Point]
@@ -176,12 +177,12 @@ class Attempt:
     ended: str
 
 
-def attempt(train: Train, game: Game, seed: int, seconds: float, reports: float = inf) -> Attempt:
-    """Let an algorithm learn until its policy has exploitability 0, or for so many seconds or reports.
+def attempt(train: Train, game: Game, seed: int, cpu_seconds: float, reports: float = inf) -> Attempt:
+    """Let an algorithm learn until its policy has exploitability 0, or for so much time or so many reports.
 
     If it has reported nothing by then, it has learned nothing: random play is judged in its place.
     """
-    referee = _Referee(game, seconds, reports)
+    referee = _Referee(game, cpu_seconds, reports)
     try:
         policy = train(MakeEnv(game, referee.steps), seed, referee.report)
     except Finished:
@@ -194,8 +195,8 @@ def attempt(train: Train, game: Game, seed: int, seconds: float, reports: float 
 class _Referee:
     """Takes the reports of one attempt, and says when it is over."""
 
-    def __init__(self, game: Game, seconds: float, reports: float) -> None:
-        self.game, self._seconds, self._reports = game, seconds, reports
+    def __init__(self, game: Game, cpu_seconds: float, reports: float) -> None:
+        self.game, self._cpu_seconds, self._reports = game, cpu_seconds, reports
         self.curve: list[Point] = []
         self.policy: Lookup | None = None
         self.steps = Steps()
@@ -205,9 +206,10 @@ class _Referee:
     @property
     def ended(self) -> str:
         """Why the attempt is over, empty while it goes on."""
-        if self.curve and self.curve[-1].exploitability == 0:
+        if self.policy is not None and self.curve[-1].exploitability == 0:
             return "goal"
-        return "time" if self._clock.read()[0] >= self._seconds or len(self.curve) >= self._reports else ""
+        is_out_of_time = self._clock.read()[1] >= self._cpu_seconds
+        return "time" if is_out_of_time or len(self.curve) >= self._reports else ""
 
     def report(self, policy: AgentLike) -> bool:
         """Judge a policy, and say whether the attempt is over. The algorithm may also go on, and is ended."""
@@ -223,23 +225,26 @@ class _Referee:
 def judge(policy: AgentLike, game: Game) -> tuple[Lookup | None, Judged]:
     """What a policy is worth, and its table: its answers wherever the game can come with it on either seat.
 
-    The table is judged, with its numbers of 32 bits, so that who reads it finds the same. If it had more than
-    `MOST_ROWS` positions there is none, and the policy itself is judged.
+    The table is judged, with its numbers of 32 bits, so that who reads it finds the same. If it is too large
+    to be kept there is none, and the policy itself is judged.
     """
-    rows = _Rows(answering(make_agent(policy, game), game))
-    table = rows.table()
-    exploited = ttt_env.exploitability(table or rows.agent, game).exploitability
-    return table, Judged(exploited, rows.n_good / rows.n, rows.n_perfect / rows.n)
+    answers = _Answers(answering(make_agent(policy, game), game))
+    table = answers.table()
+    return table, answers.judged(answers.agent if table is None else table)
 
 
-class _Rows:
-    """The answers of an agent in all positions that can come up with it to move, counted and kept."""
+def judge_table(table: Lookup) -> Judged:
+    """What a table is worth that `judge` has made."""
+    return _Answers(table).judged(table)
+
+
+class _Answers:
+    """The answers of an agent in all positions that can come up with it to move."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent, self.game = agent, agent.game
         self.n = self.n_good = self.n_perfect = 0
-        self._codes: list[NDArray[np.uint64]] = []
-        self._policies: list[NDArray[np.float32]] = []
+        self._positions: list[Boards] = []
         follows = follow(self._answers)
         reachable(self.game, follows, None)
         reachable(self.game, None, follows)
@@ -251,15 +256,18 @@ class _Rows:
         self.n += len(boards)
         self.n_good += int((is_best | (policies == 0)).all(axis=1).sum())
         self.n_perfect += int((distances(self.game).perfect(boards) | (policies == 0)).all(axis=1).sum())
-        if self.n <= MOST_ROWS:
-            self._codes.append(codes(boards))
-            self._policies.append(policies.astype(np.float32))
+        if self.n <= MOST_POSITIONS:
+            self._positions.append(boards)
         return policies
 
+    def judged(self, player: Agent) -> Judged:
+        """The figures of the answers, and the exploitability of who gives them."""
+        exploited = ttt_env.exploitability(player, self.game).exploitability
+        return Judged(exploited, self.n_good / self.n, self.n_perfect / self.n)
+
     def table(self) -> Lookup | None:
-        """The answers as a table, None if they are too many."""
-        if self.n > MOST_ROWS:
+        """The answers as a table, None if it would be too large."""
+        if self.n > MOST_POSITIONS:
             return None
-        all_codes, policies = np.concatenate(self._codes), np.concatenate(self._policies)
-        order = np.argsort(all_codes)
-        return Lookup.from_arrays(self.game, all_codes[order], policies[order], merged=False)
+        table = Lookup.of(self.agent, self.game, self._positions)
+        return table if len(table) <= MOST_ROWS else None

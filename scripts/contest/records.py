@@ -11,7 +11,7 @@ from typing import Any
 
 import ttt_env
 from contest.entries import TEACHERS, Entry
-from contest.protocol import Attempt, Judged, Point, judge
+from contest.protocol import Attempt, Judged, Point, judge_table
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
 from ttt_env.errors import TttEnvError
@@ -30,8 +30,8 @@ def key(record: Mapping[str, Any]) -> tuple[str, str, int]:
     return record["algorithm"], record["game"], record["seed"]
 
 
-def record_of(entry: Entry, game: Game, seed: int, seconds: float, made: Attempt) -> Record:
-    """The line of an attempt that had so many seconds."""
+def record_of(entry: Entry, game: Game, seed: int, cpu_seconds: float, made: Attempt) -> Record:
+    """The line of an attempt that had so many seconds of the processor."""
     last = made.curve[-1]
     return {
         "format": FORMAT,
@@ -41,7 +41,7 @@ def record_of(entry: Entry, game: Game, seed: int, seconds: float, made: Attempt
         "is_seeded": entry.is_seeded,
         "game": game.name,
         "seed": seed,
-        "limit_seconds": seconds,
+        "limit_cpu_seconds": cpu_seconds,
         "ended": made.ended,
         **last._asdict(),
         "curve": thinned(made.curve),
@@ -121,12 +121,10 @@ def faults(file: Path) -> Iterator[str]:
 def _faults_of(record: Record, file: Path) -> Iterator[str]:
     yield from _faults_of_text(record)
     if record["policy"] is None:
-        if record["exploitability"] == 0:
-            yield "exploitability 0 is claimed without a policy"
         return
     try:
         policy = Lookup(ttt_env.get_game(record["game"]), str(policy_path(file, record)))
-        judged = judge(policy, policy.game)[1]
+        judged = judge_table(policy)
     except TttEnvError as error:
         yield str(error)
         return
@@ -142,7 +140,7 @@ def _faults_of_text(record: Record) -> Iterator[str]:
     curve = [Point(*point) for point in record["curve"]]
     if record["teacher"] not in TEACHERS:
         yield f"its teacher is none of {', '.join(TEACHERS)}"
-    if (record["ended"] == "goal") != (record["exploitability"] == 0):
+    if (record["ended"] == "goal") != (record["exploitability"] == 0 and record["policy"] is not None):
         yield f"it ended by {record['ended']} with exploitability {record['exploitability']}"
     for name in ("steps", "seconds", "cpu_seconds"):
         numbers = [getattr(point, name) for point in curve]
