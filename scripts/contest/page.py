@@ -138,7 +138,7 @@ def with_table(text: str, rows: str) -> str:
 
 
 def plot(records: Sequence[Record], *paths: Path) -> None:
-    """Draw the exploitability over the steps: a panel for each game, the median and quartiles of each."""
+    """Draw the exploitability over the steps: a panel for each game, median and quartiles of each algorithm."""
     from matplotlib import colormaps
 
     from ttt_env.render.charts import new_figure, save
@@ -159,6 +159,8 @@ def plot(records: Sequence[Record], *paths: Path) -> None:
             low, middle, high = runs.curve(steps)
             colour = colours[runs.algorithm]
             panel.fill_between(steps, low, high, step="post", color=colour, alpha=0.15, lw=0)
+            if np.isfinite(at_zero := runs.until_zero("steps")[1]):
+                panel.plot(at_zero, 0.0, "o", color=colour, ms=4)
             (lines[runs.algorithm],) = panel.step(steps, middle, where="post", color=colour, lw=1.4)
     panels[0].set_ylabel("exploitability: median and quartiles of the seeds")
     handles = [lines[name] for name in names]
