@@ -138,7 +138,7 @@ def with_table(text: str, rows: str) -> str:
 
 
 def plot(records: Sequence[Record], *paths: Path) -> None:
-    """Draw the exploitability over the steps: a panel for each game, median and quartiles of each algorithm."""
+    """Draw the exploitability over the steps: a panel for each game, the quartiles of each algorithm."""
     from matplotlib import colormaps
 
     from ttt_env.render.charts import new_figure, save
