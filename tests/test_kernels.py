@@ -282,6 +282,10 @@ def test_compiling_that_takes_long_is_said(monkeypatch, caplog):
 # --- Ready before a clock starts --------------------------------------------------------------------------
 
 CLOCKS = {
+    "cfr": (
+        "ttt_env.agents.learned.cfr", "perf_counter", "cfr", ["seats", "sweep"],
+        "module.train(seconds=1e-9)",
+    ),
     "mcts": (
         "ttt_env.agents.mcts.search", "perf_counter", "mcts", ["run", "plant"],
         "ttt_env.make_agent('mcts:seconds=1e-9').policy(ttt_env.get_game('tictactoe-v0').start)",

@@ -109,6 +109,13 @@ def test_training_ends_when_its_goal_is_reached(game):
     assert ttt_env.certify(agent, game).unbeatable
 
 
+def test_a_report_may_end_it_and_knows_the_moves():
+    looks = []
+    train(goal=None, games=10_000, report=lambda look: looks.append(look) or len(looks) == 2)
+    assert [look.games for look in looks] == [500, 1000]
+    assert 5 * 500 <= looks[0].moves <= 9 * 500 and looks[0].moves < looks[1].moves <= 9 * 1000
+
+
 def test_a_first_player_win_is_won():
     agent = train("mnk-v0:m=4,n=3,k=3", goal="unbeatable")
     assert ttt_env.certify(agent, "mnk-v0:m=4,n=3,k=3").worst_case["X"] == 1
@@ -122,7 +129,8 @@ def test_square_is_never_lost_on_either_seat():
 
 def test_the_same_seed_learns_the_same_however_long_the_looks_take():
     ends = [
-        train(seed=5, games=3000, goal=None, report=report) for report in (None, lambda look: look.agent.q)
+        train(seed=5, games=3000, goal=None, report=report)
+        for report in (None, lambda look: look.agent is None)
     ]
     other = train(seed=6, games=3000, goal=None)
     np.testing.assert_array_equal(ends[0]._values, ends[1]._values)

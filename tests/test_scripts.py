@@ -27,6 +27,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
         "21 values, that of the empty board among them, are those of proofs by search",
     ),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
+    "leaderboard.py": (
+        ["run", "--algorithm", "q-learning", "--game", "tictactoe-v0", "--seeds", "1", "--out", "a.jsonl"],
+        "q-learning, tictactoe-v0, seed 0: goal after",
+    ),
     "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
     "pictures.py": (["--out", "."], "game.gif"),

@@ -15,6 +15,8 @@ AgileRL 2.58.0 imports peft without asking for it, so peft stands among the depe
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env[torch]", "agilerl==2.58.0", "peft==0.21.0"]
+# [tool.frameworks]
+# teacher = "responses"
 # ///
 
 from collections import deque
@@ -25,26 +27,25 @@ import torch
 from agilerl.algorithms.dqn import DQN
 from agilerl.components.data import Transition
 from agilerl.components.replay_buffer import ReplayBuffer
-from outcome import outcome
+from outcome import learned, outcome
 
 import ttt_env  # ttt_env
 
-GAME = ttt_env.get_game("tictactoe-v0")  # ttt_env
 NUM_ENVS = 64
 UPDATES = 2  # after each step of the environments
 EVALUATE = 100  # steps
 STEPS = 5_000
 
 
-def main():
-    """Train until unbeatable."""
+def train(make_env, seed, report):
+    """The agent, trained until the report says that it is enough."""
     torch.set_num_threads(1)  # for networks this small more threads only wait for each other
-    torch.manual_seed(0)
-    np.random.seed(0)
-    envs = ttt_env.make_vec(  # ttt_env
-        GAME,  # ttt_env
-        NUM_ENVS,  # ttt_env
-        start=partial(ttt_env.random_position, GAME),  # ttt_env
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    game = make_env.game  # ttt_env
+    envs = make_env(  # ttt_env
+        num_envs=NUM_ENVS,  # ttt_env
+        start=partial(ttt_env.random_position, game),  # ttt_env
         observation="flat",  # ttt_env
         autoreset_mode="same_step",  # ttt_env
     )  # ttt_env
@@ -58,9 +59,9 @@ def main():
         net_config={"encoder_config": {"hidden_size": [128, 128]}, "head_config": {"hidden_size": [64]}},
     )
     memory = ReplayBuffer(max_size=50_000)
-    agent = ttt_env.network_agent(GAME, learner.actor, observation="flat")  # ttt_env
+    agent = ttt_env.network_agent(game, learner.actor, observation="flat")  # ttt_env
     opponent_pool, epsilon = deque(maxlen=8), 1.0
-    observation, _ = envs.reset(seed=0)  # ttt_env
+    observation, _ = envs.reset(seed=seed)  # ttt_env
     for step in range(1, STEPS + 1):
         action = learner.get_action(observation, epsilon)
         next_observation, reward, terminated, _, _ = envs.step(action)  # ttt_env
@@ -78,16 +79,18 @@ def main():
             for _ in range(UPDATES):
                 learner.learn(memory.sample(learner.batch_size))
         if step % EVALUATE == 0:
-            exact = ttt_env.exploitability(agent, GAME)
-            if step % 500 == 0 or exact.exploitability <= 0:
-                moves = step * NUM_ENVS
-                print(f"{moves:,} moves: the best response to X gets {exact.as_x:g}, to O {exact.as_o:g}")
-            if exact.exploitability <= 0:
-                break
+            if report(agent):  # ttt_env
+                break  # ttt_env
             past_self = learner.clone().actor
-            opponent_pool.append(ttt_env.network_agent(GAME, past_self, observation="flat"))  # ttt_env
-            opponent_pool.append(ttt_env.best_response(agent, GAME))  # ttt_env
+            opponent_pool.append(ttt_env.network_agent(game, past_self, observation="flat"))  # ttt_env
+            opponent_pool.append(ttt_env.best_response(agent, game))  # ttt_env
             envs.set_opponent(["random", *opponent_pool])  # ttt_env
+    return agent
+
+
+def main():
+    """Train until unbeatable."""
+    agent = learned(train, seed=0)
     certificate = outcome(agent, ["agilerl", "peft"], autoreset="same_step")
     assert certificate.unbeatable
 

@@ -16,9 +16,10 @@ opponent="random", observation="flat")`; the other marked lines are what makes i
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env", "gymnasium==1.4.0", "torch==2.13.0"]
+# [tool.frameworks]
+# teacher = "solver"
 # ///
 
-import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from outcome import outcome
+from outcome import MakeEnv, Report, learned, outcome
 
 import ttt_env  # ttt_env
 from ttt_env.agents.training import RandomStarts  # ttt_env
@@ -37,7 +38,6 @@ from ttt_env.agents.training import RandomStarts  # ttt_env
 class Args:
     """The names of `dqn.py`; a timestep is one of all environments."""
 
-    seed: int = 1
     total_timesteps: int = 8_000
     learning_rate: float = 1e-3
     num_envs: int = 64
@@ -96,23 +96,24 @@ class ReplayBuffer:
         return self.obs, self.next_obs, self.actions, self.rewards, self.dones
 
 
-def main() -> None:
-    """Train until nobody can beat the agent, and print what it is worth."""
+def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
+    """The agent, taught until the report says that it is enough."""
     args = Args()
-    torch.manual_seed(args.seed)
+    torch.manual_seed(seed)
     torch.set_num_threads(1)  # for networks this small more threads only wait for each other
 
-    game, opponents = ttt_env.get_game("tictactoe-v0"), ["random", "minimax"]  # ttt_env
+    game, opponents = make_env.game, ["random", "minimax"]  # ttt_env
     seen, responses = {"observation": "flat", "autoreset_mode": "same_step"}, deque(maxlen=4)  # ttt_env
-    envs = ttt_env.make_vec(game, args.num_envs, opponents, start=RandomStarts(game), **seen)  # ttt_env
+    how = {"opponent": opponents, "start": RandomStarts(game)}  # ttt_env
+    envs = make_env(num_envs=args.num_envs, **how, **seen)  # ttt_env
     envs = gym.wrappers.vector.RecordEpisodeStatistics(envs)
     q_network, target_network = QNetwork(envs), QNetwork(envs)
     player = ttt_env.network_agent(game, q_network, observation="flat")  # ttt_env
     target_network.load_state_dict(q_network.state_dict())
     optimizer = torch.optim.Adam(q_network.parameters(), lr=args.learning_rate)
-    rb, start_time = ReplayBuffer(args.buffer_size, envs.single_observation_space.shape[0]), time.time()
+    rb = ReplayBuffer(args.buffer_size, envs.single_observation_space.shape[0])
 
-    obs = torch.as_tensor(envs.reset(seed=args.seed)[0])
+    obs = torch.as_tensor(envs.reset(seed=seed)[0])
     for global_step in range(1, args.total_timesteps + 1):
         progress = global_step / (args.exploration_fraction * args.total_timesteps)
         epsilon = max(args.start_e + (args.end_e - args.start_e) * progress, args.end_e)
@@ -139,14 +140,19 @@ def main() -> None:
         if global_step % args.target_network_frequency == 0:
             target_network.load_state_dict(q_network.state_dict())
         if global_step % 200 == 0:
-            steps, seconds = global_step * args.num_envs, time.time() - start_time
-            print(f"{steps:,} steps, {seconds:.0f} s, mean return {np.mean(envs.return_queue):+.2f}")
-            if ttt_env.certify(player):  # ttt_env
+            steps = global_step * args.num_envs
+            print(f"{steps:,} steps, mean return {np.mean(envs.return_queue):+.2f}")
+            if report(player):  # ttt_env
                 break  # ttt_env
             responses.append(ttt_env.best_response(player))  # ttt_env
             envs.unwrapped.set_opponent([*opponents, *responses])  # ttt_env
     envs.close()
+    return player
 
+
+def main() -> None:
+    """Train until nobody can beat the agent, and print what it is worth."""
+    player = learned(train, seed=1)
     certificate = outcome(player, ["gymnasium", "torch"], autoreset="same_step")
     assert certificate.unbeatable
 

@@ -15,9 +15,10 @@ opponent="random", observation="flat")`; the other marked lines are what makes i
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env", "gymnasium==1.4.0", "torch==2.13.0"]
+# [tool.frameworks]
+# teacher = "solver"
 # ///
 
-import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 import torch.nn as nn
-from outcome import outcome
+from outcome import MakeEnv, Report, learned, outcome
 from torch.distributions.categorical import Categorical
 
 import ttt_env  # ttt_env
@@ -36,7 +37,6 @@ from ttt_env.agents.training import RandomStarts  # ttt_env
 class Args:
     """The names of `ppo.py`; the values are larger where games are as fast as these."""
 
-    seed: int = 1
     total_timesteps: int = 3_000_000
     learning_rate: float = 2e-3
     num_envs: int = 128
@@ -104,15 +104,16 @@ def loss_of(args: Args, agent: Agent, obs, actions, logprobs, advantages, return
     return pg_loss - args.ent_coef * entropy.mean() + args.vf_coef * v_loss
 
 
-def main() -> None:
-    """Train until nobody can beat the agent, and print what it is worth."""
+def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
+    """The agent, taught until the report says that it is enough."""
     args = Args()
-    torch.manual_seed(args.seed)
+    torch.manual_seed(seed)
     torch.set_num_threads(1)  # for networks this small more threads only wait for each other
 
-    game, opponents = ttt_env.get_game("tictactoe-v0"), ["random", "minimax"]  # ttt_env
+    game, opponents = make_env.game, ["random", "minimax"]  # ttt_env
     seen, responses = {"observation": "flat", "autoreset_mode": "same_step"}, deque(maxlen=4)  # ttt_env
-    envs = ttt_env.make_vec(game, args.num_envs, opponents, start=RandomStarts(game), **seen)  # ttt_env
+    how = {"opponent": opponents, "start": RandomStarts(game)}  # ttt_env
+    envs = make_env(num_envs=args.num_envs, **how, **seen)  # ttt_env
     envs = gym.wrappers.vector.RecordEpisodeStatistics(envs)
     agent = Agent(envs)
     player = ttt_env.network_agent(game, agent.actor, observation="flat")  # ttt_env
@@ -122,8 +123,8 @@ def main() -> None:
     obs = torch.zeros(shape + envs.single_observation_space.shape)
     actions = torch.zeros(shape, dtype=torch.long)
     logprobs, rewards, dones, values = (torch.zeros(shape) for _ in range(4))
-    batch_size, start_time = args.num_steps * args.num_envs, time.time()
-    next_obs = torch.as_tensor(envs.reset(seed=args.seed)[0])
+    batch_size = args.num_steps * args.num_envs
+    next_obs = torch.as_tensor(envs.reset(seed=seed)[0])
     next_done = torch.zeros(args.num_envs)
 
     num_iterations = args.total_timesteps // batch_size
@@ -149,14 +150,19 @@ def main() -> None:
                 nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
                 optimizer.step()
         if iteration % 5 == 0:
-            seconds, won = time.time() - start_time, np.mean(envs.return_queue)
-            print(f"{iteration * batch_size:,} steps, {seconds:.0f} s, mean return {won:+.2f}")
-            if ttt_env.certify(player):  # ttt_env
+            won = np.mean(envs.return_queue)
+            print(f"{iteration * batch_size:,} steps, mean return {won:+.2f}")
+            if report(player):  # ttt_env
                 break  # ttt_env
             responses.append(ttt_env.best_response(player))  # ttt_env
             envs.unwrapped.set_opponent([*opponents, *responses])  # ttt_env
     envs.close()
+    return player
 
+
+def main() -> None:
+    """Train until nobody can beat the agent, and print what it is worth."""
+    player = learned(train, seed=1)
     certificate = outcome(player, ["gymnasium", "torch"], autoreset="same_step")
     assert certificate.unbeatable
 

@@ -13,6 +13,8 @@ training goes on until the exact certificate says that nobody beats the pair, at
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env", "open-spiel==2.0.2"]
+# [tool.frameworks]
+# teacher = "rules"
 # ///
 
 import numpy as np
@@ -20,7 +22,7 @@ from open_spiel.python.algorithms.tabular_qlearner import QLearner
 from open_spiel.python.rl_agent import AbstractAgent
 from open_spiel.python.rl_environment import StepType, TimeStep
 from open_spiel.python.rl_tools import ConstantSchedule
-from outcome import outcome
+from outcome import MakeEnv, Report, learned, outcome
 
 import ttt_env  # ttt_env
 
@@ -54,7 +56,7 @@ class Learned(ttt_env.Agent):  # ttt_env
         return learner.step(time_step(position, [0.0, 0.0]), is_evaluation=True).probs  # ttt_env
 
 
-def train(learners: list[AbstractAgent], env: ttt_env.envs.two_player.TwoPlayerEnv, episodes: int) -> None:
+def play(learners: list[AbstractAgent], env: ttt_env.envs.two_player.TwoPlayerEnv, episodes: int) -> None:
     """The training loop of the example."""
     for _ in range(episodes):
         env.reset()  # ttt_env
@@ -67,21 +69,26 @@ def train(learners: list[AbstractAgent], env: ttt_env.envs.two_player.TwoPlayerE
             learner.step(now)
 
 
-def main() -> None:
-    """Train, and say what was learned."""
-    np.random.seed(0)  # OpenSpiel's learner draws from NumPy's global generator
-    env = ttt_env.make("tictactoe-v0")  # ttt_env
+def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
+    """The agent, trained until the report says that it is enough."""
+    np.random.seed(seed)  # OpenSpiel's learner draws from NumPy's global generator
+    env = make_env()  # ttt_env
     schedule = ConstantSchedule(0.5)
     learners = [
         QLearner(player, env.game.n_cells, step_size=0.2, epsilon_schedule=schedule) for player in range(2)
     ]
     agent = Learned(env.game, learners)  # ttt_env
     for episode in range(EVERY, EPISODES + 1, EVERY):
-        train(learners, env, EVERY)
-        exploitability = ttt_env.exploitability(agent).exploitability
-        print(f"{episode:,} episodes: exploitability {exploitability:.4f}", flush=True)
-        if ttt_env.certify(agent).unbeatable:
-            break
+        play(learners, env, EVERY)
+        print(f"{episode:,} episodes", flush=True)
+        if report(agent):  # ttt_env
+            break  # ttt_env
+    return agent
+
+
+def main() -> None:
+    """Train, and say what was learned."""
+    agent = learned(train, seed=0)
     certificate = outcome(agent, ["open-spiel"])
     assert certificate.unbeatable
 

@@ -1,10 +1,39 @@
 """How every script of this folder ends: what the learned agent is worth, computed and not sampled."""
 
 import json
+from collections.abc import Callable
 from importlib.metadata import version
+from typing import Any
 
 import ttt_env
 from ttt_env.agent import AgentLike
+
+Report = Callable[[AgentLike], bool]
+
+
+class MakeEnv:
+    """The environments of a game, asked for as `scripts/leaderboard.py` lets an algorithm ask for them."""
+
+    def __init__(self, game: ttt_env.Game) -> None:
+        self.game = game
+
+    def __call__(self, **options: Any) -> Any:
+        """A vector environment with `num_envs`, else a single one."""
+        make = ttt_env.make_vec if "num_envs" in options else ttt_env.make
+        return make(self.game, **options)
+
+
+def learned(
+    train: Callable[[MakeEnv, int, Report], Any], seed: int, game: str = "tictactoe-v0"
+) -> ttt_env.Agent:
+    """What an algorithm of the leaderboard learns, on its own: it is told as soon as nobody beats it."""
+
+    def report(policy: AgentLike) -> bool:
+        exact = ttt_env.exploitability(policy, game)
+        print(f"the best response to X gets {exact.as_x:g}, to O {exact.as_o:g}", flush=True)
+        return exact.exploitability <= 0
+
+    return train(MakeEnv(ttt_env.get_game(game)), seed, report)
 
 
 def outcome(

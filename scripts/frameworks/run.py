@@ -87,7 +87,7 @@ class Script:
         `no-deps` are packages that pin more than they need: they are installed without what they ask for, and
         with `no-build-isolation` built by what is in the environment. `downloads` says what their build gets
         from elsewhere than PyPI. `tests` are files of tests that need the framework, and run after the
-        script.
+        script. One that has a `teacher` takes part in the leaderboard with its function `train`.
         """
         return dict(self.metadata.get("tool", {}).get("frameworks", {}))
 

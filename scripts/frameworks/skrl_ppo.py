@@ -14,16 +14,16 @@ the autoreset mode "same_step".
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env", "skrl==2.1.1", "gymnasium==1.4.0", "torch==2.13.0"]
+# [tool.frameworks]
+# teacher = "solver"
 # ///
 
-import time
 from collections import deque
 from typing import Any
 
-import gymnasium as gym
 import torch
 import torch.nn as nn
-from outcome import outcome
+from outcome import MakeEnv, Report, learned, outcome
 from skrl.agents.torch.ppo import PPO, PPO_CFG
 from skrl.envs.wrappers.torch import wrap_env
 from skrl.memories.torch import RandomMemory
@@ -71,21 +71,20 @@ class Value(DeterministicMixin, Model):
         return self.net(inputs["observations"]), {}
 
 
-def main() -> None:
-    """Train until nobody can beat the agent, and print what it is worth."""
-    set_seed(1)
+def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
+    """The agent, taught until the report says that it is enough."""
+    set_seed(seed)
     torch.set_num_threads(1)  # for networks this small more threads only wait for each other
-    envs = gym.make_vec(
-        "ttt_env/tictactoe-v0",  # ttt_env
+    envs = make_env(  # ttt_env
         num_envs=128,
         opponent=OPPONENTS,  # ttt_env
         observation="flat",  # ttt_env
-        start=RandomStarts("tictactoe-v0"),  # ttt_env
+        start=RandomStarts(make_env.game),  # ttt_env
         autoreset_mode="same_step",  # ttt_env
     )
     env = wrap_env(envs, verbose=False)
     models = {"policy": Policy(env), "value": Value(env)}
-    player = ttt_env.network_agent("tictactoe-v0", models["policy"].net, observation="flat")  # ttt_env
+    player = ttt_env.network_agent(make_env.game, models["policy"].net, observation="flat")  # ttt_env
 
     cfg = PPO_CFG()
     cfg.rollouts = ROLLOUTS
@@ -114,16 +113,21 @@ def main() -> None:
     }
     trainer = SequentialTrainer(cfg=cfg_trainer, env=env, agents=agent)
 
-    begin, responses = time.time(), deque(maxlen=4)  # ttt_env
+    responses = deque(maxlen=4)  # ttt_env
     for part in range(1, PARTS + 1):  # ttt_env
         trainer.train()
-        print(f"{part * 5 * ROLLOUTS * env.num_envs:,} steps, {time.time() - begin:.0f} s")
-        if ttt_env.certify(player):  # ttt_env
+        print(f"{part * 5 * ROLLOUTS * env.num_envs:,} steps")
+        if report(player):  # ttt_env
             break  # ttt_env
         responses.append(ttt_env.best_response(player))  # ttt_env
         envs.unwrapped.set_opponent([*OPPONENTS, *responses])  # ttt_env
     env.close()
+    return player
 
+
+def main() -> None:
+    """Train until nobody can beat the agent, and print what it is worth."""
+    player = learned(train, seed=1)
     certificate = outcome(player, ["skrl", "gymnasium", "torch"], autoreset="same_step")
     assert certificate.unbeatable
 

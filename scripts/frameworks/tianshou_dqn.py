@@ -14,6 +14,8 @@ seats are not told that they are training.
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env", "tianshou==2.0.1"]
+# [tool.frameworks]
+# teacher = "rules"
 # ///
 
 import logging
@@ -21,7 +23,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from outcome import outcome
+from outcome import MakeEnv, Report, learned, outcome
 from tianshou.algorithm import DQN, MultiAgentOffPolicyAlgorithm
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
@@ -32,26 +34,24 @@ from tianshou.utils.net.common import Net
 
 import ttt_env  # ttt_env
 
-SEED = 0
-START = partial(ttt_env.random_position, ttt_env.get_game("tictactoe-v0"))  # ttt_env
 
-
-def make_env() -> PettingZooEnv:
-    """Both players of a game, as Tianshou steps them."""
-    return PettingZooEnv(ttt_env.make("tictactoe-v0", start=START))  # ttt_env
-
-
-def main() -> None:
-    """Train one network on both seats until nobody can gain against it."""
-    np.random.seed(SEED)
-    torch.manual_seed(SEED)
+def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
+    """One network for both seats, trained until the report says that it is enough."""
+    np.random.seed(seed)
+    torch.manual_seed(seed)
     torch.set_num_threads(1)  # so small a network gains nothing from a second one
     # Otherwise Tianshou says at each collection that returns of two players are no sequence of numbers.
     logging.getLogger("tianshou").setLevel(logging.ERROR)
-    env = make_env()
-    train_envs, test_envs = DummyVectorEnv([make_env] * 64), DummyVectorEnv([make_env])
-    train_envs.seed(SEED)
-    test_envs.seed(SEED)
+    start = partial(ttt_env.random_position, make_env.game)  # ttt_env
+
+    def make_players() -> PettingZooEnv:
+        """Both players of a game, as Tianshou steps them."""
+        return PettingZooEnv(make_env(start=start))  # ttt_env
+
+    env = make_players()
+    train_envs, test_envs = DummyVectorEnv([make_players] * 64), DummyVectorEnv([make_players])
+    train_envs.seed(seed)
+    test_envs.seed(seed)
 
     network = Net(
         state_shape=env.observation_space["observation"].shape,
@@ -77,12 +77,11 @@ def main() -> None:
     train_collector.reset()
     train_collector.collect(n_step=4096)
 
-    agent = ttt_env.network_agent("tictactoe-v0", lambda planes: network(planes)[0])  # ttt_env
+    agent = ttt_env.network_agent(make_env.game, lambda planes: network(planes)[0])  # ttt_env
 
     def score(stats: CollectStats) -> float:
-        worth = ttt_env.exploitability(agent, "tictactoe-v0").exploitability
-        print(f"{train_collector.collect_step:7,} moves: exploitability {worth:.3f}")
-        return -worth
+        print(f"{train_collector.collect_step:7,} moves")
+        return float(report(agent)) - 1.0
 
     players.run_training(
         OffPolicyTrainerParams(
@@ -102,6 +101,12 @@ def main() -> None:
         )
     )
 
+    return agent
+
+
+def main() -> None:
+    """Train one network on both seats until nobody can gain against it."""
+    agent = learned(train, seed=0)
     certificate = outcome(agent, ["tianshou"])
     assert certificate.unbeatable
 

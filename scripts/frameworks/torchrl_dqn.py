@@ -17,10 +17,12 @@ which between two players who do not lose is a draw.
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["ttt-env", "torchrl==0.14.1", "tensordict==0.14.3"]
+# [tool.frameworks]
+# teacher = "solver"
 # ///
 
 import torch
-from outcome import outcome
+from outcome import MakeEnv, Report, learned, outcome
 from tensordict import TensorDict
 from tensordict.nn import TensorDictSequential
 from torchrl.collectors import Collector
@@ -40,15 +42,14 @@ from torchrl.objectives import DQNLoss, SoftUpdate
 
 import ttt_env  # ttt_env
 
-SEED = 0
 FRAMES_PER_BATCH, BATCHES, UPDATES_PER_BATCH = 2048, 200, 8
-GAME = "tictactoe-v0"  # ttt_env
 OPPONENT = "epsilon:minimax,epsilon=0.5"  # ttt_env
 
 
-def make_env() -> EnvBase:
+def make_games(make_env: MakeEnv) -> EnvBase:
     """A batch of 128 games against the opponent, as TorchRL steps them."""
-    envs = ttt_env.make_vec(GAME, 128, OPPONENT, observation="flat", autoreset_mode="same_step")  # ttt_env
+    how = {"observation": "flat", "autoreset_mode": "same_step"}  # ttt_env
+    envs = make_env(num_envs=128, opponent=OPPONENT, **how)  # ttt_env
     env = GymWrapper(envs)  # ttt_env
     env.append_transform(DTypeCastTransform(torch.int8, torch.bool, in_keys=["action_mask"]))  # ttt_env
     env.append_transform(RewardSum())
@@ -58,7 +59,9 @@ def make_env() -> EnvBase:
 def self_play(network: torch.nn.Module) -> TensorDict:
     """A game of the network against itself, both players in one group as TorchRL steps them."""
     env = PettingZooWrapper(
-        ttt_env.make(GAME, observation="flat"), use_mask=True, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP
+        ttt_env.make("tictactoe-v0", observation="flat"),
+        use_mask=True,
+        group_map=MarlGroupMapType.ALL_IN_ONE_GROUP,
     )
     check_env_specs(env)
     players = QValueActor(
@@ -73,16 +76,14 @@ def self_play(network: torch.nn.Module) -> TensorDict:
     return env.rollout(9, players)
 
 
-def main() -> None:
-    """Train the network, and compute what it is worth."""
-    torch.manual_seed(SEED)
+def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
+    """The agent, trained until the report says that it is enough."""
+    torch.manual_seed(seed)
     torch.set_num_threads(1)  # so small a network gains nothing from a second one
-    check_env_specs(GymEnv(f"ttt_env/{GAME}"))
-    check_env_specs(make_env())
-    env = make_env()
-    env.set_seed(SEED)
+    env, n = make_games(make_env), make_env.game.n_cells  # ttt_env
+    env.set_seed(seed)
 
-    network = MLP(in_features=18, out_features=9, num_cells=[256, 256], activation_class=torch.nn.ReLU)
+    network = MLP(in_features=2 * n, out_features=n, num_cells=[256, 256], activation_class=torch.nn.ReLU)
     spec = env.action_spec_unbatched
     actor = QValueActor(network, spec=spec, action_mask_key="action_mask")  # ttt_env
     explore = EGreedyModule(
@@ -106,7 +107,7 @@ def main() -> None:
     optimizer = torch.optim.Adam(loss_module.parameters(), lr=1e-3)
     scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.02, BATCHES)
 
-    agent = ttt_env.network_agent(GAME, network, observation="flat")  # ttt_env
+    agent = ttt_env.network_agent(make_env.game, network, observation="flat")  # ttt_env
     for batch, data in enumerate(collector, start=1):
         replay_buffer.extend(data.reshape(-1))
         explore.step(data.numel())
@@ -120,12 +121,22 @@ def main() -> None:
         collector.update_policy_weights_()
         if batch % 20 == 0:
             reward = data["next", "episode_reward"][data["next", "done"]].mean().item()
-            worth = ttt_env.exploitability(agent, GAME).exploitability
-            print(f"{batch * FRAMES_PER_BATCH:7,} moves: reward {reward:+.2f}, exploitability {worth:.3f}")
+            print(f"{batch * FRAMES_PER_BATCH:7,} moves: reward {reward:+.2f}")
+            if report(agent):  # ttt_env
+                break  # ttt_env
     collector.shutdown()
+    return agent
 
-    game = self_play(network)
-    assert len(game) == 9 and game["next", "done"][-1] and not game["next", "agents", "reward"].any()
+
+def main() -> None:
+    """Train the network, and compute what it is worth."""
+    game = ttt_env.get_game("tictactoe-v0")  # ttt_env
+    check_env_specs(GymEnv(f"ttt_env/{game.name}"))
+    check_env_specs(make_games(MakeEnv(game)))
+    agent = learned(train, seed=0)
+    played = self_play(agent.network)
+    assert len(played) == 9 and played["next", "done"][-1]
+    assert not played["next", "agents", "reward"].any()
     certificate = outcome(agent, ["torchrl", "tensordict"], autoreset="same_step")
     assert certificate.unbeatable
 

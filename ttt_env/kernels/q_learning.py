@@ -24,16 +24,19 @@ class Graph(NamedTuple):
 @compiled
 def play_games(
     graph: Graph, q: NDArray[np.float64], random: Random, alpha: float, epsilon: float, games: int
-) -> None:
+) -> int:
     """Play games from the empty board by ε-greedy moves of both seats, and learn after each move.
 
-    `q[p]` is the value of having moved to position p, for the player who has.
+    `q[p]` is the value of having moved to position p, for the player who has. Returns the number of moves.
     """
+    moves = 0
     for _ in range(games):
         position = 0
         while graph.first[position] < graph.first[position + 1]:
             position = move(graph, q, random, epsilon, position)
             q[position] += alpha * (target(graph, q, position) - q[position])
+            moves += 1
+    return moves
 
 
 @inner

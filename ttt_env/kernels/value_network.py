@@ -55,19 +55,23 @@ def play_and_learn(
     cycle: NDArray[np.bool_],
     rate: float,
     good: NDArray[np.bool_],
-) -> None:
+) -> int:
     """Play `len(good)` games and learn from each; `cycle` `[n, 2]`, repeated, says which seats it has.
 
     Sets in `good` which games went well: draws of the network with itself, wins over the random player.
+    Returns the number of moves.
     """
+    moves = 0
     for number in range(len(good)):
         is_net = cycle[number % len(cycle)]
         n_plies, value = play_game(net, board, sets, random, is_net)
+        moves += n_plies
         learn_game(net, board, rate, n_plies, value)
         if is_net.all():
             good[number] = value == 0
         else:
             good[number] = value != 0 and is_net[(n_plies - 1) % 2] == (value > 0)
+    return moves
 
 
 @inner

@@ -1,5 +1,6 @@
 """A policy as a table: of the solved game or of any agent, in memory and on disk."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,13 @@ def codes(boards: Boards) -> Codes:
     return base_3
 
 
+def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
+    """Which cells are free on the boards with these base-3 codes, `[B, cells]`."""
+    weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
+    is_free: NDArray[np.bool_] = codes[:, None] // weights % np.uint64(3) == 2
+    return is_free
+
+
 def check_coded(game: Game) -> None:
     """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
     if game.n_cells > CODE_CELLS:
@@ -71,7 +79,7 @@ class Lookup(BatchAgent):
         if path is not None and is_tablebase(path):
             self._solution = Solution.load(path, game)
             return
-        table = _tabulated(solve(game).policy()) if path is None else _load(path, game)
+        table = _tabulated(solve(game).policy(), None) if path is None else _load(path, game)
         self._codes, self._policies, self._merged = table
 
     @classmethod
@@ -82,17 +90,33 @@ class Lookup(BatchAgent):
         return "table"
 
     @classmethod
-    def of(cls, agent: AgentLike, game: Game | str | None = None) -> "Lookup":
-        """The table of an agent's policy on all positions of the game.
+    def of(
+        cls,
+        agent: AgentLike,
+        game: Game | str | None = None,
+        positions: Sequence[Boards] | None = None,
+    ) -> "Lookup":
+        """The table of an agent's policy in these `positions`, by default in all of the game.
 
         An agent that does not declare a fixed policy is asked once in each, and the table holds its answers.
         Raises `GameTooLargeError` if the positions are too many.
         """
         fixed = answering(agent, game)
+        codes, policies, merged = _tabulated(fixed, positions)
+        return cls.from_arrays(fixed.game, codes, policies, merged=merged)
+
+    @classmethod
+    def from_arrays(
+        cls, game: Game, codes: Codes, policies: NDArray[np.float32], *, merged: bool
+    ) -> "Lookup":
+        """The table that has these `policies` `[P, cells]` in positions of ascending `codes` `[P]`.
+
+        With `merged` the positions are canonical ones, which stand for all that are symmetric to them.
+        """
         lookup = cls.__new__(cls)
-        BatchAgent.__init__(lookup, fixed.game)
+        BatchAgent.__init__(lookup, game)
         lookup._path = lookup._solution = None
-        lookup._codes, lookup._policies, lookup._merged = _tabulated(fixed)
+        lookup._codes, lookup._policies, lookup._merged = codes, policies, merged
         return lookup
 
     def __len__(self) -> int:
@@ -155,31 +179,37 @@ def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     return merged, motions(boards.game)[moved_by]
 
 
-def _tabulated(agent: Agent) -> Table:
-    """The table of an agent, merged if it plays alike in symmetric positions."""
-    rows = _rows(agent, merged=True)
+def _tabulated(agent: Agent, positions: Sequence[Boards] | None) -> Table:
+    """The table of an agent in these positions or in all, merged if it plays alike in symmetric ones."""
+    rows = _rows(agent, positions, merged=True)
     merged = rows is not None
-    rows = rows or _rows(agent, merged=False) or []
+    rows = rows or _rows(agent, positions, merged=False) or []
     distinct, at = np.unique(np.concatenate([code for code, _ in rows]), return_index=True)
     return distinct, np.concatenate([policies for _, policies in rows])[at], merged
 
 
-def _rows(agent: Agent, merged: bool) -> list[tuple[Codes, NDArray[np.float32]]] | None:
-    """Codes and policies of all unfinished positions; None if they are to be `merged` and cannot be."""
+def _all_open(game: Game) -> Iterator[Boards]:
+    """All unfinished positions of a game, in batches."""
+    for layer in reachable(game):
+        yield from (moves.boards for moves in layer.moves())
+
+
+def _rows(
+    agent: Agent, positions: Sequence[Boards] | None, merged: bool
+) -> list[tuple[Codes, NDArray[np.float32]]] | None:
+    """Codes and policies of these positions or all; None if they are to be `merged` and cannot be."""
     rows = []
-    for layer in reachable(agent.game):
-        for moves in layer.moves():
-            boards = moves.boards
-            policies = checked_policies(agent, boards)
-            if merged:
-                kept, back = _merge(boards)
-                _, first, which = np.unique(codes(kept), return_index=True, return_inverse=True)
-                boards = kept[first]
-                canonical = checked_policies(agent, boards)
-                if not np.allclose(np.take_along_axis(canonical[which], back, axis=1), policies):
-                    return None
-                policies = canonical
-            rows.append((codes(boards), policies.astype(np.float32)))
+    for boards in _all_open(agent.game) if positions is None else positions:
+        policies = checked_policies(agent, boards)
+        if merged:
+            kept, back = _merge(boards)
+            _, first, which = np.unique(codes(kept), return_index=True, return_inverse=True)
+            boards = kept[first]
+            canonical = checked_policies(agent, boards)
+            if not np.allclose(np.take_along_axis(canonical[which], back, axis=1), policies):
+                return None
+            policies = canonical
+        rows.append((codes(boards), policies.astype(np.float32)))
     return rows
 
 
@@ -195,8 +225,7 @@ def _load(path: str, game: Game) -> Table:
     keys, policies = loaded["codes"], loaded["policies"]
     if not 0 < len(keys) == len(policies) or not (keys[1:] > keys[:-1]).all():
         raise PolicyFileError(f"{path} is no policy table: its codes do not ascend, one for each policy")
-    digits = keys[:, None] // np.array([3**cell for cell in range(game.n_cells)], np.uint64) % np.uint64(3)
-    is_chance = (policies >= 0) & (policies <= 1) & ((digits == 2) | (policies == 0))
+    is_chance = (policies >= 0) & (policies <= 1) & (free_cells_of(keys, game) | (policies == 0))
     if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
         raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")
     return keys, policies, bool(loaded["merged"])

@@ -116,9 +116,10 @@ def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
 
 @dataclass(frozen=True)
 class TableSnapshot:
-    """Where a training stands: games played, seconds used, the agent as it plays now."""
+    """Where a training stands: games played, moves made in them, seconds used, the agent as it plays now."""
 
     games: int
+    moves: int
     seconds: float
     agent: QLearning
 
@@ -132,7 +133,7 @@ def train(
     goal: Goal | None = "optimal",
     alpha: float = 1.0,
     epsilon: float = 0.5,
-    report: Callable[[TableSnapshot], None] | None = None,
+    report: Callable[[TableSnapshot], bool | None] | None = None,
 ) -> QLearning:
     """The agent after learning for `games` or `seconds`, or until it is certified to have reached its `goal`.
 
@@ -141,6 +142,7 @@ def train(
     Q(s, a) ← (1 − α)·Q(s, a) + α·(reward or −max Q(s', ·)), one game after the other. Moves and rewards
     are certain, so a learning rate `alpha` of 1 is exact. The goal is checked and `report` called whenever
     the games have grown by a quarter, on 3×3 from the first 500 on; `seconds` may be exceeded by as much.
+    If `report` returns True, the training ends.
 
     Raises `GameTooLargeError` for a game of too many positions, `ParameterError` for parameters out of their
     ranges, and if neither a goal nor a limit says when to end.
@@ -158,9 +160,8 @@ def train(
     while True:
         learner.play(ceil(min(learner.chunk, max_games - learner.games)))
         used, agent = perf_counter() - begin, learner.agent()
-        if report is not None:
-            report(TableSnapshot(learner.games, used, agent))
-        if learner.games >= max_games or used >= max_seconds or _has_reached(goal, agent):
+        is_enough = report is not None and report(TableSnapshot(learner.games, learner.moves, used, agent))
+        if is_enough or learner.games >= max_games or used >= max_seconds or _has_reached(goal, agent):
             return agent
 
 
@@ -195,7 +196,7 @@ class _TableLearner:
         self.positions, self.graph = explored(game)
         self.q = np.zeros(len(self.positions))
         self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
-        self.games = 0
+        self.games = self.moves = 0
         self.min_chunk = max(500, len(self.q) // 2)
 
     @property
@@ -206,7 +207,7 @@ class _TableLearner:
     def play(self, games: int) -> None:
         from ttt_env.kernels.q_learning import play_games
 
-        play_games(self.graph, self.q, self.random, self.alpha, self.epsilon, games)
+        self.moves += play_games(self.graph, self.q, self.random, self.alpha, self.epsilon, games)
         self.games += games
 
     def agent(self) -> QLearning:

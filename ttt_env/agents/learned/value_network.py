@@ -100,13 +100,14 @@ class ValueNetwork(BatchAgent):
 
 @dataclass(frozen=True)
 class NetworkSnapshot:
-    """Where a training stands: games played, seconds used, the agent as it plays now.
+    """Where a training stands: games played, moves made in them, seconds used, the agent as it plays now.
 
     `is_good` and `is_against_random`, `[games]`, are about the games since the last report, in their order:
     whether the network drew with itself or beat the random player, and whether it played the latter.
     """
 
     games: int
+    moves: int
     seconds: float
     is_good: NDArray[np.bool_]
     is_against_random: NDArray[np.bool_]
@@ -156,7 +157,9 @@ def train(
         done, used = done + len(is_good), perf_counter() - begin
         if report is not None:
             is_against_random = np.resize([not all(pair) for pair in CYCLES[opponents]], len(is_good))
-            if report(NetworkSnapshot(done, used, is_good, is_against_random, learner.agent())):
+            if report(
+                NetworkSnapshot(done, learner.moves, used, is_good, is_against_random, learner.agent())
+            ):
                 break
     return learner.agent()
 
@@ -176,12 +179,13 @@ class _Learner:
         rate = as_number("learning_rate", learning_rate, "value-network")
         self._arguments = self._net, board, winning_sets(game), random, np.array(CYCLES[opponents]), rate
         self._run = kernel.play_and_learn
+        self.moves = 0
         ready("value-network", lambda: self.play(0))
 
     def play(self, games: int) -> NDArray[np.bool_]:
         """Play and learn so many games, and say which were good."""
         good = np.empty(games, np.bool_)
-        self._run(*self._arguments, good)
+        self.moves += self._run(*self._arguments, good)
         return good
 
     def agent(self) -> ValueNetwork:

@@ -1,7 +1,7 @@
 """Training by recipe: an algorithm of Stable-Baselines3, an opponent pool, budgets, files."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.vec_env import VecEnv
 
 _NO_LIMIT = 2**62  # steps
 
@@ -92,12 +93,13 @@ def begin(
     opponents: Sequence[AgentLike] | None,
     seed: int,
     tensorboard: str | Path | None = None,
+    make_envs: "Callable[..., VecEnv]" = make_vec_env,
 ) -> tuple["BaseAlgorithm", SelfPlay]:
-    """The model and the callback of a new training, for `learn`."""
+    """The model and the callback of a new training, for `learn`, on what `make_envs` makes."""
     scripted = instructions.scripted(game) if opponents is None else opponents
     pool = OpponentPool(**{**instructions.pool, "scripted": scripted})
     starts = RandomStarts(game, instructions.random_starts)
-    envs = make_vec_env(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
+    envs = make_envs(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
     build = instructions.algorithm_class()
     log = None if tensorboard is None else str(tensorboard)
     model = build(env=envs, seed=seed, device="cpu", tensorboard_log=log, **instructions.hyperparameters)

@@ -1,0 +1,168 @@
+"""What is shown of the lines: a table in Markdown, and a figure."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contest.records import Record, key
+from ttt_env.render.words import percent
+
+GAMES = {
+    "tictactoe-v0": "3×3",
+    "tictactoe-v0:misere=true": "misère 3×3",
+    "mnk-v0:m=4,n=3,k=3": "4,3,3",
+    "square-v0": "Square",
+}
+"""The games of the leaderboard, by id."""
+TABLE = re.compile(r"(?<=<!-- table: begin -->\n).*?(?=<!-- table: end -->)", re.DOTALL)
+COLUMNS = (
+    "algorithm",
+    "taught by",
+    "at 0",
+    "steps",
+    "seconds",
+    "CPU seconds",
+    "exploitability",
+    "good",
+    "perfect",
+)
+COLOURS = "tab20"
+
+
+class Runs:
+    """All runs of an algorithm on a game."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records, first = records, records[0]
+        self.algorithm, self.game, self.teacher = first["algorithm"], first["game"], first["teacher"]
+        self.n_at_zero = sum(record["ended"] == "goal" for record in records)
+
+    def until_zero(self, name: str) -> NDArray[np.float64]:
+        """The quartiles of what the runs needed of something, infinite for one that never came to 0."""
+        needed = [record[name] if record["ended"] == "goal" else inf for record in self.records]
+        return np.quantile(needed, (0.25, 0.5, 0.75), method="nearest")
+
+    def quartiles(self, name: str) -> NDArray[np.float64]:
+        """The quartiles of a figure at the end of the runs."""
+        return np.quantile([record[name] for record in self.records], (0.25, 0.5, 0.75), method="nearest")
+
+    def curve(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The quartiles of the exploitability last reported after so many steps, `[3, steps]`.
+
+        Before the first report it is NaN, and after the end of a run what it was there.
+        """
+        found = np.full((len(self.records), len(steps)), np.nan)
+        for row, record in zip(found, self.records, strict=True):
+            at, values = (np.array(record["curve"])[:, column] for column in (0, 3))
+            last = np.searchsorted(at, steps, side="right") - 1
+            row[last >= 0] = values[last[last >= 0]]
+        is_known = ~np.isnan(found).any(axis=0)
+        quartiles = np.full((3, len(steps)), np.nan)
+        quartiles[:, is_known] = np.quantile(found[:, is_known], (0.25, 0.5, 0.75), axis=0, method="nearest")
+        return quartiles
+
+
+def grouped(records: Sequence[Record]) -> dict[str, list[Runs]]:
+    """The runs of each game, those with the fewest steps first; the games of the leaderboard come first."""
+    by_key = sorted(records, key=key)
+    runs = [Runs(list(group)) for _, group in groupby(by_key, lambda record: key(record)[:2])]
+    games = [*GAMES, *sorted({each.game for each in runs} - set(GAMES))]
+    return {
+        game: sorted((each for each in runs if each.game == game), key=_rank)
+        for game in games
+        if any(each.game == game for each in runs)
+    }
+
+
+def _rank(runs: Runs) -> tuple[float, float, float, str]:
+    median = runs.until_zero("steps")[1]
+    return -runs.n_at_zero / len(runs.records), median, runs.quartiles("exploitability")[1], runs.algorithm
+
+
+def table(records: Sequence[Record]) -> str:
+    """A table in Markdown for each game, and below them what was run where."""
+    parts = []
+    for game, rows in grouped(records).items():
+        lines = [COLUMNS, ("---", "---", *["--:"] * (len(COLUMNS) - 2)), *map(_row, rows)]
+        body = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n")
+    return "".join(parts) + (_notes(records) if records else "")
+
+
+def _row(runs: Runs) -> tuple[str, ...]:
+    at_zero = f"{runs.n_at_zero} of {len(runs.records)}"
+    return (
+        runs.algorithm,
+        runs.teacher,
+        at_zero if runs.records[0]["is_seeded"] else f"{at_zero}, no seed",
+        _spread(runs.until_zero("steps"), lambda number: f"{number:,.0f}"),
+        _spread(runs.until_zero("seconds"), _short),
+        _spread(runs.until_zero("cpu_seconds"), _short),
+        _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
+        percent(float(runs.quartiles("good")[1])),
+        percent(float(runs.quartiles("perfect")[1])),
+    )
+
+
+def _short(seconds: float) -> str:
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
+
+
+def _spread(quartiles: NDArray[np.float64], shown: Callable[[float], str]) -> str:
+    """The median, and the quartiles behind it if they differ; a dash for what is infinite."""
+    low, middle, high = ("–" if np.isinf(number) else shown(float(number)) for number in quartiles)
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _notes(records: Sequence[Record]) -> str:
+    """The versions and machines of all runs, each once."""
+    packages: dict[str, set[str]] = {}
+    for record in records:
+        for package, number in record["versions"].items():
+            packages.setdefault(package, set()).add(number)
+    found = [record["machine"] for record in records]
+    machines = sorted({f"{each['processor']}, {each['cores']} cores, {each['system']}" for each in found})
+    used = ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in sorted(packages.items()))
+    return f"Versions: {used}.\n\nMachines: {'; '.join(machines)}.\n"
+
+
+def with_table(text: str, rows: str) -> str:
+    """The text with the table between its two marks."""
+    return TABLE.sub(lambda _: rows, text)
+
+
+def plot(records: Sequence[Record], *paths: Path) -> None:
+    """Draw the exploitability over the steps: a panel for each game, the quartiles of each algorithm."""
+    from matplotlib import colormaps
+
+    from ttt_env.render.charts import new_figure, save
+
+    games = grouped(records)
+    names = sorted({runs.algorithm for rows in games.values() for runs in rows})
+    colours = dict(zip(names, colormaps[COLOURS].colors, strict=False))  # type: ignore[attr-defined]
+    figure = new_figure(5.2 * len(games), 4.6)
+    panels: Any = figure.subplots(1, len(games), squeeze=False, sharey=True)[0]
+    lines: dict[str, Any] = {}
+    for panel, (game, rows) in zip(panels, games.items(), strict=True):
+        panel.set(title=GAMES.get(game, game), xlabel="steps", xscale="log")
+        panel.grid(color="#e6e6e6")
+        panel.spines[["top", "right"]].set_visible(False)
+        for runs in rows:
+            ends = [record["steps"] for record in runs.records]
+            steps = np.geomspace(100, max(max(ends), 101), 200)
+            low, middle, high = runs.curve(steps)
+            colour = colours[runs.algorithm]
+            panel.fill_between(steps, low, high, step="post", color=colour, alpha=0.15, lw=0)
+            if np.isfinite(at_zero := runs.until_zero("steps")[1]):
+                panel.plot(at_zero, 0.0, "o", color=colour, ms=4)
+            (lines[runs.algorithm],) = panel.step(steps, middle, where="post", color=colour, lw=1.4)
+    panels[0].set_ylabel("exploitability: median and quartiles of the seeds")
+    handles = [lines[name] for name in names]
+    figure.legend(handles, names, loc="outside lower center", ncols=8, frameon=False)
+    save(figure, *paths)

@@ -1,0 +1,273 @@
+"""How an algorithm takes part: what it is given, what is counted, and how its policy is judged.
+
+An algorithm is a function `(make_env, seed, report) -> policy`. The clock and the count of steps begin when
+it is called, and stand still while a policy is judged.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ttt_env
+from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.distance import distances
+from ttt_env.analysis.induction import follow
+from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.recorded import answering
+from ttt_env.analysis.solution import solve
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game
+
+MOST_POSITIONS = 100_000  # in which a policy that is kept may come to move
+MOST_ROWS = 25_000  # of its table, in which symmetric ones are merged if it plays alike in them
+
+
+class Finished(Exception):
+    """Raised in the algorithm at its next step: it has reached its goal, or its time is up."""
+
+
+class Steps:
+    """The count of steps. A copy of an environment counts on with it, in the same process."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.is_finished: Callable[[], bool] = lambda: False
+
+    def __deepcopy__(self, memo: object) -> "Steps":
+        return self
+
+    def add(self, steps: int) -> None:
+        """Count these. Raises `Finished` if no more may be made."""
+        if self.is_finished():
+            raise Finished
+        self.n += steps
+
+
+class Clock:
+    """Seconds on the clock, and of the processor in this process, since it was made; it can be paused."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> tuple[float, float]:
+        """The seconds on the clock and of the processor."""
+        return time.perf_counter() - self._wall, time.process_time() - self._cpu
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let no time pass in this block."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            yield
+        finally:
+            self._wall += time.perf_counter() - wall
+            self._cpu += time.process_time() - cpu
+
+
+class _CountedStep:
+    """Takes the place of an environment's `step`, and counts."""
+
+    def __init__(self, env: Any, steps: Steps) -> None:
+        self.step, self.steps = env.step, steps
+
+    def __call__(self, action: Any) -> Any:
+        self.steps.add(int(action is not None))  # an agent of PettingZoo that is out of the game passes
+        return self.step(action)
+
+
+class _CountedVectorStep:
+    """The same for a vector environment: what it ignores of games that are over is not counted."""
+
+    def __init__(self, envs: Any, steps: Steps) -> None:
+        self.envs, self.step, self.steps, self.reset = envs, envs.step, steps, envs.reset
+        self.waits = envs.autoreset_mode.name != "SAME_STEP"
+        self.n_over = 0
+
+    def __call__(self, actions: Any) -> Any:
+        self.steps.add(self.envs.num_envs - self.n_over)
+        stepped = self.step(actions)
+        if self.waits:
+            self.n_over = int((stepped[2] | stepped[3]).sum())
+        return stepped
+
+    def after_reset(self, *arguments: Any, **options: Any) -> Any:
+        """Reset, after which no game is over."""
+        self.n_over = 0
+        return self.reset(*arguments, **options)
+
+
+class MakeEnv:
+    """What an algorithm gets its environments from, and with them the game.
+
+    `make_env()` is `ttt_env.make` of the game: two players; `make_env(opponent=…)` one player against it;
+    `make_env(num_envs=…, …)` is `ttt_env.make_vec`, and `make_env(n_envs=…, …)` the same as a `VecEnv` of
+    Stable-Baselines3. Every one of them counts.
+    """
+
+    def __init__(self, game: Game, steps: Steps) -> None:
+        self.game, self._steps = game, steps
+
+    def __call__(self, **options: Any) -> Any:
+        """An environment of the game."""
+        if "n_envs" in options:
+            envs = ttt_env.envs.sb3.make_vec_env(self.game, **options)
+            self._count_vector(envs.envs)  # type: ignore[attr-defined]
+            return envs
+        if "num_envs" in options:
+            return self._count_vector(ttt_env.make_vec(self.game, **options))
+        env: Any = ttt_env.make(self.game, **options)
+        env.step = _CountedStep(env, self._steps)
+        return env
+
+    def _count_vector(self, envs: Any) -> Any:
+        counted = _CountedVectorStep(envs, self._steps)
+        envs.step, envs.reset = counted, counted.after_reset
+        return envs
+
+    def count(self, steps: int) -> None:
+        """Count the moves of an algorithm that makes them on boards of its own. May raise `Finished`."""
+        self._steps.add(steps)
+
+
+class Judged(NamedTuple):
+    """What a policy is worth, exactly.
+
+    `exploitability` is 0 if nobody gains anything against it. `good` is the share of the positions that can
+    come up with the policy to move in which it gives no value away for certain, `perfect` that in which it
+    moreover wins as soon, or loses as late, as best play allows.
+    """
+
+    exploitability: float
+    good: float
+    perfect: float
+
+
+class Point(NamedTuple):
+    """A report: how many steps and seconds an algorithm had used, and what its policy was worth."""
+
+    steps: int
+    seconds: float
+    cpu_seconds: float
+    exploitability: float
+    good: float
+    perfect: float
+
+
+Report = Callable[[AgentLike], bool]
+Train = Callable[[MakeEnv, int, Report], Any]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one seed: the reports, the policy of the last one, and why it ended.
+
+    `policy` is None where it is too large to be kept: see `MOST_ROWS`. It `ended` at its "goal", an
+    exploitability of 0, because its "time" was up, or because the algorithm had "returned".
+    """
+
+    curve: list[Point]
+    policy: Lookup | None
+    ended: str
+
+
+def attempt(train: Train, game: Game, seed: int, cpu_seconds: float, reports: float = inf) -> Attempt:
+    """Let an algorithm learn until its policy has exploitability 0, or for so much time or so many reports.
+
+    If it has reported nothing by then, it has learned nothing: random play is judged in its place.
+    """
+    referee = _Referee(game, cpu_seconds, reports)
+    try:
+        policy = train(MakeEnv(game, referee.steps), seed, referee.report)
+    except Finished:
+        policy = "random"
+    if not referee.ended or not referee.curve:
+        referee.report(policy)
+    return Attempt(referee.curve, referee.policy, referee.ended or "returned")
+
+
+class _Referee:
+    """Takes the reports of one attempt, and says when it is over."""
+
+    def __init__(self, game: Game, cpu_seconds: float, reports: float) -> None:
+        self.game, self._cpu_seconds, self._reports = game, cpu_seconds, reports
+        self.curve: list[Point] = []
+        self.policy: Lookup | None = None
+        self.steps = Steps()
+        self.steps.is_finished = lambda: bool(self.ended)
+        self._clock = Clock()
+
+    @property
+    def ended(self) -> str:
+        """Why the attempt is over, empty while it goes on."""
+        if self.policy is not None and self.curve[-1].exploitability == 0:
+            return "goal"
+        is_out_of_time = self._clock.read()[1] >= self._cpu_seconds
+        return "time" if is_out_of_time or len(self.curve) >= self._reports else ""
+
+    def report(self, policy: AgentLike) -> bool:
+        """Judge a policy, and say whether the attempt is over. The algorithm may also go on, and is ended."""
+        if self.curve and self.ended:
+            return True
+        used = self._clock.read()
+        with self._clock.paused():
+            self.policy, judged = judge(policy, self.game)
+        self.curve.append(Point(self.steps.n, *used, *judged))
+        return bool(self.ended)
+
+
+def judge(policy: AgentLike, game: Game) -> tuple[Lookup | None, Judged]:
+    """What a policy is worth, and its table: its answers wherever the game can come with it on either seat.
+
+    The table is judged, with its numbers of 32 bits, so that who reads it finds the same. If it is too large
+    to be kept there is none, and the policy itself is judged.
+    """
+    answers = _Answers(answering(make_agent(policy, game), game))
+    table = answers.table()
+    return table, answers.judged(answers.agent if table is None else table)
+
+
+def judge_table(table: Lookup) -> Judged:
+    """What a table is worth that `judge` has made."""
+    return _Answers(table).judged(table)
+
+
+class _Answers:
+    """The answers of an agent in all positions that can come up with it to move."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent, self.game = agent, agent.game
+        self.n = self.n_good = self.n_perfect = 0
+        self._positions: list[Boards] = []
+        follows = follow(self._answers)
+        reachable(self.game, follows, None)
+        reachable(self.game, None, follows)
+
+    def _answers(self, boards: Boards) -> NDArray[np.float64]:
+        policies = checked_policies(self.agent, boards)
+        q = solve(self.game).values.q(boards)
+        is_best = q == np.nanmax(q, axis=1, keepdims=True)
+        self.n += len(boards)
+        self.n_good += int((is_best | (policies == 0)).all(axis=1).sum())
+        self.n_perfect += int((distances(self.game).perfect(boards) | (policies == 0)).all(axis=1).sum())
+        if self.n <= MOST_POSITIONS:
+            self._positions.append(boards)
+        return policies
+
+    def judged(self, player: Agent) -> Judged:
+        """The figures of the answers, and the exploitability of who gives them."""
+        exploited = ttt_env.exploitability(player, self.game).exploitability
+        return Judged(exploited, self.n_good / self.n, self.n_perfect / self.n)
+
+    def table(self) -> Lookup | None:
+        """The answers as a table, None if it would be too large."""
+        if self.n > MOST_POSITIONS:
+            return None
+        table = Lookup.of(self.agent, self.game, self._positions)
+        return table if len(table) <= MOST_ROWS else None

@@ -1,0 +1,145 @@
+"""Counterfactual regret minimisation: the rule, its theorem, and what it comes to."""
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.agents.learned import cfr
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.rules.symmetry import canonical
+
+GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
+LOPSIDED = ttt_env.Game("lopsided", (2, 3), [(0, 1), (2, 5), (1, 3, 4)])
+
+
+class NaiveCFR:
+    """The same, as the source writes it: a walk over all histories, dictionaries, Python numbers."""
+
+    def __init__(self, game, is_plus):
+        self.game, self.is_plus, self.iterations = game, is_plus, 0
+        self.regrets, self.totals, self.now = {}, {}, {}
+
+    def strategy(self, position):
+        regrets = self.regrets.setdefault(position, dict.fromkeys(position.legal_cells, 0.0))
+        self.totals.setdefault(position, dict.fromkeys(position.legal_cells, 0.0))
+        above = {cell: max(regret, 0.0) for cell, regret in regrets.items()}
+        total = sum(above.values())
+        return {cell: above[cell] / total if total > 0 else 1 / len(above) for cell in above}
+
+    def walk(self, position, reach, learners, weight):
+        """The value for the player to move; `reach` are how likely X's and O's own moves led here."""
+        if position.is_over:
+            if position.winner is None:
+                return 0.0
+            return 1.0 if position.winner == position.to_move else -1.0
+        mover = "XO".index(position.to_move)
+        if position not in self.now:
+            self.now[position] = self.strategy(position)
+        strategy, values = self.now[position], {}
+        for cell, chance in strategy.items():
+            after = list(reach)
+            after[mover] *= chance
+            values[cell] = -self.walk(canonical(position.play(cell)), after, learners, weight)
+        worth = sum(strategy[cell] * values[cell] for cell in values)
+        if position.to_move in learners:
+            for cell in values:
+                self.gains.setdefault(position, dict.fromkeys(values, 0.0))
+                self.gains[position][cell] += reach[1 - mover] * (values[cell] - worth)
+                self.totals[position][cell] += weight * reach[mover] * strategy[cell]
+        return worth
+
+    def iterate(self):
+        self.iterations += 1
+        for learners in ("X", "O") if self.is_plus else ("XO",):
+            self.now, self.gains = {}, {}
+            self.walk(
+                canonical(self.game.start), [1.0, 1.0], learners, self.iterations if self.is_plus else 1
+            )
+            for position, gains in self.gains.items():
+                for cell, gain in gains.items():
+                    regret = self.regrets[position][cell] + gain
+                    self.regrets[position][cell] = max(regret, 0.0) if self.is_plus else regret
+
+    def average(self, position):
+        totals = self.totals[position]
+        total = sum(totals.values())
+        return [
+            (totals[cell] / total if total else 1 / len(totals)) if cell in totals else 0.0
+            for cell in range(self.game.n_cells)
+        ]
+
+
+@pytest.mark.parametrize("variant", ["cfr", "cfr+"])
+@pytest.mark.parametrize(
+    "game", [LOPSIDED, ttt_env.get_game("mnk-v0:m=3,n=2,k=2,misere=true")], ids=lambda game: game.name
+)
+def test_sweeps_are_walks_over_all_histories(game, variant):
+    naive = NaiveCFR(game, variant == "cfr+")
+    for iterations in range(1, 8):
+        naive.iterate()
+        average = cfr.train(game, iterations=iterations, variant=variant).average
+        for position in naive.totals:
+            np.testing.assert_allclose(average.policy(position), naive.average(position), atol=1e-6)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
+    """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of the immediate ones."""
+    learner = cfr._Learner(ttt_env.get_game(game), "cfr")
+    for _ in range(5):
+        learner.iterate(40)
+        largest = np.maximum.reduceat(learner.state.regret, learner._begins)
+        bound = np.maximum(largest, 0).sum() / learner.iterations
+        found = ttt_env.exploitability(learner.snapshot(0.0).average)
+        assert 0 < found.nash_conv <= bound
+
+
+@pytest.mark.parametrize("variant", ["cfr", "cfr+"])
+@pytest.mark.parametrize("game", GAMES)
+def test_four_times_the_iterations_at_least_halve_the_exploitability(game, variant):
+    found = [
+        ttt_env.exploitability(cfr.train(game, iterations=iterations, variant=variant).average).exploitability
+        for iterations in (20, 80, 320)
+    ]
+    assert found[1] <= found[0] / 2 and found[2] <= found[1] / 2
+
+
+@pytest.mark.parametrize("variant", ["cfr", "cfr+"])
+@pytest.mark.parametrize("game", GAMES)
+def test_nobody_gains_anything_against_the_purified_average(game, variant, tmp_path):
+    learned = cfr.train(game, iterations=200, variant=variant).purified
+    learned.save(tmp_path / "strategy.npz")
+    loaded = Lookup(learned.game, str(tmp_path / "strategy.npz"))
+    assert ttt_env.exploitability(loaded).exploitability == 0
+
+
+def test_it_looks_at_every_move_of_every_position_up_to_symmetry():
+    seen = []
+    cfr.train(iterations=3, report=seen.append)
+    learner = cfr._Learner(ttt_env.get_game("tictactoe-v0"), "cfr")
+    assert len(learner.positions) == 765  # the count up to symmetry of tests/reference.py
+    assert [now.moves for now in seen] == [len(learner.graph.next) * n for n in (1, 2, 3)]
+
+
+def test_a_report_may_end_it():
+    assert cfr.train(iterations=100, report=lambda now: now.iterations >= 5).iterations == 5
+
+
+def test_seconds_end_it():
+    assert cfr.train(seconds=1e-9).iterations == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"variant": "mccfr", "iterations": 1}, {"iterations": -1}, {"seconds": "long"}],
+    ids=["no limit", "variant", "iterations", "seconds"],
+)
+def test_bad_settings_are_refused(settings):
+    with pytest.raises(ParameterError, match="cfr"):
+        cfr.train(**settings)
+
+
+def test_a_game_of_too_many_positions_is_refused():
+    with pytest.raises(GameTooLargeError):
+        cfr.train("qubic-v0", iterations=1)
