@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, get_args
 
@@ -19,6 +19,7 @@ from ttt_env.storage.files import opened, reason
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
 _FORMAT = "ttt_env answers 1"
+_LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
 _BEGINNING = b'{"format": "ttt_env answers'  # of the first line, which may be unfinished
 
 
@@ -144,7 +145,10 @@ def _asked(
     error: BaseException | None = None
     try:
         while n_running:
-            index, result = results.get()
+            try:
+                index, result = results.get(timeout=_LOOK_UP)
+            except Empty:
+                continue
             n_running -= 1
             if isinstance(result, BaseException):
                 error = error or result

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 _CHUNK = 1 << 16  # bytes
 _LONGEST_LINE = 1 << 16  # bytes of an answer
 _STDERR_BYTES = 900  # the last of them are kept
+_LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
 _GRACE = 1.0  # seconds for a program that has closed its output to end
 
 
@@ -69,7 +70,7 @@ class Program:
             selector.register(self._out, selectors.EVENT_READ)
             selector.register(self._err, selectors.EVENT_READ)
             while (left := deadline - time.monotonic()) > 0:
-                ready = [key.fd for key, _ in selector.select(left)]
+                ready = [key.fd for key, _ in selector.select(min(left, _LOOK_UP))]
                 if self._err in ready and not self._read_stderr():
                     selector.unregister(self._err)
                 if self._out in ready:
