@@ -53,7 +53,6 @@ class Remembered(BatchAgent):
 
     def __init__(self, agent: Agent) -> None:
         super().__init__(agent.game)
-        check_enumerable(agent.game)
         self._agent = agent
         self._cells = Values(agent.game, _no_masks(agent.game))
 
@@ -80,6 +79,7 @@ class Remembered(BatchAgent):
 
 
 def _no_masks(game: Game) -> list[np.ndarray]:
+    check_enumerable(game)
     return [np.zeros(grid(game.n_cells, ply).n_slots, np.uint32) for ply in range(game.n_cells + 1)]
 
 

@@ -33,7 +33,7 @@ except ImportError as error:
     raise ImportError('self-play needs the extra "train": pip install "ttt-env[train]"') from error
 
 _EVERY = 4096  # steps
-_POSITIONS_PER_STEP = 2048  # larger games are evaluated after as many steps as they have positions / 128
+_POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128
 _EVERY_SAMPLED = 65_536
 
 
@@ -41,7 +41,7 @@ class SelfPlay(BaseCallback):
     """Trains a model against a pool of opponents, and looks exactly at how strong it has become.
 
     For `learn` of any algorithm on the vector environments of this package. When a rollout begins, but
-    not sooner than `every` steps after the last time (by default 4,096, more on games of more than 8,388,608
+    not sooner than `every` steps after the last time (by default 4,096, more on games of more than 2,097,152
     positions), and when the training ends, it
 
     - evaluates the model's greedy policy, with masks whether or not it was trained with them, and logs
