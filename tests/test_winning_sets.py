@@ -24,7 +24,7 @@ from ttt_env.agents.training.evaluation import costly
 from ttt_env.agents.training.frozen import Frozen, Remembered
 from ttt_env.agents.training.run import train
 from ttt_env.agents.training.starts import RandomStarts
-from ttt_env.agents.training.winning_sets import WinningSetsDQN, WinningSetsPPO
+from ttt_env.agents.training.winning_sets import FallingRate, WinningSetsDQN, WinningSetsPPO
 
 ALGORITHMS = {
     WinningSetsPPO: {"n_steps": 8, "batch_size": 32},
@@ -109,6 +109,27 @@ def test_a_saved_model_plays_alike(build, tmp_path):
     assert np.array_equal(loaded.policies(boards), SB3.from_model(TICTACTOE, model).policies(boards))
     again = build.load(tmp_path / "model.zip", env=model.get_env())
     assert np.array_equal(SB3.from_model(TICTACTOE, again).policies(boards), loaded.policies(boards))
+
+
+class TestFallingRate:
+    def test_halves_and_goes_on(self):
+        rate = FallingRate(first=0.6, halves_after=100)
+        found = []
+        for rate.steps in (0, 100, 200, 500):
+            found.append(rate(1.0))
+        assert found == pytest.approx([0.6, 0.3, 0.2, 0.1])
+
+    @pytest.mark.parametrize("build", ALGORITHMS)
+    def test_is_what_the_optimizer_takes(self, build, tmp_path):
+        """In steps of the training, however many it will have; a saved model goes on with its rate."""
+        envs = make_vec_env(TICTACTOE, n_envs=8, seed=0)
+        rate = {"first": 1e-2, "halves_after": 64}
+        model = build("WinningSetsPolicy", envs, learning_rate=rate, device="cpu", **ALGORITHMS[build])
+        model.learn(64)
+        rates = [group["lr"] for group in model.policy.optimizer.param_groups]
+        assert model.num_timesteps == 64 and rates == pytest.approx([0.5e-2])
+        model.save(tmp_path / "model.zip")
+        assert build.load(tmp_path / "model.zip").lr_schedule(1.0) == pytest.approx(rates[0])
 
 
 class Counting(BatchAgent):

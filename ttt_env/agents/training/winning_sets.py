@@ -8,6 +8,8 @@ passing network (Gilmer et al., "Neural message passing for quantum chemistry", 
 and winning sets.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -190,12 +192,44 @@ class WinningSetsDQNPolicy(MaskedDQNPolicy):
     network_class = WinningSetsQNetwork
 
 
+@dataclass
+class FallingRate:
+    """A learning rate that is `first`, half of it after `halves_after` steps, a third after twice as many.
+
+    It falls for as long as a training goes on, and so needs not know when that will end, as the schedules of
+    Stable-Baselines3 do. `steps` is how many there have been.
+    """
+
+    first: float
+    halves_after: float
+    steps: int = 0
+
+    def __call__(self, progress_remaining: float) -> float:
+        """The rate now."""
+        return self.first / (1 + self.steps / self.halves_after)
+
+
 class _OnItsGame:
-    """An algorithm that tells `WinningSets` which game it is to look at: that of its environments."""
+    """An algorithm that tells `WinningSets` which game it is to look at: that of its environments.
+
+    Its `learning_rate` may also be a mapping with the fields of `FallingRate`.
+    """
 
     policy_class: Any
     policy_kwargs: dict[str, Any]
     env: Any
+    learning_rate: Any
+    num_timesteps: int
+
+    def _setup_lr_schedule(self) -> None:
+        if isinstance(self.learning_rate, Mapping):
+            self.learning_rate = FallingRate(**self.learning_rate)
+        super()._setup_lr_schedule()  # type: ignore[misc]
+
+    def _update_learning_rate(self, optimizers: Any) -> None:
+        if isinstance(self.learning_rate, FallingRate):
+            self.learning_rate.steps = self.num_timesteps
+        super()._update_learning_rate(optimizers)  # type: ignore[misc]
 
     def _setup_model(self) -> None:
         on_sets = issubclass(self.policy_class, (WinningSetsActorCriticPolicy, WinningSetsDQNPolicy))
