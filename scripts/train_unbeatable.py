@@ -2,71 +2,131 @@
 
 How long does it take? Prints a Markdown table with one row for each training: when the least exploitable
 model was found, and what is proved about it. Without options: MaskablePPO on 3×3, ten seeds.
+
+With `--lines FILE` each training is a line of JSON in that file, and one that is there is not run again: a
+run that was interrupted goes on, and the table is made from the lines. Seconds depend on what else the
+machine does; those of the processor ("cpu") and the steps less so.
 """
 
 import argparse
+import json
+import time
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import ttt_env
 from ttt_env.agents.training.evaluation import Evaluation
 from ttt_env.agents.training.recipe import recipe_names
 from ttt_env.agents.training.run import train
+from ttt_env.analysis.dossier import versions
 from ttt_env.render.words import RESULTS
 
-HEAD = ("algorithm", "seed", "seconds", "steps", "exploitability", "as X", "as O", "blunders", "everywhere")
+HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
+TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which one it is
 
 
-def best_of(game: ttt_env.Game, algo: str, seed: int, options: argparse.Namespace) -> Evaluation:
-    """The evaluation of the least exploitable model of a training."""
+def trained(training: dict[str, Any]) -> dict[str, Any]:
+    """What came out of a training, as a line of JSON has it: of its least exploitable model."""
     evaluations: list[Evaluation] = []
-    budget = {"seconds": options.seconds, "steps": options.steps, "until": options.until}
-    train(game, algo, seed=seed, report=evaluations.append, **budget)
-    return min(evaluations, key=lambda evaluation: evaluation.mistakes)
+    cpu: list[float] = []
+
+    def report(evaluation: Evaluation) -> None:
+        evaluations.append(evaluation)
+        cpu.append(time.process_time() - begin)
+
+    ttt_env.solve(training["game"])
+    begin = time.process_time()
+    budget = {name: training[name] for name in ("seconds", "steps", "until")}
+    train(training["game"], training["algorithm"], seed=training["seed"], report=report, **budget)
+    at = min(range(len(evaluations)), key=lambda number: evaluations[number].mistakes)
+    best, proof = evaluations[at], evaluations[at].certificate
+    return {
+        **{f"training_{name}": value for name, value in training.items()},
+        "seconds": round(best.seconds, 2),
+        "cpu": round(cpu[at], 2),
+        "steps": best.steps,
+        "exploitability": best.mistakes[0],
+        "worst_case": proof.worst_case,
+        "refutations": {seat: record and str(record) for seat, record in proof.refutations.items()},
+        "unbeatable": proof.unbeatable,
+        "blunders": proof.n_blunders,
+        "positions": proof.positions,
+        "everywhere": best.blunders_everywhere,
+        "versions": versions(),
+    }
 
 
-def row(algo: str, seed: int, best: Evaluation) -> list[str]:
-    """The cells of the table; "certified" where no game ends below the value of the game."""
-    proof = best.certificate
+def row(line: dict[str, Any]) -> str:
+    """The line as a row of the table; "certified" where no game ends below the value of the game."""
     seats = [
-        f"{'certified' if proof.refutations[seat] is None else 'beatable'}: {RESULTS[proof.worst_case[seat]]}"
+        f"{'beatable' if line['refutations'][seat] else 'certified'}: {RESULTS[line['worst_case'][seat]]}"
         for seat in "XO"
     ]
-    everywhere = "" if best.blunders_everywhere is None else str(best.blunders_everywhere)
-    figures = [f"{best.seconds:.1f}", f"{best.steps:,}", f"{best.mistakes[0]:.4f}"]
-    return [algo, str(seed), *figures, *seats, str(len(proof.blunders)), everywhere]
+    blunders = str(line["blunders"])
+    if line["everywhere"] is not None:
+        blunders += f", everywhere {line['everywhere']}"
+    figures = [f"{line['seconds']:.1f}", f"{line['cpu']:.1f}", f"{line['steps']:,}"]
+    names = [line["training_game"], line["training_algorithm"], str(line["training_seed"])]
+    cells = [*names, *figures, f"{line['exploitability']:.4f}", *seats, blunders]
+    return f"| {' | '.join(cells)} |"
 
 
-def summary(algo: str, results: list[Evaluation], until: str) -> str:
+def summary(name: str, lines: list[dict[str, Any]]) -> str:
     """How many of the trainings reached their goal, and the seconds that these took."""
-    goal = {"optimal": "optimal everywhere"}.get(until, "certified unbeatable")
-    reached = [
-        best.seconds
-        for best in results
-        if (best.blunders_everywhere == 0 if until == "optimal" else best.certificate.unbeatable)
-    ]
-    text = f"{algo}: {len(reached)} of {len(results)} {goal}"
-    return text + (f"; median {median(reached):.1f} s, worst {max(reached):.1f} s" if reached else "")
+    is_optimal = lines[0]["training_until"] == "optimal"
+    reached = [line for line in lines if (line["everywhere"] == 0 if is_optimal else line["unbeatable"])]
+    goal = "optimal everywhere" if is_optimal else "certified unbeatable"
+    text = f"{name}: {len(reached)} of {len(lines)} {goal}"
+    if not reached:
+        return text
+    seconds, cpu, steps = ([line[key] for line in reached] for key in ("seconds", "cpu", "steps"))
+    return text + (
+        f"; median {median(seconds):.1f} s, worst {max(seconds):.1f} s; "
+        f"of the processor {median(cpu):.1f} s and {max(cpu):.1f} s; median {median(steps):,.0f} steps"
+    )
+
+
+def read(path: Path | None) -> dict[str, dict[str, Any]]:
+    """The lines of a file by the training that they are about."""
+    if path is None or not path.exists():
+        return {}
+    lines = map(json.loads, path.read_text().splitlines())
+    return {key({name: line[f"training_{name}"] for name in TRAINING}): line for line in lines}
+
+
+def key(training: dict[str, Any]) -> str:
+    """What a training is found by among the lines."""
+    return json.dumps(training, sort_keys=True)
 
 
 def main() -> None:
-    """Print the table, row by row, and a summary of each algorithm."""
+    """Print the table, row by row, and a summary for each game and algorithm."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--algo", nargs="+", default=["maskable-ppo"], choices=recipe_names())
-    parser.add_argument("--game", default="tictactoe-v0")
+    parser.add_argument("--game", nargs="+", default=["tictactoe-v0"])
     parser.add_argument("--seeds", type=int, default=10, help="how many, from 0 on")
     parser.add_argument("--seconds", type=float, help="budget of a training; by default the recipe's")
     parser.add_argument("--steps", type=int, help="budget of a training, in moves of the agent")
     parser.add_argument("--until", default="unbeatable", choices=["unbeatable", "optimal", "budget"])
+    parser.add_argument("--lines", type=Path, help="a file of JSON lines to keep the results in")
     options = parser.parse_args()
-    game = ttt_env.get_game(options.game)
-    print(f"{game.name}\n\n| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
+    known = read(options.lines)
+    print(f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
     summaries = []
-    for algo in options.algo:
-        results = []
-        for seed in range(options.seeds):
-            results.append(best_of(game, algo, seed, options))
-            print(f"| {' | '.join(row(algo, seed, results[-1]))} |", flush=True)
-        summaries.append(summary(algo, results, options.until))
+    for game in options.game:
+        for algo in options.algo:
+            lines = []
+            for seed in range(options.seeds):
+                values = (game, algo, seed, options.until, options.steps, options.seconds)
+                training = dict(zip(TRAINING, values, strict=True))
+                line = known.get(key(training)) or trained(training)
+                if options.lines is not None and key(training) not in known:
+                    with options.lines.open("a") as file:
+                        file.write(json.dumps(line) + "\n")
+                lines.append(line)
+                print(row(line), flush=True)
+            summaries.append(summary(f"{game}, {algo}", lines))
     print("", *summaries, sep="\n")
 
 

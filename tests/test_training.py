@@ -134,7 +134,7 @@ class TestResume:
     def test_a_training_until_unbeatable_goes_on_until_optimal(self, tmp_path):
         """On a board that X wins with any move all models are both; what was not counted is counted now."""
         game, found = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)]), []
-        assert train(game, steps=50_000, opponents=["random"], out=tmp_path / "m.zip").num_timesteps < 100
+        assert train(game, steps=50_000, opponents=["random"], out=tmp_path / "m.zip").num_timesteps <= 256
         options = {"until": "optimal", "out": tmp_path / "m.zip", "resume": True}
         train(game, steps=50_000, report=found.append, **options)
         assert [evaluation.blunders_everywhere for evaluation in found] == [0]

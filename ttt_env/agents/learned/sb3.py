@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.policies import BasePolicy
 
-_BATCH = 1 << 14
+_BATCH = 1 << 10  # what a layer gives for so many positions stays in the processor's cache
 _MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 
 

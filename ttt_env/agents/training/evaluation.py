@@ -5,9 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from ttt_env.agent import Agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
+from ttt_env.analysis.solution import solve
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.sizes import is_enumerable
 
 Until: TypeAlias = Literal["unbeatable", "optimal", "budget"]
@@ -19,8 +23,8 @@ class Evaluation:
     """How strong a learner is after so many agent steps and seconds.
 
     `results` are those against some opponents. Certificate and exploitability are None on a game that cannot
-    be enumerated, and the results are samples there, as `Match.exact` says. `blunders_everywhere` counts the
-    positions of the whole game in which the learner may give value away, where that was asked for.
+    be enumerated, and the results are samples there, as `Match.exact` says. `everywhere` are all positions of
+    the game in which the learner may give value away, where that was asked for.
     """
 
     steps: int
@@ -28,7 +32,19 @@ class Evaluation:
     results: dict[str, Match]
     certificate: Certificate | None = None
     exploitability: Exploitability | None = None
-    blunders_everywhere: int | None = None
+    everywhere: Boards | None = None
+
+    @property
+    def blunders_everywhere(self) -> int | None:
+        """How many positions of the whole game the learner may give value away in; None if not counted."""
+        return None if self.everywhere is None else len(self.everywhere)
+
+    @property
+    def errors(self) -> Boards | None:
+        """The positions in which the learner may give value away, of those that were looked at."""
+        if self.everywhere is not None or self.certificate is None:
+            return self.everywhere
+        return self.certificate.blunders
 
     @property
     def mistakes(self) -> tuple[float, float]:
@@ -81,5 +97,14 @@ def evaluate(
         results,
         certify(learner, game),
         exploitability(learner, game),
-        len(blunders_everywhere(learner, game)) if everywhere else None,
+        blunders_everywhere(learner, game) if everywhere else None,
     )
+
+
+def costly(learner: Agent, errors: Boards) -> Boards:
+    """Those of a learner's errors after which it may end below what the game is worth to its seat."""
+    solution = solve(learner.game)
+    worth = np.where(errors.ply % 2, -solution.value, solution.value)
+    q = np.where(learner.policies(errors) > 0, solution.values.q(errors), np.inf).min(axis=1, initial=np.inf)
+    found: Boards = errors[(solution.values.of(errors) >= worth) & (q < worth)]
+    return found

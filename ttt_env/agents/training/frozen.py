@@ -12,7 +12,8 @@ from ttt_env.analysis.induction import TwoPass, Values, backward_induction, best
 from ttt_env.analysis.layers import Layer, reachable
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.sizes import is_tabulated
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_enumerable, is_tabulated
 
 
 class Frozen(BatchAgent):
@@ -29,9 +30,8 @@ class Frozen(BatchAgent):
 
     def __init__(self, agent: Agent, layers: Sequence[Layer] | None = None) -> None:
         super().__init__(agent.game)
-        kept, n = layers or reachable(agent.game), agent.game.n_cells
-        masks = [np.zeros(grid(n, ply).n_slots, np.uint32) for ply in range(n + 1)]  # at most 18 cells
-        for layer in kept:
+        masks = _no_masks(agent.game)
+        for layer in layers or reachable(agent.game):
             masks[layer.ply] = _cells_of(agent, layer)
         self._cells = Values(agent.game, masks)
 
@@ -42,12 +42,59 @@ class Frozen(BatchAgent):
         return policies
 
 
+class Remembered(BatchAgent):
+    """Plays uniformly among the cells that `agent` may play, and asks it only once about each position.
+
+    That is the agent's policy where that is uniform among some cells. It must not change any more. Raises
+    `GameTooLargeError` if the game cannot be enumerated.
+    """
+
+    is_fixed = True
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(agent.game)
+        self._agent = agent
+        self._cells = Values(agent.game, _no_masks(agent.game))
+
+    def __reduce__(self) -> tuple[type["Remembered"], tuple[Agent]]:
+        return type(self), (self._agent,)
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        masks = self._cells.of(boards).astype(np.uint64)
+        new = np.flatnonzero(masks == 0)
+        if len(new):
+            masks[new] = self._asked(boards[new])
+        cells = boards.cells(masks)
+        policies: Floats = cells / cells.sum(axis=1, keepdims=True)
+        return policies
+
+    def _asked(self, boards: Boards) -> np.ndarray:
+        """The bit masks of the cells that the agent may play, `[B]`, which are kept."""
+        masks = _masks_of(self._agent, boards)
+        for ply in np.unique(boards.ply):
+            at = np.flatnonzero(boards.ply == ply)
+            slots = grid(self.game.n_cells, int(ply)).slots(boards.mine[at], boards.theirs[at])
+            self._cells.layers[ply][slots] = masks[at]
+        return masks
+
+
+def _no_masks(game: Game) -> list[np.ndarray]:
+    check_enumerable(game)
+    return [np.zeros(grid(game.n_cells, ply).n_slots, np.uint32) for ply in range(game.n_cells + 1)]
+
+
+def _masks_of(agent: Agent, boards: Boards) -> np.ndarray:
+    """The bit masks of the cells that the agent may play, `[B]`; games of so many cells have at most 18."""
+    bits = np.uint32(1) << np.arange(agent.game.n_cells, dtype=np.uint32)
+    masks: np.ndarray = (checked_policies(agent, boards) > 0) @ bits
+    return masks
+
+
 def _cells_of(agent: Agent, layer: Layer) -> np.ndarray:
     """The bit masks of the cells that the agent may play, by slot."""
     masks = np.zeros(layer.grid.n_slots, np.uint32)
-    bits = np.uint32(1) << np.arange(agent.game.n_cells, dtype=np.uint32)
     for moves in layer.moves():
-        masks[moves.slots] = (checked_policies(agent, moves.boards) > 0) @ bits
+        masks[moves.slots] = _masks_of(agent, moves.boards)
     return masks
 
 

@@ -64,9 +64,11 @@ class MaskedQuantileNetwork(QuantileNetwork):
 class MaskedDQNPolicy(DQNPolicy):
     """A `DQNPolicy` of masked networks."""
 
+    network_class: type[MaskedQNetwork] = MaskedQNetwork
+
     def make_q_net(self) -> QNetwork:  # noqa: D102
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return MaskedQNetwork(**arguments).to(self.device)
+        return self.network_class(**arguments).to(self.device)
 
 
 class MaskedQRDQNPolicy(QRDQNPolicy):

@@ -21,6 +21,7 @@ from ttt_env.storage.files import opened, reason
 _FOLDER = Path(str(files("ttt_env.agents.training"))) / "recipes"
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _TABLES = ("pool", "envs", "hyperparameters")
+_SHARES = ("random_starts", "error_starts")
 _OF_ENVS = ("n_envs", "illegal", "play_as", "rewards")
 _SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 
@@ -30,14 +31,16 @@ class Recipe:
     """What a file of `recipes/` says.
 
     `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
-    `pool` the parameters of an `OpponentPool`, `envs` those of `make_vec_env`, `random_starts` the share of
-    episodes from random positions, `hyperparameters` those of the algorithm.
+    `pool` the parameters of an `OpponentPool`, `envs` those of `make_vec_env`, `random_starts` and
+    `error_starts` the shares of episodes from random positions and from those in which the learner errs,
+    `hyperparameters` those of the algorithm.
     """
 
     name: str
     algorithm: str
     seconds: float
     random_starts: float
+    error_starts: float
     pool: Mapping[str, Any]
     envs: Mapping[str, Any]
     hyperparameters: Mapping[str, Any]
@@ -57,8 +60,8 @@ class Recipe:
     def adjusted(self, changes: Mapping[str, Any]) -> "Recipe":
         """The recipe with other values, by name.
 
-        A name is that of a hyperparameter of the algorithm, `random_starts`, `pool.NAME` or `envs.NAME`; an
-        entry of a hyperparameter that is a table is named as in `policy_kwargs.net_arch`.
+        A name is that of a hyperparameter of the algorithm, `random_starts`, `error_starts`, `pool.NAME` or
+        `envs.NAME`; an entry of a hyperparameter that is a table is named as in `policy_kwargs.net_arch`.
 
         Raises `ParameterError` for a name that the recipe's algorithm, pool or environments do not have, and
         `ImportError` without the extra `train`.
@@ -66,18 +69,18 @@ class Recipe:
         if not changes:
             return self
         tables: dict[str, Any] = {name: deepcopy(dict(getattr(self, name))) for name in _TABLES}
-        random_starts = self.random_starts
+        shares = {name: getattr(self, name) for name in _SHARES}
         for name, value in changes.items():
             first, _, entry = name.partition(".")
-            if name == "random_starts":
-                random_starts = as_number(name, value, f"the recipe {self.name}", 1.0)
+            if name in _SHARES:
+                shares[name] = as_number(name, value, f"the recipe {self.name}", 1.0)
             elif first in ("pool", "envs"):
                 self._check_name(first, entry)
                 tables[first][entry] = value
             else:
                 self._check_name("hyperparameters", first)
                 _set(tables["hyperparameters"], name.split("."), value)
-        return replace(self, random_starts=random_starts, **tables)
+        return replace(self, **shares, **tables)
 
     def _check_name(self, table: str, name: str) -> None:
         """Raise `ParameterError` unless a recipe may set this parameter in this table."""
@@ -92,8 +95,11 @@ class Recipe:
             raise ParameterError(unknown(kind, name, allowed))
 
     def scripted(self, game: Game) -> list[str]:
-        """The scripted opponents, without `minimax` where the game has too many positions for it."""
-        return [name for name in self.pool["scripted"] if name != "minimax" or is_enumerable(game)]
+        """The scripted opponents; `random` in place of `minimax` where the game has too many positions."""
+        names = self.pool["scripted"]
+        if not is_enumerable(game):
+            names = ["random" if name == "minimax" else name for name in names]
+        return list(dict.fromkeys(names))
 
 
 def _set(table: dict[str, Any], path: Sequence[str], value: object) -> None:
@@ -135,7 +141,8 @@ def read_recipe(path: Path) -> Recipe:
     if missing := [key for key in keys if key not in content]:
         raise ParameterError(f"{path} is no recipe: it lacks {', '.join(missing)}")
     as_seconds("seconds", content["seconds"], f"the recipe {path}")
-    as_number("random_starts", content["random_starts"], f"the recipe {path}", 1.0)
+    for key in _SHARES:
+        as_number(key, content[key], f"the recipe {path}", 1.0)
     if not isinstance(content["algorithm"], str) or not _CLASS.fullmatch(content["algorithm"]):
         raise ParameterError(f"{path} is no recipe: its algorithm is no class, written as module:name")
     for key in _TABLES:

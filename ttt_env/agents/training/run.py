@@ -98,7 +98,7 @@ def begin(
     """The model and the callback of a new training, for `learn`, on what `make_envs` makes."""
     scripted = instructions.scripted(game) if opponents is None else opponents
     pool = OpponentPool(**{**instructions.pool, "scripted": scripted})
-    starts = RandomStarts(game, instructions.random_starts)
+    starts = RandomStarts(game, instructions.random_starts, instructions.error_starts)
     envs = make_envs(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
     build = instructions.algorithm_class()
     log = None if tensorboard is None else str(tensorboard)
@@ -106,7 +106,7 @@ def begin(
     model.game = game  # saved with it, as its spaces are the same for all games of one shape
     # As text in the file it can be read without running the file's code.
     model.trained_as = f"{instructions.name} on {game.name}"
-    return model, SelfPlay(pool)
+    return model, SelfPlay(pool, starts=starts)
 
 
 def go_on(path: Path, game: Game, instructions: Recipe) -> tuple["BaseAlgorithm", SelfPlay]:

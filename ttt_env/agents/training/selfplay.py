@@ -15,9 +15,10 @@ from typing import Any, get_args
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.training.checkpoint import save_checkpoint
-from ttt_env.agents.training.evaluation import Evaluation, Report, Until, evaluate
-from ttt_env.agents.training.frozen import Frozen
+from ttt_env.agents.training.evaluation import Evaluation, Report, Until, costly, evaluate
+from ttt_env.agents.training.frozen import Frozen, Remembered
 from ttt_env.agents.training.pool import OpponentPool
+from ttt_env.agents.training.starts import RandomStarts
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError
 from ttt_env.rules.checks import one_of
@@ -32,7 +33,7 @@ except ImportError as error:
     raise ImportError('self-play needs the extra "train": pip install "ttt-env[train]"') from error
 
 _EVERY = 4096  # steps
-_POSITIONS_PER_STEP = 128  # larger games are evaluated after as many steps as they have positions / 128
+_POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128
 _EVERY_SAMPLED = 65_536
 
 
@@ -40,7 +41,7 @@ class SelfPlay(BaseCallback):
     """Trains a model against a pool of opponents, and looks exactly at how strong it has become.
 
     For `learn` of any algorithm on the vector environments of this package. When a rollout begins, but
-    not sooner than `every` steps after the last time (by default 4,096, more on games of more than 524,288
+    not sooner than `every` steps after the last time (by default 4,096, more on games of more than 2,097,152
     positions), and when the training ends, it
 
     - evaluates the model's greedy policy, with masks whether or not it was trained with them, and logs
@@ -48,6 +49,7 @@ class SelfPlay(BaseCallback):
     - adds the model to the pool, and the best response to it, and hands the pool to the environments;
     - writes the model to the file `best` if it is less exploitable than ever (always, if the game cannot be
       enumerated);
+    - tells `starts` in which positions the model gives value away, so that episodes begin there;
     - calls `report`;
     - writes all that is needed to go on to the file `checkpoint`; both files are replaced atomically.
 
@@ -66,9 +68,10 @@ class SelfPlay(BaseCallback):
         best: str | Path | None = None,
         checkpoint: str | Path | None = None,
         report: Report | None = None,
+        starts: RandomStarts | None = None,
     ) -> None:
         super().__init__()
-        self.pool = pool or OpponentPool()
+        self.pool, self.starts = pool or OpponentPool(), starts
         self.every = every
         self.evaluation: Evaluation | None = None
         self.best_evaluation: Evaluation | None = None
@@ -147,15 +150,26 @@ class SelfPlay(BaseCallback):
     def _look(self) -> None:
         """Evaluate the model, renew the opponents, write the files."""
         game = self.agent.game
-        learner = Frozen(self.agent) if is_tabulated(game) else self.agent.copy()
+        learner = self._learner()
         self.evaluation = self._evaluated(learner)
         self._keep_if_best(self.evaluation)
         self.pool.add(learner, is_enumerable(game))
         self.training_env.env_method("set_opponent", self.pool.agents, self.pool.weights(learner))
+        errors = self.evaluation.errors
+        if self.starts is not None and errors is not None:
+            self.starts.set_errors(errors, costly(learner, errors))
         if self.report is not None:
             self.report(self.evaluation)
         if self.checkpoint is not None:
             save_checkpoint(self.checkpoint, self.model, self)
+
+    def _learner(self) -> Agent:
+        """The greedy policy of the model, which stays as it is now, and is asked once in each position."""
+        game = self.agent.game
+        if is_tabulated(game):
+            return Frozen(self.agent)
+        copied = self.agent.copy()
+        return Remembered(copied) if is_enumerable(game) else copied
 
     def _evaluated(self, learner: Agent) -> Evaluation:
         self._used = time.monotonic() - self._begin

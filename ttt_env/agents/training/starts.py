@@ -2,18 +2,39 @@
 
 import numpy as np
 
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, random_position
 
+_COSTLY = 0.8  # of the episodes that begin at errors, if there are any that cost the game
+
 
 class RandomStarts:
-    """A start for episodes: with this probability a random position, else the empty board."""
+    """A start for episodes: with this probability a random position, else the empty board.
 
-    def __init__(self, game: Game | str, probability: float = 0.3) -> None:
-        self.game, self.probability = get_game(game), probability
+    With the probability `errors` it is one of the learner's own errors instead, once `set_errors` has told
+    which these are.
+    """
+
+    def __init__(self, game: Game | str, probability: float = 0.3, errors: float = 0.0) -> None:
+        self.game, self.probability, self.errors = get_game(game), probability, errors
+        self._costly = self._all = Boards.joined(self.game, [])
+
+    def set_errors(self, boards: Boards, costly: Boards) -> None:
+        """Begin at these positions, in which the learner gives value away.
+
+        Most such episodes begin at the `costly` ones among them, where there are any: those that cost it what
+        the game is worth.
+        """
+        self._all, self._costly = boards, costly
 
     def __call__(self, rng: np.random.Generator) -> Position:
         """The first position of an episode."""
-        if rng.random() < self.probability:
+        draw = rng.random()
+        if draw < self.probability:
             return random_position(self.game, rng)
+        if draw < self.probability + self.errors and len(self._all):
+            is_costly = len(self._costly) > 0 and rng.random() < _COSTLY
+            boards = self._costly if is_costly else self._all
+            return boards[int(rng.integers(len(boards)))]
         return self.game.start
