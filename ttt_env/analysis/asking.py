@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -145,10 +146,7 @@ def _asked(
     error: BaseException | None = None
     try:
         while n_running:
-            try:
-                index, result = results.get(timeout=_LOOK_UP)
-            except Empty:
-                continue
+            index, result = _next(results)
             n_running -= 1
             if isinstance(result, BaseException):
                 error = error or result
@@ -163,6 +161,12 @@ def _asked(
             questions.put(None)
     if error is not None:
         raise error
+
+
+def _next(results: _Results) -> tuple[int, Answer | BaseException]:
+    while True:
+        with suppress(Empty):
+            return results.get(timeout=_LOOK_UP)
 
 
 def _work(agent: AskedAgent, positions: list[Position], questions: _Questions, results: _Results) -> None:
