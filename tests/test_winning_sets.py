@@ -2,6 +2,7 @@
 
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.observation import planes_of
 from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import symmetries, transform_boards
@@ -18,6 +20,7 @@ from ttt_env.rules.symmetry import symmetries, transform_boards
 pytest.importorskip("sb3_contrib")
 
 import torch
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.training.evaluation import costly
@@ -109,6 +112,20 @@ def test_a_saved_model_plays_alike(build, tmp_path):
     assert np.array_equal(loaded.policies(boards), SB3.from_model(TICTACTOE, model).policies(boards))
     again = build.load(tmp_path / "model.zip", env=model.get_env())
     assert np.array_equal(SB3.from_model(TICTACTOE, again).policies(boards), loaded.policies(boards))
+
+
+@pytest.mark.parametrize("build", ALGORITHMS)
+@pytest.mark.parametrize(
+    "envs",
+    [
+        lambda: make_vec_env(TICTACTOE, observation="flat"),
+        lambda: DummyVecEnv([lambda: gymnasium.make("CartPole-v1")]),
+    ],
+    ids=["flat", "another environment"],
+)
+def test_needs_the_planes_of_a_game(build, envs):
+    with pytest.raises(ParameterError, match="WinningSetsPolicy needs environments of"):
+        build("WinningSetsPolicy", envs(), device="cpu", **ALGORITHMS[build])
 
 
 class TestFallingRate:

@@ -18,6 +18,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from ttt_env.agents.training.masking import MaskedDQN, MaskedDQNPolicy, MaskedQNetwork
+from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import motions
 
@@ -234,7 +235,7 @@ class _OnItsGame:
     def _setup_model(self) -> None:
         on_sets = issubclass(self.policy_class, (WinningSetsActorCriticPolicy, WinningSetsDQNPolicy))
         if on_sets and self.env is not None:
-            options = {"game": self.env.get_attr("game")[0], **self.policy_kwargs}
+            options = {"game": _game_seen_in(self.env), **self.policy_kwargs}
             names = ("game", "width", "rounds")
             given = {name: options.pop(name) for name in names if name in options}
             self.policy_kwargs = {
@@ -244,6 +245,17 @@ class _OnItsGame:
                 **options,
             }
         super()._setup_model()  # type: ignore[misc]
+
+
+def _game_seen_in(envs: Any) -> Game:
+    """The game of these environments. Raises `ParameterError` unless they show it as planes."""
+    game: Game | None = envs.get_attr("game")[0] if envs.has_attr("game") else None
+    if game is None or envs.observation_space.shape != (*game.shape, 2):
+        raise ParameterError(
+            "WinningSetsPolicy needs environments of ttt_env.envs.sb3.make_vec_env "
+            'with observation="planes", the default'
+        )
+    return game
 
 
 class WinningSetsPPO(_OnItsGame, MaskablePPO):
