@@ -16,7 +16,7 @@ SPECS += ["minimax:depth=2", "minimax:seconds=0.1", "epsilon:(minimax:depth=2)",
           "imitation:fallback=minimax"]  # fmt: skip
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-v0", "qubic-v0",
          "qubic-v0:misere=true", "square-v0:n=5", "mnk-v0:m=9,n=9,k=5", "mnk-v0:m=15,n=15,k=5"]  # fmt: skip
-LARGE = ["square-v0", "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4"]
+LARGE = ["square-v0"]
 
 
 @pytest.fixture(autouse=True)
