@@ -66,8 +66,8 @@ def trained_alphazero(game: Game, share: float) -> AlphaZero:
 def trained_alphazero_of_16_cells(game: Game, share: float) -> AlphaZero:
     """AlphaZero until it is certified unbeatable with 200 simulations; its network alone may still lose.
 
-    It was so when it was judged for the third time, after 5,423 games of Square and 4,936 of 4,4,4: in 10
-    and 8 minutes, on two cores that had other work as well.
+    It was so when it was judged for the third time, after 5,423 games of Square and 4,936 of 4,4,4: in one
+    minute and four of one core, most of them for the network and, on 4,4,4, for judging.
     """
     return alphazero.train(game, seed=0, steps=round(20_000 * share))
 
