@@ -34,6 +34,7 @@ class NaivePuct:
         self.c, self.base, self.reduction, self.solve = c, base, reduction, solve
         self.noise = noise  # (share, by cell)
         self.root = Node(None, 1.0)
+        self.moves = 0  # made on a position
 
     def run(self, simulations):
         for _ in range(simulations):
@@ -44,7 +45,7 @@ class NaivePuct:
         node, position, path = self.root, self.position, [self.root]
         while node.children and node.value is None:
             node = max(node.children, key=lambda child, parent=node: self.score(parent, child))
-            position = position.child(node.cell)
+            position = self.after(position, node.cell)
             path.append(node)
         result = 0.0
         if node.value is None:
@@ -57,6 +58,10 @@ class NaivePuct:
             node.visits += 1
             node.total += result
             result = -result
+
+    def after(self, position, cell):
+        self.moves += 1
+        return position.child(cell)
 
     def score(self, parent, child):
         if self.solve and child.value is not None:
@@ -74,7 +79,7 @@ class NaivePuct:
                 share, by_cell = self.noise
                 prior = np.float32((1 - share) * float(prior) + share * float(np.float32(by_cell[cell])))
             child = Node(cell, float(prior))
-            after = position.child(cell)
+            after = self.after(position, cell)
             if after.is_over:
                 child.value = 0
                 if after.winner is not None:

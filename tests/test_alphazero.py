@@ -92,6 +92,20 @@ class TestSearch:
             plain.run(60)
             self.assert_same(found, row, plain.root)
 
+    @pytest.mark.parametrize("solve", [True, False])
+    def test_counts_every_move_that_it_makes(self, solve):
+        net, boards = network(), positions(TICTACTOE)
+        search = PuctSearch(net, solve=solve)
+        assert search.moves == 0
+        made = 0
+        for simulations in (1, 60):
+            search.find(Boards.of(boards), simulations, 7)
+            for position in boards:
+                plain = NaivePuct(net, position, 7, solve=solve)
+                plain.run(simulations)
+                made += plain.moves
+            assert search.moves == made
+
     def test_is_the_same_in_any_batch_and_with_little_memory(self, monkeypatch):
         net, boards = network(), Boards.of(positions(TICTACTOE, 40))
         found = PuctSearch(net).find(boards, 50, 1)

@@ -1,20 +1,15 @@
 """Training AlphaZero: the games it plays, what it learns of them, and how a training goes on."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, load_network
-from ttt_env.agents.training.alphazero import (
-    AlphaZeroTraining,
-    Positions,
-    Replay,
-    SelfPlayGames,
-    Settings,
-    evaluations_of,
-    settings_for,
-    train,
-)
+from ttt_env.agents.training.alphazero import AlphaZeroTraining, evaluations_of, train
+from ttt_env.agents.training.alphazero_games import Positions, ReplayBuffer, SelfPlay
+from ttt_env.agents.training.alphazero_settings import Settings, settings_for
 from ttt_env.agents.training.checkpoint import checkpoint_of
 from ttt_env.agents.training.own import check_own
 from ttt_env.agents.training.trial import Trial, run_trial
@@ -93,7 +88,7 @@ class TestSelfPlay:
         assert all(solution.value_of(board) == value for board, value in late)
 
     def test_policies_give_proved_wins_all_and_proved_losses_nothing(self):
-        games = SelfPlayGames(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
+        games = SelfPlay(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
         position = ttt_env.Position.parse("XX./OO./...", TICTACTOE)
         threatened = ttt_env.Position.parse("XX./O../...", TICTACTOE)
         games.masks[:, 0] = position.mine, position.theirs
@@ -104,7 +99,7 @@ class TestSelfPlay:
         np.testing.assert_allclose(games.policies[1, 0], np.eye(9)[2])
 
     def test_noise_is_a_distribution_over_the_legal_moves(self):
-        games = SelfPlayGames(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
+        games = SelfPlay(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
         boards = Boards.of([random_position(TICTACTOE, seed) for seed in range(12)])
         noise = games._noise(boards)
         np.testing.assert_allclose(noise.sum(axis=1), 1)
@@ -112,13 +107,13 @@ class TestSelfPlay:
 
     def test_random_starts_have_their_share(self):
         settings = Settings(**TINY | {"games": 400, "random_starts": 0.5})
-        games = SelfPlayGames(TICTACTOE, settings, np.random.default_rng(0))
+        games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
         empty = (games.masks == 0).all(axis=0).mean()
         assert 0.45 < empty < 0.65  # a ninth of the random starts is the empty board, too
 
     def test_games_begin_where_the_agent_blundered(self):
         settings = Settings(**TINY | {"games": 400, "random_starts": 0.0, "blunder_starts": 0.5})
-        games = SelfPlayGames(TICTACTOE, settings, np.random.default_rng(0))
+        games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
         assert not games.masks.any()
         blunders = [ttt_env.Position.parse(text) for text in ("X../.../...", "XO./.../...")]
         games.blunders = Boards.of(blunders)
@@ -128,10 +123,10 @@ class TestSelfPlay:
         assert min(begun) > 50 and 150 < sum(begun) < 250
 
 
-class TestReplay:
+class TestReplayBuffer:
     def test_keeps_canonical_images_and_what_is_to_be_learned_of_them(self):
         rng = np.random.default_rng(0)
-        replay, boards = Replay(TICTACTOE, 100), [random_position(TICTACTOE, rng) for _ in range(30)]
+        replay, boards = ReplayBuffer(TICTACTOE, 100), [random_position(TICTACTOE, rng) for _ in range(30)]
         policies = rng.random((30, 9)).astype(np.float32)
         replay.add(Positions(Boards.of(boards), policies, np.arange(30, dtype=np.float32)))
         for row, position in enumerate(boards):
@@ -141,7 +136,7 @@ class TestReplay:
             assert replay.policies[row, list(motion)].tolist() == policies[row].tolist()
 
     def test_forgets_the_oldest(self):
-        replay = Replay(TICTACTOE, 8)
+        replay = ReplayBuffer(TICTACTOE, 8)
         for number in range(3):
             boards = Boards.start(TICTACTOE, 5)
             replay.add(Positions(boards, np.zeros((5, 9), np.float32), np.full(5, number, np.float32)))
@@ -211,6 +206,25 @@ class TestTraining:
         events = accumulator.EventAccumulator(str(tmp_path))
         events.Reload()
         assert {"exact/exploitability", "train/policy loss", "time/network"} <= set(events.Tags()["scalars"])
+
+    @pytest.mark.parametrize("ends", ["whole", "killed"])
+    def test_closes_the_log_for_tensorboard(self, tmp_path, monkeypatch, ends):
+        tensorboard = pytest.importorskip("torch.utils.tensorboard")
+        closed, close = [], tensorboard.SummaryWriter.close
+        monkeypatch.setattr(
+            tensorboard.SummaryWriter, "close", lambda writer: (close(writer), closed.append(writer.log_dir))
+        )
+
+        class Killed(Exception):
+            pass
+
+        def kill(evaluation):
+            if ends == "killed":
+                raise Killed
+
+        with pytest.raises(Killed) if ends == "killed" else nullcontext():
+            train(steps=1, until="budget", hyperparameters=TINY, tensorboard=tmp_path, report=kill)
+        assert closed == [str(tmp_path)]
 
     def test_trains_a_game_that_cannot_be_enumerated(self, tmp_path):
         reports = []

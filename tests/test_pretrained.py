@@ -1,5 +1,6 @@
 """The agents that come with this package are what their certificates say."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -7,14 +8,25 @@ import pytest
 
 import ttt_env
 from tests.test_q_learning import open_boards
+from ttt_env.agents.alphazero.network import load_network
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.pretrained import FOLDER, PretrainedTable
 from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.play import play_game
 from ttt_env.errors import PolicyFileError
+from ttt_env.storage.policy_file import array_names
 
 FILES = sorted(FOLDER.glob("*.npz"))
 NAMES = ("ppo", "dqn", "q-learning", "value-network", "alphazero")
-MOST = 100_000  # bytes of a file
+MOST, MOST_OF_A_NETWORK = 100_000, 300_000  # bytes of a file, and of one that is a network alone
+TABLES = [path for path in FILES if "codes" in array_names(path)]
+NETWORKS = [path for path in FILES if path not in TABLES]
+
+
+def each(paths):
+    """The files as cases of a test that judges them: to judge a search on 16 cells takes up to a minute."""
+    slow = [pytest.mark.slow]
+    return [pytest.param(path, id=path.stem, marks=slow if path in NETWORKS else []) for path in paths]
 
 
 def certificate(path):
@@ -31,19 +43,30 @@ def test_there_are_some():
     assert set(NAMES) <= {path.stem for path in FILES}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def shipped(path):
+    """The name of the agent of a file, and its game."""
+    return path.stem.split("@")[0], ttt_env.get_game(certificate(path)["game"]["name"])
+
+
+@pytest.mark.parametrize("path", each(FILES))
 def test_the_certificate_comes_out_again(path):
     saved = certificate(path)
-    name, game = path.stem.split("@")[0], saved["game"]["name"]
-    found = dossier(name, game, file=path)
+    found = dossier(*shipped(path), file=path)
     assert rounded(json.loads(json.dumps(found))) == rounded(saved)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_certificate_is_that_of_the_file(path):
+    agent = certificate(path)["agent"]
+    assert (agent["name"], agent["file"]) == (path.stem.split("@")[0], path.name)
+    assert agent["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
 def test_the_file_is_a_policy_table_of_the_agent(path):
     assert path.stat().st_size < MOST
-    game = ttt_env.get_game(certificate(path)["game"]["name"])
-    agent, boards = ttt_env.make_agent(path.stem.split("@")[0], game), open_boards(game)
+    name, game = shipped(path)
+    agent, boards = ttt_env.make_agent(name, game), open_boards(game)
     table = Lookup(game, str(path))
     np.testing.assert_allclose(table.policies(boards), agent.policies(boards), atol=1e-6)
 
@@ -51,6 +74,29 @@ def test_the_file_is_a_policy_table_of_the_agent(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_they_are_unbeatable(path):
     assert certificate(path)["unbeatable"]
+
+
+def test_networks_of_16_cells_come_too():
+    assert {path.stem for path in NETWORKS} == {"alphazero@square", "alphazero@4-4-4"}
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+def test_a_network_is_found_by_its_game_and_does_not_lose(path):
+    assert path.stat().st_size < MOST_OF_A_NETWORK
+    name, game = shipped(path)
+    agent = ttt_env.make_agent(name, game)
+    for array, expected in load_network(path, game).weights.items():
+        np.testing.assert_array_equal(agent.network.weights[array], expected)
+    for seed, opponent in enumerate(["random", "win-block", "minimax:depth=2"] * 3):
+        assert play_game(agent, opponent, game, rng=seed).value("X") >= 0
+        assert play_game(opponent, agent, game, rng=seed).value("O") >= 0
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+def test_a_network_says_of_its_game_only_what_was_looked_at(path):
+    facts = certificate(path)
+    assert facts["worst_case"] == {"X": 0, "O": 0}
+    assert facts["optimal_everywhere"] is facts["blunders_everywhere"] is None
 
 
 def test_they_are_opponents():

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.test_pretrained import FILES, each, shipped
 from ttt_env import Certificate, Exploitability, Game, Match, Proof, ResultFileError, TttEnvError
-from ttt_env.agents.pretrained import FOLDER
 from ttt_env.analysis import certificate as certificate_module
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.evaluation import match_of
@@ -117,12 +117,10 @@ class TestFiles:
         assert len(again.blunders) == 10 and again.n_blunders == len(found.blunders) > 3000
         assert again == found and again.unbeatable is False
 
-    @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.certificate.json")), ids=lambda path: path.name)
+    @pytest.mark.parametrize("path", each(FILES))
     def test_shipped_certificates_are_certificates(self, path):
-        name, game = (
-            ("q-learning", MISERE) if "@misere" in path.name else (path.name.split(".")[0], "tictactoe-v0")
-        )
-        assert Certificate.load(path) == ttt_env.certify(name, game)
+        saved = Certificate.load(path.with_suffix(".certificate.json"))
+        assert saved == ttt_env.certify(*shipped(path))
 
     def test_a_dossier_is_a_certificate_and_more(self, tmp_path):
         facts = dossier("block", opponents=["random"])

@@ -1,7 +1,4 @@
-"""The algorithms of this package as they take part, each with one set of hyperparameters for all seeds.
-
-AlphaZero belongs here, beside the others, as soon as the package trains it.
-"""
+"""The algorithms of this package as they take part, each with one set of hyperparameters for all seeds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +7,9 @@ from math import inf
 from typing import Any
 
 from contest.protocol import MakeEnv, Report, Train
+from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.learned import cfr, q_learning, value_network
+from ttt_env.agents.training.alphazero_settings import Settings as AlphaZeroSettings
 from ttt_env.agents.training.recipe import recipe
 
 NO_LIMIT = 2**62  # steps
@@ -65,6 +64,28 @@ def by_value_network(make_env: MakeEnv, seed: int, report: Report) -> Any:
     return value_network.train(make_env.game, seed=seed, report=look)
 
 
+def by_alphazero(make_env: MakeEnv, seed: int, report: Report) -> Any:
+    """AlphaZero, whose network alone is judged; a step is a move of a game, or one that a search makes.
+
+    Nobody tells it where its network errs, so all its games begin with the empty board or with random moves.
+    """
+    from ttt_env.agents.training.alphazero import AlphaZeroTraining
+    from ttt_env.agents.training.threads import one_thread
+
+    known, is_over = 0, False
+    with one_thread():
+        training = AlphaZeroTraining(make_env.game, AlphaZeroSettings(), seed)
+        while not is_over:
+            for _ in range(training.settings.pause):
+                training.step()
+            made = training.search.moves + training.rounds * training.settings.moves * training.settings.games
+            make_env.count(made - known)
+            known = made
+            network = AlphaZero.of(training.exported(), simulations=1)
+            is_over = report(network)
+    return network
+
+
 def by_cfr(variant: cfr.Variant, is_purified: bool, make_env: MakeEnv, seed: int, report: Report) -> Any:
     """Counterfactual regret minimisation; a step is a move that a sweep looks at."""
 
@@ -102,6 +123,7 @@ _HERE = (
     _recipe_entry("qr-dqn", _CONTRIB),
     Entry("q-learning", "contest.entries:by_q_learning", by_q_learning, "rules"),
     Entry("value-network", "contest.entries:by_value_network", by_value_network, "rules"),
+    Entry("alphazero", "contest.entries:by_alphazero", by_alphazero, "rules", ("torch",)),
     Entry("cfr", "contest.entries:by_cfr", partial(by_cfr, "cfr", False), "rules", is_seeded=False),
     Entry("cfr-purified", "contest.entries:by_cfr", partial(by_cfr, "cfr", True), "rules", is_seeded=False),
     Entry(

@@ -66,7 +66,7 @@ class Forest(NamedTuple):
     `roots` `[G, 2]` are the masks of the positions, `left` `[G]` the simulations still to be made, `noise`
     `[G, cells]` what is mixed into the priors of the root. `paths` `[G, cells + 1]` are the slots of the
     current simulation from the root on, `lengths` `[G]` their numbers, 0 if none has begun, and `leaves`
-    `[G, 2]` the masks at their ends.
+    `[G, 2]` the masks at their ends. `moves` `[G]` counts the moves on the paths of all simulations so far.
     """
 
     nodes: NDArray[np.void]
@@ -77,6 +77,7 @@ class Forest(NamedTuple):
     paths: NDArray[np.int32]
     lengths: NDArray[np.int64]
     leaves: Masks
+    moves: NDArray[np.int64]
     random: Random
 
 
@@ -116,6 +117,7 @@ def new_forest(n_games: int, n_cells: int, slots: int) -> Forest:
         paths=np.zeros((n_games, n_cells + 1), np.int32),
         lengths=np.zeros(n_games, np.int64),
         leaves=np.zeros((n_games, 2), np.uint64),
+        moves=np.zeros(n_games, np.int64),
         random=np.zeros(1, np.uint64),
     )
 
@@ -212,6 +214,7 @@ def simulate_once(
         backpropagate(forest, game, settings, -known.values[row])
     else:
         backpropagate(forest, game, settings, 0.0)
+    forest.moves[game] += forest.lengths[game] - 1
     forest.lengths[game] = 0
     forest.left[game] -= 1
     return True

@@ -85,6 +85,8 @@ class PuctSearch:
         """How many positions the network has evaluated."""
         self.seconds = 0.0
         """How long that took."""
+        self.moves = 0
+        """How many moves were made in the trees: on the way down, and to see which of them end the game."""
 
     def ask(self, network: PolicyValueNetwork) -> None:
         """Go on with another network, and forget what the last one said."""
@@ -130,6 +132,7 @@ class PuctSearch:
         while n_waiting := puct.simulate(*arguments, np.uint64(seed)):
             if not self._evaluate_new() and n_waiting:
                 self._forget()
+        self.moves += int(forest.moves.sum() + (forest.used - 1).sum())
         return _found(forest, self.game.n_cells)
 
     def _evaluate_new(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.agents.training import alphazero
+from ttt_env.agents.training.alphazero_settings import settings_for
 from ttt_env.agents.training.evaluation import Report, Until, evaluate
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.game import Game
@@ -20,7 +21,7 @@ _SET_HERE = {"game", "seed", "games", "seconds", "goal", "report"}
 def check_own(game: Game, algo: str, hyperparameters: Mapping[str, Any]) -> None:
     """Raise `ParameterError` if the algorithm lacks one of the hyperparameters."""
     if algo == "alphazero":
-        alphazero.settings_for(game).adjusted(hyperparameters)
+        settings_for(game).adjusted(hyperparameters)
         return
     allowed = signature(_TRAIN[algo]).parameters.keys() - _SET_HERE
     for name in hyperparameters:

@@ -108,9 +108,9 @@ def sweep(
     `search` maps names of hyperparameters to lists of values, all of whose combinations are tried, or to
     distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those of
     `Recipe.adjusted`, the keywords of `q_learning.train` and `value_network.train`, or those of
-    `alphazero.Settings`. `steps`, `seconds` and
-    `until` are those of `train`, for each trial; `steps` alone give the same models on every machine, in
-    any order. Models are compared by their exact exploitability.
+    `alphazero_settings.Settings`. `steps`, `seconds` and `until` are those of `train`, for each trial;
+    `steps` alone give the same models on every machine, in any order. Models are compared by their exact
+    exploitability.
 
     `out` is the folder of models and results. A trial of which it holds the result is not run again, and one
     that was interrupted goes on from its checkpoint; one that raised an error is tried again. `report` is

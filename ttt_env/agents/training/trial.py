@@ -29,7 +29,7 @@ class Trial:
     """A training: of what, by which hyperparameters, from which seed, until when.
 
     `hyperparameters` are by the names of `Recipe.adjusted`, of the keywords of `q_learning.train` and
-    `value_network.train`, or of `alphazero.Settings`.
+    `value_network.train`, or of `alphazero_settings.Settings`.
     """
 
     game: Game
