@@ -223,6 +223,7 @@ class Theirs:
         for bot in self.bots:
             bot.mcts_search = self.search_with(bot.mcts_search)
         self.bots[0].mcts_search(self.game.new_initial_state())  # compiles
+        self.forget()
 
     def compiled(self, model: Any) -> Callable[..., Any]:
         """The same answers from the network as a whole, compiled, as numbers of NumPy."""
