@@ -17,6 +17,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "np.take alone"),
     "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
     "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
+    "benchmark_selfplay.py": (
+        ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"],
+        "| ttt_env, one game at a time, asked anew |",
+    ),
     "benchmark_text.py": (["--seconds", "0.001", "--rounds", "1"], "3×3, reply, minimax, by_stream"),
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),

@@ -47,7 +47,7 @@ def record_of(entry: Entry, game: Game, seed: int, cpu_seconds: float, made: Att
         "curve": thinned(made.curve),
         "policy": None if made.policy is None else fingerprint(made.policy),
         "versions": {**versions(), **_versions_of(["numba", *entry.packages])},
-        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()},
+        "machine": machine(),
     }
 
 
@@ -156,6 +156,11 @@ def _faults_of_text(record: Record) -> Iterator[str]:
 
 def _versions_of(packages: Iterable[str]) -> dict[str, str]:
     return {package: version(package) for package in packages}
+
+
+def machine() -> dict[str, Any]:
+    """What this machine is: its processor, how many cores it has, and its system."""
+    return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
 def _processor() -> str:
