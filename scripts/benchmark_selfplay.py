@@ -56,7 +56,8 @@ from contest.records import machine
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.agents.alphazero.search import Found, PuctSearch, prepare
-from ttt_env.agents.training.alphazero import SelfPlayGames, Settings, settings_for
+from ttt_env.agents.training.alphazero_games import SelfPlay
+from ttt_env.agents.training.alphazero_settings import Settings, settings_for
 from ttt_env.analysis.dossier import versions
 
 # One thread on both sides. XLA reads it when JAX is imported.
@@ -140,7 +141,7 @@ class Ours:
     ) -> None:
         self.anew, self.since = anew, 0
         # The first games begin anywhere, so that at any time some are young and others old.
-        self.games = SelfPlayGames(game, replace(settings, random_starts=1.0), np.random.default_rng(0))
+        self.games = SelfPlay(game, replace(settings, random_starts=1.0), np.random.default_rng(0))
         self.games.settings = settings
         network = untrained(game, settings.size)
         self.n_weights = sum(array.size for array in network.weights.values())
