@@ -17,13 +17,15 @@ test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow" tests/web
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := contract games learning memory proofs ray tables web
+PARTS := contract effort games learning memory proofs ray scripts tables web
 SLOW_contract := tests/test_agents_contract.py
+SLOW_effort := tests/test_effort.py
 SLOW_games := tests/test_env_agreement.py tests/test_vector_agreement.py
 SLOW_learning := tests/test_q_learning.py tests/test_training.py
 SLOW_memory := tests/web/test_memory.py
 SLOW_proofs := tests/test_proof.py
 SLOW_ray := $(wildcard tests/test_ray*.py)
+SLOW_scripts := tests/test_scripts.py tests/test_framework_scripts.py tests/test_benchmark_selfplay.py
 SLOW_tables := tests/test_readme.py
 SLOW_web := $(filter-out $(SLOW_memory),$(wildcard tests/web/test_*.py))
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
