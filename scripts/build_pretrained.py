@@ -1,13 +1,19 @@
 """Train the agents that come with this package and write their tables, networks and certificates.
 
-Each is trained until its method has nothing more to give, as its function below says, and judged exactly. The
-files go to `agents/pretrained`, or to `--out`.
+Each is trained until its method has nothing more to give, as its function below says, and judged exactly; on
+games that cannot be enumerated by games with the agents in `JUDGES`. The files go to `agents/pretrained`, or
+to `--out`. `--table` trains nothing, and writes a table of all certificates and scorecards into README.md
+here.
 """
 
 import argparse
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+from marked import write_table
 
 import ttt_env
 from ttt_env.agent import Agent
@@ -20,10 +26,14 @@ from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.agents.training import alphazero
 from ttt_env.agents.training import run as training
-from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.dossier import dossier, sampled_scorecard
+from ttt_env.analysis.proof import prove
 from ttt_env.analysis.saved import write_json
+from ttt_env.analysis.worst_case import worst_case
+from ttt_env.errors import GameTooLargeError
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_tabulated
+from ttt_env.rules.sizes import is_enumerable, is_tabulated
 from ttt_env.storage.policy_file import save_arrays
 
 
@@ -72,15 +82,30 @@ def trained_alphazero_of_16_cells(game: Game, share: float) -> AlphaZero:
     return alphazero.train(game, seed=0, steps=round(20_000 * share))
 
 
+def trained_on_large_board(games: int, drops: Sequence[int], game: Game, share: float) -> AlphaZero:
+    """AlphaZero after so many games with itself, on a board where nobody can say when it is done.
+
+    Where they are given, the learning rate falls after so many games. On 5,5,4 it is needed: after 19,729
+    games at the full rate the agent lost 3 of 200 games as O to `mcts:simulations=20000`.
+    """
+    budget: dict[str, Any] = {"steps": round(games * share), "until": "budget"}
+    settings = {"opponents": (), "drops": [max(1, round(drop * share)) for drop in drops]}
+    return alphazero.train(game, seed=0, **budget, hyperparameters=settings)
+
+
 def _weakness(agent: Agent) -> tuple[float, float]:
     worst = ttt_env.exploitability(agent, agent.game).exploitability
     return worst, -ttt_env.match(agent, "random", agent.game).score
 
 
+def _mnk(m: int, n: int, k: int) -> Game:
+    return ttt_env.get_game(f"mnk-v0:m={m},n={n},k={k}")
+
+
 MISERE = ttt_env.get_game("tictactoe-v0:misere=true")
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 SQUARE = ttt_env.get_game("square-v0")
-FOUR_IN_A_ROW_4X4 = ttt_env.get_game("mnk-v0:m=4,n=4,k=4")
+QUBIC = ttt_env.get_game("qubic-v0")
 AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
     "ppo": ("ppo", TICTACTOE, partial(trained_network, "maskable-ppo", 4_000_000)),
     "dqn": ("dqn", TICTACTOE, partial(trained_network, "dqn", 4_000_000)),
@@ -89,9 +114,19 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
     "value-network": ("value-network", TICTACTOE, trained_value_network),
     "alphazero": ("alphazero", TICTACTOE, trained_alphazero),
     "alphazero@square": ("alphazero", SQUARE, trained_alphazero_of_16_cells),
-    "alphazero@4-4-4": ("alphazero", FOUR_IN_A_ROW_4X4, trained_alphazero_of_16_cells),
+    "alphazero@4-4-4": ("alphazero", _mnk(4, 4, 4), trained_alphazero_of_16_cells),
+    "alphazero@5-5-4": (
+        "alphazero",
+        _mnk(5, 5, 4),
+        partial(trained_on_large_board, 31_000, (21_000, 26_000)),
+    ),
+    "alphazero@6-5-4": ("alphazero", _mnk(6, 5, 4), partial(trained_on_large_board, 12_000, ())),
+    "alphazero@qubic": ("alphazero", QUBIC, partial(trained_on_large_board, 7_600, (6_000, 7_000))),
 }
 """The agent, the game, and the training of each file, by the file's name."""
+README = Path(__file__).parent / "README.md"
+JUDGES = ("random", "mcts:simulations=1000", "mcts:simulations=5000", "mcts:simulations=20000")
+"""Whom an agent plays with on a game that cannot be enumerated; the last one only on up to 30 cells."""
 
 
 def write(agent: Agent, path: Path) -> None:
@@ -104,6 +139,72 @@ def write(agent: Agent, path: Path) -> None:
     save_arrays(path, agent.game, arrays)
 
 
+def judged(agent: Agent, name: str, path: Path) -> str:
+    """Write what is known of the agent beside its file, and say it in a few words."""
+    if not is_enumerable(agent.game):
+        opponents = JUDGES if agent.game.n_cells <= 30 else JUDGES[:-1]
+        facts = sampled_scorecard(agent, name=name, file=path, opponents=opponents)
+        facts["worst_case"] = proved_worst_case(agent)
+        write_json(facts, path.with_suffix(".scorecard.json"))
+        scores = [f"{found['score']:+.3f} against {opponent}" for opponent, found in facts["results"].items()]
+        return f"in {facts['results'][JUDGES[0]]['games']} games each {', '.join(scores)}"
+    facts = dossier(agent, name=name, file=path)
+    write_json(facts, path.with_suffix(".certificate.json"))
+    return (
+        f"exploitability {facts['exploitability']['mean']:g}, unbeatable: {facts['unbeatable']}, "
+        f"optimal everywhere: {facts['optimal_everywhere']}"
+    )
+
+
+def proved_worst_case(agent: Agent) -> dict[str, Any] | None:
+    """The worst end of all games that can come up with the agent as X, where X can win, and they are few."""
+    if prove(agent.game, seconds=10).value != 1:
+        return None
+    try:
+        found = worst_case(agent, "X")
+    except GameTooLargeError:
+        return None
+    return {"seat": "X", "value": found.value, "positions": found.positions, "record": str(found.record)}
+
+
+def table(folder: Path) -> str:
+    """What the certificates and scorecards of a folder say, in Markdown: what is computed, what sampled."""
+    rows = [("file", "game", "kB", "exploitability", "blunders", "everywhere"), ("---", "---", *["--:"] * 4)]
+    for path in sorted(folder.glob("*.certificate.json")):
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        everywhere = facts["blunders_everywhere"]
+        counts = [facts["blunders"]["count"], "not counted" if everywhere is None else everywhere["count"]]
+        exploitability = f"{facts['exploitability']['mean']:.4g}"
+        rows.append((*_name(facts, folder), exploitability, *map(str, counts)))
+    ends: list[str] = []
+    sampled = [("file", "game", "kB", "against", "as X", "as O", "score"), ("---", "---", *["--:"] * 5)]
+    for path in sorted(folder.glob("*.scorecard.json")):
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        for opponent, found in facts["results"].items():
+            seats = [_seat(found[seat], found["games"] // 2) for seat in ("as_x", "as_o")]
+            low, high = found["interval"]
+            score = f"{found['score']:+.3f} ({low:+.2f} to {high:+.2f})"
+            sampled.append((*_name(facts, folder), f"`{opponent}`", *seats, score))
+        if proved := facts["worst_case"]:
+            worst = (
+                f"as {proved['seat']} it {RESULTS[proved['value']]} at worst, of all games that can come up"
+            )
+            asked = f"it was asked in {proved['positions']:,} positions"
+            ends.append(f"Proved of `{facts['agent']['file']}`: {worst}; {asked}.\n")
+    texts = ["".join(f"| {' | '.join(row)} |\n" for row in each) for each in (rows, sampled)]
+    return "\n".join([*texts, *ends])
+
+
+def _name(facts: Mapping[str, Any], folder: Path) -> tuple[str, str, str]:
+    file = facts["agent"]["file"]
+    return f"`{file}`", f"`{facts['game']['name']}`", f"{(folder / file).stat().st_size / 1000:.0f}"
+
+
+def _seat(result: Mapping[str, float], games: int) -> str:
+    """Won, drawn and lost games."""
+    return " / ".join(str(round(result[end] * games)) for end in ("win", "draw", "loss"))
+
+
 def main() -> None:
     """Train the agents, write and certify them, and print what is proved."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -111,7 +212,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=AGENTS, default=list(AGENTS), help="which files")
     parser.add_argument("--certify", action="store_true", help="only judge the files that are there anew")
     parser.add_argument("--share", type=float, default=1.0, help="of the usual training")
+    parser.add_argument("--table", action="store_true", help="only write the table")
     arguments = parser.parse_args()
+    if arguments.table:
+        write_table(README, table(arguments.out), "pretrained")
+        return
     for file in arguments.only:
         name, game, trained = AGENTS[file]
         path = arguments.out / f"{file}.npz"
@@ -120,13 +225,7 @@ def main() -> None:
         else:
             agent = trained(game, arguments.share)
             write(agent, path)
-        facts = dossier(agent, game, name=name, file=path)
-        write_json(facts, path.with_suffix(".certificate.json"))
-        print(
-            f"{path.name}: {path.stat().st_size / 1000:.0f} kB, exploitability "
-            f"{facts['exploitability']['mean']:g}, unbeatable: {facts['unbeatable']}, "
-            f"optimal everywhere: {facts['optimal_everywhere']}"
-        )
+        print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {judged(agent, name, path)}", flush=True)
 
 
 if __name__ == "__main__":

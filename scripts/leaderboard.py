@@ -25,6 +25,7 @@ from contest import page, records
 from contest.entries import ENTRIES, TEACHERS, Entry
 from contest.protocol import attempt
 from frameworks import run as frameworks
+from marked import write_table
 
 import ttt_env
 
@@ -33,7 +34,7 @@ RESULTS = HERE / "contest" / "results"
 PAGE = HERE.parent / "docs" / "leaderboard.md"
 FIGURE = HERE / "figures" / "leaderboard.svg"
 CPU_SECONDS = {"tictactoe-v0": 300.0, "tictactoe-v0:misere=true": 300.0, "mnk-v0:m=4,n=3,k=3": 600.0}
-CPU_SECONDS_ELSE = 3_600.0
+CPU_SECONDS_ELSE = 1_200.0
 WARM_UP = "tictactoe-v0", 0, 120.0, 2  # game, seed, seconds of the processor, reports
 
 
@@ -123,7 +124,7 @@ def table(options: argparse.Namespace) -> int:
     """Print the table, or write it into the page."""
     rows = page.table(records.read_all(options.files))
     if options.write:
-        PAGE.write_text(page.with_table(PAGE.read_text("utf-8"), rows), "utf-8")
+        write_table(PAGE, rows)
     else:
         print(rows, end="")
     return 0

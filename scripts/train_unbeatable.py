@@ -1,21 +1,29 @@
 """Train learned agents until they are certified unbeatable, seed after seed.
 
 How long does it take? Prints a Markdown table with one row for each training: when the least exploitable
-model was found, and what is proved about it. Without options: MaskablePPO on 3×3, ten seeds.
+model was found, and what is proved about it. Without options: MaskablePPO on 3×3, ten seeds. AlphaZero is
+judged with each number of simulations that its settings name: on 3×3 its network alone and with 50, on 16
+cells with 200.
 
 With `--lines FILE` each training is a line of JSON in that file, and one that is there is not run again: a
 run that was interrupted goes on, and the table is made from the lines. Seconds depend on what else the
-machine does; those of the processor ("cpu") and the steps less so.
+machine does; those of the processor ("cpu") and the steps less so. `--write` runs nothing, and writes the
+summary of all lines into README.md here.
 """
 
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from marked import write_table
+
 import ttt_env
+from ttt_env.agents.training import alphazero
+from ttt_env.agents.training.alphazero_settings import KIND
 from ttt_env.agents.training.evaluation import Evaluation
 from ttt_env.agents.training.recipe import recipe_names
 from ttt_env.agents.training.run import train
@@ -23,6 +31,9 @@ from ttt_env.analysis.dossier import versions
 from ttt_env.render.words import RESULTS
 
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
+SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "seconds", "steps", "blunders left")
+FIGURES = ("cpu", "seconds", "steps", "blunders")
+README = Path(__file__).parent / "README.md"
 TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which one it is
 
 
@@ -38,7 +49,11 @@ def trained(training: dict[str, Any]) -> dict[str, Any]:
     ttt_env.solve(training["game"])
     begin = time.process_time()
     budget = {name: training[name] for name in ("seconds", "steps", "until")}
-    train(training["game"], training["algorithm"], seed=training["seed"], report=report, **budget)
+    game, algorithm, seed = (training[name] for name in ("game", "algorithm", "seed"))
+    if algorithm == KIND:
+        alphazero.train(game, seed=seed, report=report, **budget)
+    else:
+        train(game, algorithm, seed=seed, report=report, **budget)
     at = min(range(len(evaluations)), key=lambda number: evaluations[number].mistakes)
     best, proof = evaluations[at], evaluations[at].certificate
     return {
@@ -75,7 +90,7 @@ def row(line: dict[str, Any]) -> str:
 def summary(name: str, lines: list[dict[str, Any]]) -> str:
     """How many of the trainings reached their goal, and the seconds that these took."""
     is_optimal = lines[0]["training_until"] == "optimal"
-    reached = [line for line in lines if (line["everywhere"] == 0 if is_optimal else line["unbeatable"])]
+    reached = [line for line in lines if has_reached(line)]
     goal = "optimal everywhere" if is_optimal else "certified unbeatable"
     text = f"{name}: {len(reached)} of {len(lines)} {goal}"
     if not reached:
@@ -85,6 +100,34 @@ def summary(name: str, lines: list[dict[str, Any]]) -> str:
         f"; median {median(seconds):.1f} s, worst {max(seconds):.1f} s; "
         f"of the processor {median(cpu):.1f} s and {max(cpu):.1f} s; median {median(steps):,.0f} steps"
     )
+
+
+def table(lines: Sequence[dict[str, Any]]) -> str:
+    """The lines of each game, goal and algorithm as a row of a Markdown table: the median and the worst."""
+    of_kind: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for line in lines:
+        kind = tuple(line[f"training_{name}"] for name in ("game", "algorithm", "until"))
+        of_kind.setdefault(kind, []).append(line)
+    rows = [SUMMARY_HEAD, ("---", "---", "---", *["--:"] * (len(SUMMARY_HEAD) - 3))]
+    for (game, algorithm, until), group in of_kind.items():
+        found = [line for line in group if has_reached(line)]
+        goal = "optimal everywhere" if until == "optimal" else "certified"
+        figures = [middle_and_worst([line[name] for line in found]) for name in FIGURES]
+        rows.append((f"`{game}`", algorithm, goal, f"{len(found)} of {len(group)}", *figures))
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def middle_and_worst(numbers: Sequence[float]) -> str:
+    """The median and the largest; a dash for no numbers."""
+    if not numbers:
+        return "–"
+    shown = ",.1f" if isinstance(numbers[0], float) else ",.0f"
+    return f"{median(numbers):{shown}} ({max(numbers):{shown}})"
+
+
+def has_reached(line: dict[str, Any]) -> bool:
+    """Whether the training has reached its goal."""
+    return bool(line["everywhere"] == 0 if line["training_until"] == "optimal" else line["unbeatable"])
 
 
 def read(path: Path | None) -> dict[str, dict[str, Any]]:
@@ -103,15 +146,19 @@ def key(training: dict[str, Any]) -> str:
 def main() -> None:
     """Print the table, row by row, and a summary for each game and algorithm."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--algo", nargs="+", default=["maskable-ppo"], choices=recipe_names())
+    parser.add_argument("--algo", nargs="+", default=["maskable-ppo"], choices=[*recipe_names(), KIND])
     parser.add_argument("--game", nargs="+", default=["tictactoe-v0"])
     parser.add_argument("--seeds", type=int, default=10, help="how many, from 0 on")
     parser.add_argument("--seconds", type=float, help="budget of a training; by default the recipe's")
-    parser.add_argument("--steps", type=int, help="budget of a training, in moves of the agent")
+    parser.add_argument("--steps", type=int, help="budget of a training, in moves of the agent or games")
     parser.add_argument("--until", default="unbeatable", choices=["unbeatable", "optimal", "budget"])
     parser.add_argument("--lines", type=Path, help="a file of JSON lines to keep the results in")
+    parser.add_argument("--write", action="store_true", help="only write the table of all lines")
     options = parser.parse_args()
     known = read(options.lines)
+    if options.write:
+        write_table(README, table(list(known.values())), "trainings")
+        return
     print(f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
     summaries = []
     for game in options.game:

@@ -256,6 +256,20 @@ class TestTraining:
             assert ttt_env.certify(f"alphazero:{out},simulations={simulations},seed=0", TICTACTOE).unbeatable
 
 
+def test_the_learning_rate_falls_after_so_many_games():
+    settings = Settings(learning_rate=1.0, drops=(10, 20))
+    assert [settings.rate(games) for games in (0, 9, 10, 19, 20)] == pytest.approx([1, 1, 0.3, 0.3, 0.09])
+    rates = []
+    for drops in ((), (1,)):
+        changes = {**TINY, "drops": drops}
+        training = AlphaZeroTraining(TICTACTOE, Settings().adjusted(changes), 0)
+        while not training.games.ended:
+            training.step()
+        training.step()
+        rates.append(training.scalars()["train/learning rate"])
+    assert rates[1] == pytest.approx(0.3 * rates[0])
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -271,6 +285,8 @@ class TestErrors:
             ({"random_starts": 0.6, "blunder_starts": 0.6}, "more than 1"),
             ({"judged": ()}, "judged="),
             ({"judged": (0,)}, "judged=0"),
+            ({"drops": 5}, "drops=5 of alphazero"),
+            ({"drops": (5, 0)}, "drops=0"),
         ],
     )
     def test_bad_hyperparameters_are_named(self, changes, message):

@@ -46,6 +46,18 @@ def test_train_shows_exploitability_as_it_falls(tmp_path):
     assert "Scorecard of q.npz" in run.stdout
 
 
+@pytest.mark.slow
+def test_on_a_large_board_a_match_says_how_strong_a_model_is(tmp_path):
+    game = "mnk-v0:m=5,n=5,k=4"
+    out = tmp_path / "m.zip"
+    run = ttt("train", "maskable-ppo", "--game", game, "--steps", "1", "--out", str(out), cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    *_, expression = run.stdout.strip().splitlines()
+    assert -1 <= eval(expression, {"ttt_env": ttt_env}) <= 1
+    bench = next(line for line in run.stdout.splitlines() if line.startswith("  ttt bench"))
+    assert "minimax" not in bench
+
+
 def stopped(out, signal_number, *arguments):
     """A training that gets a signal once its model is there, so in the middle of it."""
     command = [sys.executable, "-W", "error", "-m", "ttt_env.app", "train", *arguments]

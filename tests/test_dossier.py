@@ -7,7 +7,7 @@ import pytest
 
 import ttt_env
 from tests import reference
-from ttt_env.analysis.dossier import LADDER, dossier
+from ttt_env.analysis.dossier import LADDER, dossier, sampled_scorecard
 from ttt_env.analysis.saved import write_json
 from ttt_env.errors import GameTooLargeError
 
@@ -80,3 +80,22 @@ def test_of_a_4x4_game_only_what_can_come_up_is_looked_at():
 def test_there_is_none_of_what_cannot_be_computed():
     with pytest.raises(GameTooLargeError, match="qubic-v0"):
         dossier("random", "qubic-v0")
+
+
+def test_where_nothing_can_be_computed_games_are_played(tmp_path):
+    path = tmp_path / "bot.npz"
+    path.write_bytes(b"some weights")
+    game = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
+    opponents = ("random", "block")
+    found = sampled_scorecard("win-block", game, opponents=opponents, games=40, seed=3, name="bot", file=path)
+    assert found["agent"] == {
+        "name": "bot",
+        "file": "bot.npz",
+        "sha256": hashlib.sha256(b"some weights").hexdigest(),
+    }
+    assert found["game"]["name"] == game.name and found["seed"] == 3
+    for opponent in opponents:
+        played = ttt_env.match("win-block", opponent, game, exact=False, games=40, rng=3)
+        assert found["results"][opponent] == played.to_dict()
+        assert not found["results"][opponent]["exact"] and found["results"][opponent]["games"] == 40
+    assert json.loads(json.dumps(found)) == found

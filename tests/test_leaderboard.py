@@ -17,6 +17,7 @@ sys.path.insert(0, str(SCRIPTS))
 from contest import page, protocol, records  # noqa: E402
 from contest.entries import ENTRIES, TEACHERS, Entry  # noqa: E402
 from frameworks import run as frameworks  # noqa: E402
+from marked import with_table  # noqa: E402
 
 LEADERBOARD = SCRIPTS / "leaderboard.py"
 RESULTS = SCRIPTS / "contest" / "results"
@@ -354,7 +355,7 @@ class TestPage:
 
     def test_that_of_the_repository_is_made_of_its_lines(self):
         text = (SCRIPTS.parent / "docs" / "leaderboard.md").read_text("utf-8")
-        assert page.with_table(text, page.table(records.read_all([RESULTS]))) == text
+        assert with_table(text, page.table(records.read_all([RESULTS]))) == text
 
 
 def committed():

@@ -16,7 +16,8 @@ from ttt_env.analysis.play import play_game
 from ttt_env.errors import PolicyFileError
 from ttt_env.storage.policy_file import array_names
 
-FILES = sorted(FOLDER.glob("*.npz"))
+SAMPLED = sorted(path for path in FOLDER.glob("*.npz") if path.with_suffix(".scorecard.json").exists())
+FILES = sorted(set(FOLDER.glob("*.npz")) - set(SAMPLED))  # judged exactly
 NAMES = ("ppo", "dqn", "q-learning", "value-network", "alphazero")
 MOST, MOST_OF_A_NETWORK = 100_000, 300_000  # bytes of a file, and of one that is a network alone
 TABLES = [path for path in FILES if "codes" in array_names(path)]
@@ -29,8 +30,8 @@ def each(paths):
     return [pytest.param(path, id=path.stem, marks=slow if path in NETWORKS else []) for path in paths]
 
 
-def certificate(path):
-    return json.loads(path.with_suffix(".certificate.json").read_text(encoding="utf-8"))
+def certificate(path, suffix=".certificate.json"):
+    return json.loads(path.with_suffix(suffix).read_text(encoding="utf-8"))
 
 
 def rounded(found):
@@ -97,6 +98,39 @@ def test_a_network_says_of_its_game_only_what_was_looked_at(path):
     facts = certificate(path)
     assert facts["worst_case"] == {"X": 0, "O": 0}
     assert facts["optimal_everywhere"] is facts["blunders_everywhere"] is None
+
+
+class TestThoseOfLargeBoards:
+    """Nothing is proved of them: their scorecards are of games that were played."""
+
+    def test_there_are_some(self):
+        assert [path.stem.partition("@")[2] for path in SAMPLED] == ["5-5-4", "6-5-4", "qubic"]
+
+    @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
+    def test_the_scorecard_is_that_of_the_file(self, path):
+        facts = certificate(path, ".scorecard.json")
+        assert path.stat().st_size < MOST_OF_A_NETWORK
+        assert facts["agent"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert facts["agent"]["file"] == path.name
+        assert all(not result["exact"] for result in facts["results"].values())
+
+    @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
+    def test_it_is_found_by_its_game_and_beats_random_players(self, path):
+        facts = certificate(path, ".scorecard.json")
+        game = ttt_env.get_game(facts["game"]["name"])
+        agent = ttt_env.make_agent("alphazero:simulations=20", game)
+        assert ttt_env.match(agent, "random", game, exact=False, games=6).score == 1
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
+    def test_the_scorecard_comes_out_again(self, path):
+        facts = certificate(path, ".scorecard.json")
+        game = ttt_env.get_game(facts["game"]["name"])
+        for opponent in ("random", "mcts:simulations=1000"):
+            played = ttt_env.match(
+                "alphazero", opponent, game, exact=False, games=facts["results"][opponent]["games"], rng=0
+            )
+            assert played.to_dict() == facts["results"][opponent]
 
 
 def test_they_are_opponents():

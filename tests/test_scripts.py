@@ -37,6 +37,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     ),
     "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
+    "opening_moves.py": (["--agent", "mcts:simulations=50", "--games", "2"], "moves kept the win"),
     "pictures.py": (["--out", "."], "game.gif"),
     "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30"], "first player wins"),
     "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
@@ -65,6 +66,7 @@ NEEDS_CHROMIUM = {"web_pictures.py"}
 STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
 
 
+PROGRAMS = [path for path in sorted(SCRIPTS.glob("*.py")) if "__main__" in path.read_text(encoding="utf-8")]
 EACH = [
     pytest.param(
         path,
@@ -72,7 +74,7 @@ EACH = [
         marks=[pytest.mark.slow] * (path.name in TAKE_LONG)
         + [pytest.mark.browser] * (path.name in NEEDS_CHROMIUM),
     )
-    for path in sorted(SCRIPTS.glob("*.py"))
+    for path in PROGRAMS
 ]
 
 
@@ -93,4 +95,4 @@ def test_script(path: Path, tmp_path: Path) -> None:
 
 
 def test_no_small_run_is_of_a_script_that_is_gone() -> None:
-    assert set(SMALL) == {path.name for path in SCRIPTS.glob("*.py")}
+    assert set(SMALL) == {path.name for path in PROGRAMS}

@@ -6,16 +6,21 @@ from functools import partial
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from contest.protocol import MakeEnv, Report, Train
+from ttt_env.agent import Agent, BatchAgent, Floats
 from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.alphazero.search import merged
 from ttt_env.agents.learned import cfr, q_learning, value_network
 from ttt_env.agents.training.alphazero_settings import Settings as AlphaZeroSettings
 from ttt_env.agents.training.recipe import recipe
+from ttt_env.rules.boards import Boards
 
 NO_LIMIT = 2**62  # steps
 TEACHERS = ("rules", "responses", "solver")
 """What an algorithm gets to know of the game: the `rules` by playing, to itself or to random players; exact
-best `responses` to itself; or a `solver`'s moves, as an opponent."""
+best `responses` to itself; or a `solver`, as an opponent or as one who says where it errs."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,26 @@ class Entry:
     teacher: str
     packages: Sequence[str] = ()
     is_seeded: bool = True
+
+
+class FirstOfBest(BatchAgent):
+    """Makes one of the moves that an agent likes best: the first in the canonical image of the position.
+
+    An agent that draws among equal moves comes into many more positions than one that does not.
+    """
+
+    is_fixed = True
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(agent.game)
+        self._agent = agent
+
+    def policies(self, boards: Boards) -> Floats:
+        """All of the probability on one move, `[B, cells]`."""
+        canonical, cells = merged(boards)
+        firsts = self._agent.policies(canonical).argmax(axis=1)
+        policies: Floats = (cells == firsts[:, None]).astype(np.float64)
+        return policies
 
 
 def by_recipe(name: str, make_env: MakeEnv, seed: int, report: Report) -> Any:
@@ -54,8 +79,8 @@ def by_recipe(name: str, make_env: MakeEnv, seed: int, report: Report) -> Any:
 
 def by_q_learning(make_env: MakeEnv, seed: int, report: Report) -> Any:
     """Tabular Q-learning in self-play."""
-    look = _counting(make_env, lambda now: report(now.agent))
-    return q_learning.train(make_env.game, seed=seed, seconds=inf, goal=None, report=look)
+    look = _counting(make_env, lambda now: report(FirstOfBest(now.agent)))
+    return FirstOfBest(q_learning.train(make_env.game, seed=seed, seconds=inf, goal=None, report=look))
 
 
 def by_value_network(make_env: MakeEnv, seed: int, report: Report) -> Any:

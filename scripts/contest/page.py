@@ -1,6 +1,5 @@
 """What is shown of the lines: a table in Markdown, and a figure."""
 
-import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import inf
@@ -20,7 +19,6 @@ GAMES = {
     "square-v0": "Square",
 }
 """The games of the leaderboard, by id."""
-TABLE = re.compile(r"(?<=<!-- table: begin -->\n).*?(?=<!-- table: end -->)", re.DOTALL)
 COLUMNS = (
     "algorithm",
     "taught by",
@@ -130,11 +128,6 @@ def _notes(records: Sequence[Record]) -> str:
     machines = sorted({f"{each['processor']}, {each['cores']} cores, {each['system']}" for each in found})
     used = ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in sorted(packages.items()))
     return f"Versions: {used}.\n\nMachines: {'; '.join(machines)}.\n"
-
-
-def with_table(text: str, rows: str) -> str:
-    """The text with the table between its two marks."""
-    return TABLE.sub(lambda _: rows, text)
 
 
 def plot(records: Sequence[Record], *paths: Path) -> None:

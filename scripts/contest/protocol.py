@@ -25,8 +25,8 @@ from ttt_env.analysis.solution import solve
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 
-MOST_POSITIONS = 100_000  # in which a policy that is kept may come to move
-MOST_ROWS = 25_000  # of its table, in which symmetric ones are merged if it plays alike in them
+MOST_POSITIONS = 800_000  # in which a policy that is kept may come to move
+MOST_ROWS = 100_000  # of its table, in which symmetric ones are merged if it plays alike in them
 
 
 class Finished(Exception):

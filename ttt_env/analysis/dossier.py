@@ -1,4 +1,4 @@
-"""All that is exactly known about an agent, for a JSON file to keep beside its model."""
+"""All that is known about an agent, for a JSON file to keep beside its model: exactly, or sampled."""
 
 import hashlib
 import platform
@@ -7,15 +7,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ttt_env.agent import Agent, AgentLike, AskedAgent
+from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent
 from ttt_env.analysis.certificate import blunders_everywhere, certify, listed
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.analysis.recorded import Asking, Recorded, answering
+from ttt_env.analysis.saved import game_to_dict
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import is_tabulated
 
 LADDER = ("random", "block", "win-block", "weights", "newell-simon", "minimax")
+SCORECARD_FORMAT = "ttt_env scorecard 1"
 _PACKAGES = ("ttt-env", "numpy", "torch", "stable-baselines3", "sb3-contrib")
 
 
@@ -56,6 +58,40 @@ def dossier(
         "exploitability": {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
         "results": results,
         "blunders_everywhere": None if all_blunders is None else listed(all_blunders),
+        "versions": versions(),
+    }
+
+
+def sampled_scorecard(
+    agent: AgentLike,
+    game: Game | str | None = None,
+    *,
+    opponents: Sequence[AgentLike],
+    games: int = 400,
+    seed: int = 0,
+    name: str | None = None,
+    file: str | Path | None = None,
+) -> dict[str, Any]:
+    """What games show of an agent where nothing can be computed, for `write_json`.
+
+    It plays so many `games` with each of the `opponents`, half of them on each seat, with random numbers from
+    `seed`. `results` has of each opponent what `Match.to_dict` says, with the 95 % confidence interval of the
+    score. `name` and `file` are as in `dossier`.
+
+    Raises the errors of `match`.
+    """
+    game = game_of(game, agent)
+    player = make_agent(agent, game)
+    results = {
+        str(opponent): match(player, opponent, game, exact=False, games=games, rng=seed).to_dict()
+        for opponent in opponents
+    }
+    return {
+        "format": SCORECARD_FORMAT,
+        "game": game_to_dict(game),
+        "agent": {"name": name or str(player), **_identity(file)},
+        "seed": seed,
+        "results": results,
         "versions": versions(),
     }
 

@@ -270,12 +270,18 @@ def _described(evaluation: Evaluation) -> str:
 
 
 def _next_steps(order: Order) -> str:
-    option = "" if order.game.name == "tictactoe-v0" else f" --game {order.game.name}"
+    game = order.game.name
+    option = "" if game == "tictactoe-v0" else f" --game {game}"
+    can_be_proved = is_enumerable(order.game)
+    rival = "minimax" if can_be_proved else "mcts:simulations=1000"
+    judged = f'ttt_env.match("{order.spec}", "{rival}", "{game}", games=200).score'
+    if can_be_proved:
+        judged = f'ttt_env.certify("{order.spec}", "{game}").unbeatable'
     return f"""
 What next
   ttt play {order.spec}{option}
-  ttt bench random minimax {order.spec}{option}
+  ttt bench random {rival} {order.spec}{option}
   ttt train {order.algo} --seconds 300 --seed {order.seed + 1}{option}
 and in Python
-  env = ttt_env.make("{order.game.name}", opponent="{order.spec}")
-  ttt_env.certify("{order.spec}", "{order.game.name}").unbeatable"""
+  env = ttt_env.make("{game}", opponent="{order.spec}")
+  {judged}"""

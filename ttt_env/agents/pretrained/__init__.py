@@ -1,8 +1,10 @@
-"""The trained agents that come with this package: a file for each name and game, its certificate beside it.
+"""The trained agents that come with this package: a file for each name and game.
+
+Beside it lies its certificate, or a scorecard of games that it played where nothing can be computed.
 
 `NAME.npz`, and `NAME@….npz` for further games, are policy tables of some kilobytes, which `lookup:PATH`
 plays; those of `q-learning`, `value-network` and `alphazero` also hold the learned table and networks. For
-games of 16 cells there is a network alone. `scripts/build_pretrained.py` makes them.
+games of 16 cells and more there is a network alone. `scripts/build_pretrained.py` makes them.
 """
 
 from importlib.resources import files

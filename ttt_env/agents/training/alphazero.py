@@ -90,6 +90,8 @@ class AlphaZeroTraining:
         from ttt_env.agents.training.residual import planes_of
 
         losses = np.zeros(2)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(self.games.ended)
         self.network.train()
         for _ in range(self.settings.updates):
             positions = self.replay.sample(self.settings.batch, self.rng)
@@ -114,6 +116,7 @@ class AlphaZeroTraining:
         return {
             "train/value loss": self.losses[0],
             "train/policy loss": self.losses[1],
+            "train/learning rate": self.optimizer.param_groups[0]["lr"],
             "self-play/games": self.games.ended,
             "self-play/positions": self.replay.added,
             **{f"time/{name}": share for name, share in shares.items()},

@@ -13,6 +13,7 @@ from ttt_env.rules.sizes import is_instant
 KIND = "alphazero"
 """What messages call the algorithm."""
 _MANY = 10**9
+_DROP = 0.3  # what the learning rate falls to
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class Settings:
 
     After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
     `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
-    policy, plus `l2` times half the squared weights, at the rate `learning_rate`. The network has the size
-    `channels`, `blocks`, `filters`, `units`: see `NetworkSize`.
+    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 of what it
+    was after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
+    `filters`, `units`: see `NetworkSize`.
 
     After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
     the other as long as it passes: 1 is the network alone. On a game that cannot be enumerated it plays some
@@ -49,6 +51,7 @@ class Settings:
     batch: int = 256
     replay: int = 20_000
     learning_rate: float = 2e-3
+    drops: tuple[int, ...] = ()
     l2: float = 1e-4
     channels: int = 32
     blocks: int = 2
@@ -56,7 +59,11 @@ class Settings:
     units: int = 32
     pause: int = 2
     judged: tuple[int, ...] = (1, 50)
-    opponents: tuple[str, ...] = ("random", "mcts:simulations=1000,seed=0")
+    opponents: tuple[str, ...] = ("random", "mcts:simulations=1000")
+
+    def rate(self, games: int) -> float:
+        """The learning rate when so many games have ended."""
+        return self.learning_rate * _DROP ** sum(games >= drop for drop in self.drops)
 
     @property
     def size(self) -> NetworkSize:
@@ -86,14 +93,24 @@ class Settings:
             raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
         if not as_number("concentration", changed.concentration, KIND) > 0:
             raise ParameterError(f"concentration={changed.concentration!r} of {KIND}: it must be above 0")
-        if not isinstance(changed.judged, list | tuple) or not changed.judged:
-            raise ParameterError(f"judged={changed.judged!r} of {KIND}: numbers of simulations are needed")
-        judged = tuple(as_integer("judged", number, KIND, 1) for number in changed.judged)
-        return replace(changed, judged=judged)
+        judged = _integers("judged", changed.judged)
+        if not judged:
+            raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
+        return replace(changed, judged=judged, drops=_integers("drops", changed.drops))
+
+
+def _integers(name: str, value: object) -> tuple[int, ...]:
+    """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
+    if not isinstance(value, list | tuple):
+        raise ParameterError(f"{name}={value!r} of {KIND}: several numbers are needed, such as (1, 50)")
+    return tuple(as_integer(name, number, KIND, 1) for number in value)
 
 
 def settings_for(game: Game) -> Settings:
     """The settings that a game is trained with if no others are given."""
     if is_instant(game):
         return Settings()
-    return Settings(simulations=100, sampled_moves=8, replay=100_000, blocks=3, pause=20, judged=(200,))
+    of_larger = Settings(sampled_moves=8, replay=100_000, pause=20, judged=(200,))
+    if len(game.shape) == 3:  # 27 cells around each, so the network takes longest: it learns more from a game
+        return replace(of_larger, simulations=64, updates=32)
+    return replace(of_larger, simulations=100, blocks=3)

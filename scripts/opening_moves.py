@@ -1,0 +1,83 @@
+"""How many of an agent's first moves keep a win that is proved.
+
+The agent plays as X, and after each of its first moves a search asks whether X still wins. On boards that
+cannot be enumerated this says more than results do: an opponent may not find what refutes a move. "Unknown"
+are moves of which the search could prove neither within `--seconds`. Prints a Markdown table.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+import ttt_env
+from ttt_env.agent import Agent, make_agent
+from ttt_env.analysis.play import play_game
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.notation import GameRecord
+
+KEPT, LOST, UNKNOWN = "kept", "lost", "unknown"
+
+
+class Wins:
+    """Says of positions with O to move whether X wins them; each one is proved once."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.known: dict[Position, str] = {}
+
+    def after(self, position: Position) -> str:
+        """Whether the move that led to this position has kept the win."""
+        if position not in self.known:
+            lower, upper = ttt_env.prove(position.game, position, seconds=self.seconds).bounds
+            self.known[position] = KEPT if upper == -1 else LOST if lower > -1 else UNKNOWN
+        return self.known[position]
+
+
+def verdicts(record: GameRecord, moves: int, wins: Wins) -> list[str]:
+    """What each of X's first moves did, up to the first one that did not certainly keep the win."""
+    found = []
+    for position in record.positions()[1 : 2 * moves : 2]:
+        found.append(KEPT if position.winner == "X" else wins.after(position))
+        if found[-1] != KEPT:
+            break
+    return found
+
+
+def played(agent: Agent, opponent: Agent, game: Game, games: int) -> Iterable[GameRecord]:
+    """Games of the agent as X, one for each seed from 0 on."""
+    for seed in range(games):
+        yield play_game(agent, opponent, game, rng=np.random.default_rng(seed))
+
+
+def main() -> None:
+    """Play, prove, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--game", default="mnk-v0:m=6,n=5,k=4")
+    parser.add_argument("--agent", default="alphazero")
+    parser.add_argument("--opponent", default="mcts:simulations=5000")
+    parser.add_argument("--games", type=int, default=200)
+    parser.add_argument("--moves", type=int, default=4, help="so many of X's first moves")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each proof")
+    options = parser.parse_args()
+    game = ttt_env.get_game(options.game)
+    agent, opponent = make_agent(options.agent, game), make_agent(options.opponent, game)
+    counts = [Counter[str]() for _ in range(options.moves)]
+    wins, won = Wins(options.seconds), 0
+    for record in played(agent, opponent, game, options.games):
+        won += record.positions()[-1].winner == "X"
+        for number, verdict in enumerate(verdicts(record, options.moves, wins)):
+            counts[number][verdict] += 1
+    names = f"{options.agent} as X against {options.opponent} on {game.name}"
+    print(f"{names}: won {won} of {options.games} games.\n")
+    print("| move of X | still won before | kept | lost | unknown |\n| --: | --: | --: | --: | --: |")
+    for number, count in enumerate(counts, start=1):
+        cells = [number, count.total(), *(count[verdict] for verdict in (KEPT, LOST, UNKNOWN))]
+        print(f"| {' | '.join(map(str, cells))} |")
+    total = sum(counts, Counter[str]())
+    print(f"\n{total[KEPT]} of {total.total()} moves kept the win, {total[UNKNOWN]} are unknown.")
+
+
+if __name__ == "__main__":
+    main()

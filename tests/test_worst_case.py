@@ -1,0 +1,61 @@
+"""The worst end of all games that can come up with an agent."""
+
+import pytest
+
+import ttt_env
+from tests import reference
+from ttt_env.analysis.worst_case import worst_case
+from ttt_env.errors import GameTooLargeError, ParameterError
+
+GAMES = ("tictactoe-v0", "tictactoe-v0:misere=true")
+RESULT = {"X": 1, None: 0, "O": -1}
+
+
+def end_of(record, agent, seat):
+    """The last position of a game in which each move of the seat is one that the agent may make."""
+    for position, cell in zip(record.positions(), record.cells, strict=False):
+        if position.to_move == seat:
+            assert agent.policy(position)[cell] > 0
+    return record.positions()[-1]
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("seat", "XO")
+@pytest.mark.parametrize("name", ["random", "win-block", "minimax", "q-learning"])
+def test_is_that_of_the_certificate(name, seat, game):
+    agent = ttt_env.make_agent(name, ttt_env.get_game(game))
+    found = worst_case(agent, seat)
+    certificate = ttt_env.certify(agent)
+    assert found.value == certificate.worst_case[seat]
+    end = end_of(found.record, agent, seat)
+    assert end.is_over and RESULT[end.winner] * (1 if seat == "X" else -1) == found.value
+    if found.value > -1:  # else it ends with the first game that is lost
+        assert found.positions == certificate.positions[seat]
+    elif certificate.refutations[seat] is not None:
+        assert len(found.record.cells) == len(certificate.refutations[seat].cells)
+
+
+def test_a_first_player_wins_where_the_game_is_won():
+    assert reference.ENUMERABLE["mnk-v0:m=4,n=3,k=3"][1] == 1
+    found = worst_case("minimax", "X", "mnk-v0:m=4,n=3,k=3")
+    assert found.value == 1 and found.record.positions()[-1].winner == "X"
+    assert str(found).startswith("mnk-v0:m=4,n=3,k=3: as X it wins at worst, of all games")
+
+
+@pytest.mark.slow
+def test_a_network_that_searches_wins_a_game_of_30_cells_against_every_reply():
+    found = worst_case("alphazero", "X", "mnk-v0:m=6,n=5,k=4")
+    assert found.value == 1 and found.positions > 10_000
+
+
+def test_too_many_positions_and_other_agents_are_refused():
+    with pytest.raises(GameTooLargeError, match="comes into more than 100 positions of mnk-v0:m=5,n=5,k=4"):
+        worst_case("win-block", "X", "mnk-v0:m=5,n=5,k=4", most=100)
+    with pytest.raises(GameTooLargeError, match="up to 64"):
+        worst_case("random", "X", "mnk-v0:m=9,n=9,k=5")
+    with pytest.raises(ParameterError, match="declares no fixed policy"):
+        worst_case(lambda position: position.legal_cells[0], "X")
+    with pytest.raises(ParameterError, match="unknown seat 'Y'"):
+        worst_case("random", "Y")
+    with pytest.raises(ParameterError, match="most=0"):
+        worst_case("random", "X", most=0)

@@ -1,0 +1,111 @@
+"""The worst that can happen to an agent on one seat: every game that can come up with it is looked at."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
+from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.render.words import RESULTS
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import as_integer, one_of
+from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import check_size
+
+_AT_ONCE = 1024  # positions that an agent is asked about together
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The worst end of all games that can come up with an agent on `seat`, whatever the other one plays.
+
+    `value` is 1 if the agent wins every game, 0 if it draws some but loses none, −1 if it can lose. `record`
+    is a shortest game with this end, and `positions` is the number of positions in which the agent was asked.
+    """
+
+    game: Game
+    seat: Seat
+    value: int
+    record: GameRecord
+    positions: int
+
+    def __str__(self) -> str:
+        worst = f"as {self.seat} it {RESULTS[self.value]} at worst, of all games that can come up"
+        return (
+            f"{self.game.name}: {worst}. It was asked in {self.positions:,} positions. "
+            f"A shortest game with this end:\n  {self.record}"
+        )
+
+
+class _Layer(NamedTuple):
+    """Open positions of a ply, and of each one the row in the layer before and the cell that led to it."""
+
+    boards: Boards
+    rows: NDArray[np.intp]
+    cells: NDArray[np.intp]
+
+
+def worst_case(
+    agent: AgentLike, seat: Seat, game: Game | str | None = None, *, most: int = 1_000_000
+) -> WorstCase:
+    """The worst that an agent of a fixed policy gets on a seat, proved: every reply to every move is made.
+
+    This needs no solution of the game, so it also works on boards that cannot be enumerated, as long as the
+    agent is asked in at most so many positions: where it forces a win, these are few. A policy that draws its
+    moves may make any that it gives a probability above 0. The search ends with the first game that is lost.
+
+    Raises `GameTooLargeError` for a game of more than 64 cells, or where the agent would be asked in more
+    positions; `ParameterError` for an agent that declares no fixed policy, `PolicyError` for a policy that is
+    no distribution.
+    """
+    one_of("seat", seat, SEATS)
+    as_integer("most", most, "worst_case", 1)
+    played_game = game_of(game, agent)
+    check_size(played_game)
+    player = make_agent(agent, played_game)
+    if not player.is_fixed:
+        raise ParameterError(f"{player!r} declares no fixed policy: its games can be played, but not proved")
+    layers = [_Layer(Boards.start(played_game), np.zeros(1, np.intp), np.zeros(1, np.intp))]
+    worst, found, asked = 2, (0, 0, 0), 0
+    while len(boards := layers[-1].boards) and worst > -1:
+        is_asked = SEATS[(len(layers) - 1) % 2] == seat
+        asked += len(boards) if is_asked else 0
+        if asked > most:
+            raise GameTooLargeError(
+                f"{player!r} as {seat} comes into more than {most:,} positions of {played_game.name}: "
+                "these are too many to look at each"
+            )
+        rows, cells = np.nonzero(_policies(player, boards) > 0 if is_asked else boards.legal)
+        after = boards[rows].play(cells)
+        results = np.where(after.is_won, -1 if played_game.misere else 1, 0) * (1 if is_asked else -1)
+        for at in np.flatnonzero(after.is_over & (results < worst)):
+            if results[at] < worst:
+                worst, found = int(results[at]), (len(layers) - 1, int(rows[at]), int(cells[at]))
+        layers.append(_distinct(after, rows, cells))
+    return WorstCase(played_game, seat, worst, _record(played_game, layers, *found), asked)
+
+
+def _policies(agent: Agent, boards: Boards) -> NDArray[np.float64]:
+    starts = range(0, len(boards), _AT_ONCE)
+    return np.concatenate([checked_policies(agent, boards[at : at + _AT_ONCE]) for at in starts])
+
+
+def _distinct(after: Boards, rows: NDArray[np.intp], cells: NDArray[np.intp]) -> _Layer:
+    """The positions in which the game goes on, each once."""
+    is_open = np.flatnonzero(~after.is_over)
+    masks = np.stack([after.mine[is_open], after.theirs[is_open]], axis=1)
+    _, first = np.unique(masks, axis=0, return_index=True)
+    kept = is_open[first]
+    return _Layer(after[kept], rows[kept], cells[kept])
+
+
+def _record(game: Game, layers: list[_Layer], number: int, row: int, cell: int) -> GameRecord:
+    """The game that comes to this row of a layer and ends there with this cell."""
+    moves = [cell]
+    for layer in layers[number:0:-1]:
+        moves.append(int(layer.cells[row]))
+        row = int(layer.rows[row])
+    return GameRecord(game, tuple(reversed(moves)))
