@@ -20,6 +20,31 @@ def generator(seed, position):
     return random
 
 
+def completing(position, theirs=False):
+    """The cells that complete a set of the player to move, or of the other one."""
+    stones = position.theirs if theirs else position.mine
+    return [
+        cell
+        for cell in position.legal_cells
+        if any(mask & ~(stones | 1 << cell) == 0 for mask in position.game.winning_masks)
+    ]
+
+
+def wins_by_threats(position):
+    """Whether the player to move, who completes no set at once, wins by threats with one reply each."""
+    block = completing(position, theirs=True)
+    if len(block) > 1:
+        return False
+    for gain in block or position.legal_cells:
+        after = position.child(gain)
+        replies = completing(after, theirs=True)
+        if len(replies) > 1:
+            return True
+        if replies and not (last := after.child(replies[0])).is_over and wins_by_threats(last):
+            return True
+    return False
+
+
 class Node:
     """`total` and `value` are for the player who has just moved to here; value is None while unknown."""
 
@@ -29,10 +54,22 @@ class Node:
 
 
 class NaivePuct:
-    def __init__(self, network, position, seed, c=1.25, base=19_652, reduction=0.2, solve=True, noise=None):
+    def __init__(
+        self,
+        network,
+        position,
+        seed,
+        c=1.25,
+        base=19_652,
+        reduction=0.2,
+        solve=True,
+        noise=None,
+        threats=False,
+    ):
         self.network, self.position, self.seed = network, position, seed
         self.c, self.base, self.reduction, self.solve = c, base, reduction, solve
         self.noise = noise  # (share, by cell)
+        self.threats = threats
         self.root = Node(None, 1.0)
         self.moves = 0  # made on a position
 
@@ -47,6 +84,8 @@ class NaivePuct:
             node = max(node.children, key=lambda child, parent=node: self.score(parent, child))
             position = self.after(position, node.cell)
             path.append(node)
+        if self.threats:
+            node, position = self.follow(node, position, path)
         result = 0.0
         if node.value is None:
             result = -self.expand(node, position)
@@ -58,6 +97,25 @@ class NaivePuct:
             node.visits += 1
             node.total += result
             result = -result
+
+    def follow(self, node, position, path):
+        """Make forced moves, and see who wins by threats, before the network is asked."""
+        while node is not self.root and node.value is None:
+            block = completing(position, theirs=True)
+            if completing(position) or wins_by_threats(position):
+                node.value = -1
+            elif len(block) > 1:
+                node.value = 1
+            elif not block:
+                break
+            else:
+                child = Node(block[0], 1.0)
+                position = self.after(position, block[0])
+                child.value = 0 if position.is_over else None
+                node.children = [child]
+                path.append(child)
+                node = child
+        return node, position
 
     def after(self, position, cell):
         self.moves += 1
@@ -73,7 +131,10 @@ class NaivePuct:
     def expand(self, node, position):
         priors, value = self.evaluate(position)
         random = generator(self.seed, position)
-        for cell in position.legal_cells:
+        cells = position.legal_cells
+        if self.threats and node is self.root and not completing(position):
+            cells = completing(position, theirs=True) or cells
+        for cell in cells:
             prior = priors[cell]
             if node is self.root and self.noise is not None:
                 share, by_cell = self.noise

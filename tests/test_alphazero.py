@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.naive_puct import NaivePuct
+from tests.naive_puct import NaivePuct, completing, wins_by_threats
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import (
     NetworkSize,
@@ -68,6 +68,42 @@ class TestSearch:
                 plain = NaivePuct(net, position, **{"seed": seed, **settings})
                 plain.run(simulations)
                 self.assert_same(found, row, plain.root, plain.solve and simulations > 1)
+
+    @pytest.mark.parametrize("name", ["3×3", "square", "5,4,4", "lopsided", "line"])
+    def test_makes_forced_moves_and_finds_threats_as_a_plain_search_does(self, name):
+        game = GAMES[name]
+        net, boards = network(game), Boards.of(positions(game, 12))
+        for simulations in (2, 60):
+            found = PuctSearch(net, threats=True).find(boards, simulations, 5)
+            for row, position in enumerate(boards):
+                if not completing(position) and wins_by_threats(position):
+                    assert found.proved[row] == 1
+                    (cell,) = np.flatnonzero(found.values[row] == 1)
+                    assert ttt_env.prove(game, position.child(int(cell))).value == -1
+                    continue
+                plain = NaivePuct(net, position, 5, threats=True)
+                plain.run(simulations)
+                self.assert_same(found, row, plain.root)
+                tried = {child.cell for child in plain.root.children}
+                assert (found.values[row, list(set(position.legal_cells) - tried)] == -1).all()
+
+    @pytest.mark.parametrize("name", ["3×3", "square"])
+    def test_what_threats_prove_is_true(self, name):
+        game = GAMES[name]
+        boards = Boards.of(positions(game, 60))
+        found = PuctSearch(network(game), threats=True).find(boards, 60, 5)
+        values, q = (getattr(ttt_env.solve(game).values, part)(boards) for part in ("of", "q"))
+        for proved, true in ((found.proved, values), (found.values, q)):
+            known = ~np.isnan(proved)
+            assert known.any()
+            np.testing.assert_array_equal(proved[known], true[known])
+
+    def test_neither_the_network_alone_nor_a_misere_game_has_threats(self):
+        for game, simulations in ((TICTACTOE, 1), (GAMES["misère"], 60)):
+            net, boards = network(game), Boards.of(positions(game, 20))
+            with_threats = PuctSearch(net, threats=True).find(boards, simulations, 5)
+            for one, other in zip(with_threats, PuctSearch(net).find(boards, simulations, 5), strict=True):
+                np.testing.assert_array_equal(one, other)
 
     def assert_same(self, found, row, root, proves=True):
         """Every number, without tolerance."""
@@ -270,7 +306,7 @@ class TestAgent:
         assert AlphaZero.of(network(), 5).policies(Boards.joined(TICTACTOE, [])).shape == (0, 9)
 
     def test_explains_itself(self):
-        position = ttt_env.Position.parse("XO./.../...", TICTACTOE)
+        position = TICTACTOE.start
         net = network()
         alone = AlphaZero.of(net, 1).explain(position)
         assert "the largest probability" in alone.reason

@@ -384,11 +384,12 @@ def new_search(game: Game) -> ProofSearch:
         of_stones=stone_codes(game),
         state=state,
         table=np.zeros(_BUCKET << _FIRST_BITS, np.uint64),
-        threats=_new_threats(),
+        threats=new_threats(),
     )
 
 
-def _new_threats() -> Threats:
+def new_threats() -> Threats:
+    """Levels without a threat."""
     return Threats(
         attacker=np.zeros(_LEVELS, np.uint64),
         defender=np.zeros(_LEVELS, np.uint64),

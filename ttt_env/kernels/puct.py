@@ -5,7 +5,7 @@ masters chess, shogi and Go through self-play, Science 2018), for every game of 
 a tree of its own. `simulate` takes all games on as far as what is `Known` of positions allows, and notes
 those that the network is to be asked about next. What the network says of a position is kept, and is asked of
 one position for all symmetric ones. With `solve`, proved values are passed up the tree (MCTS-Solver: Winands,
-Björnsson and Saito 2008).
+Björnsson and Saito 2008); with `threats` forced moves are made at once: see `follow_forced`.
 """
 
 from math import log, sqrt
@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import NONE, cell_of, completes, lowest, stone, worth
+from ttt_env.kernels.bits import NONE, cell_of, completes, completing, is_several, lowest, stone, worth
 from ttt_env.kernels.compiled import compiled, inner
+from ttt_env.kernels.proof import Threats, new_threats, wins_by_threats
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.kernels.splitmix import Random, draw_below, next_bits
 from ttt_env.rules.boards import Masks
@@ -47,9 +48,10 @@ choosing it.
 
 
 class Settings(NamedTuple):
-    """The constants of PUCT, the share of noise in the priors of the roots, and whether to prove.
+    """The constants of PUCT, the share of noise in the priors of the roots, and what is proved.
 
-    An unvisited move counts as much as its position does so far, less `reduction`.
+    An unvisited move counts as much as its position does so far, less `reduction`. With `solve` proved values
+    are passed up the tree; with `threats`, which needs it, forced moves and winning threats are found too.
     """
 
     c_init: float
@@ -57,6 +59,7 @@ class Settings(NamedTuple):
     reduction: float
     noise: float
     solve: bool
+    threats: bool
 
 
 class Forest(NamedTuple):
@@ -79,6 +82,7 @@ class Forest(NamedTuple):
     leaves: Masks
     moves: NDArray[np.int64]
     random: Random
+    threats: Threats
 
 
 class Images(NamedTuple):
@@ -119,6 +123,7 @@ def new_forest(n_games: int, n_cells: int, slots: int) -> Forest:
         leaves=np.zeros((n_games, 2), np.uint64),
         moves=np.zeros(n_games, np.int64),
         random=np.zeros(1, np.uint64),
+        threats=new_threats(),
     )
 
 
@@ -150,11 +155,18 @@ def read_roots(
     priors: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> None:
-    """Write what is known of the moves of the roots, `[G, cells]` each; a value may be UNKNOWN."""
+    """Write what is known of the moves of the roots, `[G, cells]` each; a value may be UNKNOWN.
+
+    A free cell that was not tried, because the other would complete a set next, is a LOSS.
+    """
     values[:] = UNKNOWN
     for game in range(len(visits)):
         tree = forest.nodes[game]
         first = tree[0].first_child
+        if tree[0].n_children > 0:
+            for cell in range(visits.shape[1]):
+                if (forest.roots[game, 0] | forest.roots[game, 1]) & stone(cell) == NONE:
+                    values[game, cell] = LOSS
         for child in range(first, first + tree[0].n_children):
             cell = tree[child].cell
             visits[game, cell], totals[game, cell] = tree[child].visits, tree[child].total
@@ -205,6 +217,8 @@ def simulate_once(
     tree = forest.nodes[game]
     if forest.lengths[game] == 0:
         select(forest, game, settings)
+        if settings.threats:
+            follow_forced(forest, game, sets)
     leaf = forest.paths[game, forest.lengths[game] - 1]
     if tree[leaf].value == UNKNOWN:
         row, symmetry = find(known, images, forest.leaves[game, 0], forest.leaves[game, 1])
@@ -233,6 +247,43 @@ def select(forest: Forest, game: int, settings: Settings) -> None:
         mine, theirs = theirs, mine | stone(tree[node].cell)
     forest.lengths[game] = depth + 1
     forest.leaves[game, 0], forest.leaves[game, 1] = mine, theirs
+
+
+@inner
+def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
+    """Go on from the end of the path as long as the player to move must stop the other from completing a set.
+
+    So the network is asked only about positions in which neither can complete one, and the player to move
+    does not win by threats, each of which leaves one reply. Where one of them wins so, the node at the end of
+    the path has its value. The root is left as it is.
+    """
+    tree = forest.nodes[game]
+    while True:
+        leaf = forest.paths[game, forest.lengths[game] - 1]
+        if leaf == 0 or tree[leaf].value != UNKNOWN:
+            return
+        mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
+        if completing(mine, theirs, sets.masks) != NONE:
+            tree[leaf].value = LOSS
+            return
+        block = completing(theirs, mine, sets.masks)
+        if is_several(block):
+            tree[leaf].value = WIN
+            return
+        if wins_by_threats(mine, theirs, block, sets, forest.threats):
+            tree[leaf].value = LOSS
+            return
+        if block == NONE:
+            return
+        child = forest.used[game]
+        place(tree, child, cell_of(block), 1.0)
+        if mine | theirs | block == sets.full:
+            tree[child].value = DRAW
+        tree[leaf].first_child, tree[leaf].n_children = child, 1
+        forest.used[game] += 1
+        forest.paths[game, forest.lengths[game]] = child
+        forest.lengths[game] += 1
+        forest.leaves[game, 0], forest.leaves[game, 1] = theirs, mine | block
 
 
 @inner
@@ -273,13 +324,19 @@ def expand(
     """Give a leaf a child for each free cell, with the priors of the symmetric position in the table.
 
     The children stand in an order drawn from the seed and the position, so that the first of equals favours
-    no cell. A child in which the game is over has its value.
+    no cell. A child in which the game is over has its value. With `threats` the root has only those
+    that stop the other from completing a set, if there are any, and the first of winning threats is proved.
     """
     tree = forest.nodes[game]
     mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
     free, first = sets.full ^ (mine | theirs), forest.used[game]
     sow(forest.random, seed, mine, theirs)
-    is_last = free == lowest(free)
+    is_last, winning = free == lowest(free), NONE
+    if settings.threats and leaf == 0 and completing(mine, theirs, sets.masks) == NONE:
+        block = completing(theirs, mine, sets.masks)
+        if not is_several(block) and wins_by_threats(mine, theirs, block, sets, forest.threats):
+            winning = forest.threats.gain[0]
+        free = block if block != NONE else free
     n = 0
     while free != NONE:
         cell = cell_of(lowest(free))
@@ -292,6 +349,8 @@ def expand(
         place(tree, drawn, cell, prior)
         if completes(sets, mine | stone(cell), cell):
             tree[drawn].value = worth(sets)
+        elif stone(cell) == winning:
+            tree[drawn].value = WIN
         elif is_last:
             tree[drawn].value = DRAW
         n += 1

@@ -37,8 +37,10 @@ class AlphaZero(BatchAgent):
     network about the position itself, so with `simulations` of 0 or 1 the network plays alone, the move of
     largest probability. Ends of games are exact. With `solve`, which the original does not have, proved
     values are passed up the tree as well: a proved win is played, a proved loss avoided, and a proved
-    position is searched no further (MCTS-Solver: Winands, Björnsson and Saito 2008). `c` is how much is
-    explored. A move that was not visited counts 0.2 less than its position; there is no noise.
+    position is searched no further (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a
+    move that stops the other from completing a set is made at once, and a sequence of threats that wins, each
+    of which leaves one reply, is found before the network is asked (Allis 1994). `c` is how much is explored.
+    A move that was not visited counts 0.2 less than its position; there is no noise.
 
     Nothing but the order of equal moves is random, and that is drawn from `seed` and the position, so the
     agent has a fixed policy. Of symmetric positions one is searched, and the network is asked about one of
@@ -64,22 +66,33 @@ class AlphaZero(BatchAgent):
         seed: int = 0,
         c: float = 1.25,
         solve: bool = True,
+        threats: bool = True,
     ) -> None:
         check_size(game)
         file = pretrained_file("alphazero", game) if path is None else Path(path)
-        self._begin(load_network(file, game), simulations, seed, c, solve)
+        self._begin(load_network(file, game), simulations, seed, c, solve, threats)
 
-    def _begin(self, network: PolicyValueNetwork, simulations: int, seed: int, c: float, solve: bool) -> None:
+    def _begin(
+        self,
+        network: PolicyValueNetwork,
+        simulations: int,
+        seed: int,
+        c: float,
+        solve: bool,
+        threats: bool,
+    ) -> None:
         from ttt_env.agents.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
 
         BatchAgent.__init__(self, network.game)
         self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, _MAX_SIMULATIONS))
         self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
-        if not isinstance(solve, bool):
-            raise ParameterError(f"solve={solve!r} of alphazero: True and False are allowed")
-        self._parameters = simulations, seed, c, solve
+        for name, value in (("solve", solve), ("threats", threats)):
+            if not isinstance(value, bool):
+                raise ParameterError(f"{name}={value!r} of alphazero: True and False are allowed")
+        self._parameters = simulations, seed, c, solve, threats
         self.network = network
-        self._search = PuctSearch(network, c_init=as_number("c", c, "alphazero", _MAX_C), solve=solve)
+        c_init = as_number("c", c, "alphazero", _MAX_C)
+        self._search = PuctSearch(network, c_init=c_init, solve=solve, threats=threats)
         self._lock = Lock()
         prepare()
 
@@ -91,10 +104,11 @@ class AlphaZero(BatchAgent):
         seed: int = 0,
         c: float = 1.25,
         solve: bool = True,
+        threats: bool = True,
     ) -> "AlphaZero":
         """The agent with this network."""
         agent = cls.__new__(cls)
-        agent._begin(network, simulations, seed, c, solve)
+        agent._begin(network, simulations, seed, c, solve, threats)
         return agent
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaZero"], tuple[object, ...]]:

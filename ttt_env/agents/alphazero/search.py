@@ -62,7 +62,8 @@ class PuctSearch:
     The constants `c_init` and `c_base` say how much is explored, `reduction` how much less an unvisited move
     counts than its position does. `noise` is the share of noise in the priors of the positions that are
     searched; the searches that `find` is given noise for have it. With `solve`, proved values are passed up
-    the tree.
+    the tree; with `threats` as well, forced moves and sequences of threats that win are found before the
+    network is asked, except in a misère game.
 
     What the network says of a position is kept, so the network is asked once about all symmetric positions.
     Several threads must not use a search at once.
@@ -77,9 +78,17 @@ class PuctSearch:
         reduction: float = REDUCTION,
         noise: float = 0.0,
         solve: bool = True,
+        threats: bool = False,
     ) -> None:
         self.game, self.network = network.game, network
-        self._settings = puct.Settings(float(c_init), float(c_base), float(reduction), float(noise), solve)
+        self._settings = puct.Settings(
+            float(c_init),
+            float(c_base),
+            float(reduction),
+            float(noise),
+            solve,
+            threats and solve and not network.game.misere,
+        )
         self._known = puct.nothing_known(self.game.n_cells, _rows_for(self.game))
         self.evaluated = 0
         """How many positions the network has evaluated."""
@@ -123,6 +132,8 @@ class PuctSearch:
         n_free = int(self.game.n_cells - boards.ply.min())
         forest = puct.new_forest(len(boards), self.game.n_cells, 1 + simulations * n_free)
         settings = self._settings
+        if simulations == 1:  # the network is asked about the position itself alone, and nothing is added
+            settings = settings._replace(threats=False)
         if noise is None:
             settings = settings._replace(noise=0.0)
         else:

@@ -58,7 +58,7 @@ class AlphaZeroTraining:
         )
         self.games = SelfPlay(game, settings, self.rng)
         self.replay = ReplayBuffer(game, settings.replay)
-        self.search = PuctSearch(self.exported(), noise=settings.noise)
+        self.search = PuctSearch(self.exported(), noise=settings.noise, threats=settings.threats)
         self.rounds = 0
         self.losses = math.nan, math.nan  # of the last round: value, policy
         self.seconds = {"search": 0.0, "network": 0.0, "learning": 0.0}
@@ -131,7 +131,7 @@ class AlphaZeroTraining:
 
         prepare()
         vars(self).update(state)
-        self.search = PuctSearch(self.exported(), noise=self.settings.noise)
+        self.search = PuctSearch(self.exported(), noise=self.settings.noise, threats=self.settings.threats)
 
 
 @dataclass
@@ -290,7 +290,7 @@ def _evaluated(
     if not is_enumerable(training.game):
         opponents = {spec: make_agent(spec, training.game) for spec in training.settings.opponents}
     for n_passed, simulations in enumerate(training.settings.judged):
-        agent = AlphaZero.of(network, simulations)
+        agent = AlphaZero.of(network, simulations, threats=training.settings.threats)
         evaluation = evaluate(
             agent, opponents, training.games.ended, progress.seconds, everywhere=until == "optimal"
         )

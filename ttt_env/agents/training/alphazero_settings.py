@@ -8,7 +8,7 @@ from ttt_env.agents.alphazero.network import NetworkSize
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules.sizes import is_enumerable, is_instant
 
 KIND = "alphazero"
 """What messages call the algorithm."""
@@ -20,13 +20,13 @@ _DROP = 0.3  # what the learning rate falls to
 class Settings:
     """How AlphaZero is trained.
 
-    So many `games` are played at a time, each move by a search of so many `simulations` that ends as soon as
-    its position is proved. The priors of the position have a share `noise` of noise, drawn from the Dirichlet
-    distribution of the concentration `concentration` / (number of legal moves). The first `sampled_moves` of
-    a game are drawn by how often the search visited them; the others are the most visited. A game begins with
-    probability `random_starts` after a random number of random moves, with probability `blunder_starts` in
-    one of the positions in which the agent gave value away when it was last judged, if it was exactly and
-    there are any, and else with the empty board.
+    So many `games` are played at a time, each move by a search of so many `simulations`, with or without
+    `threats`, that ends as soon as its position is proved. The priors of the position have a share `noise` of
+    noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of legal
+    moves). The first `sampled_moves` of a game are drawn by how often the search visited them; the others are
+    the most visited. A game begins with probability `random_starts` after a random number of random moves,
+    with probability `blunder_starts` in one of the positions in which the agent gave value away when it was
+    last judged, if it was exactly and there are any, and else with the empty board.
 
     After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
     `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
@@ -41,6 +41,7 @@ class Settings:
 
     games: int = 256
     simulations: int = 50
+    threats: bool = False
     noise: float = 0.25
     concentration: float = 10.0
     sampled_moves: int = 4
@@ -93,6 +94,8 @@ class Settings:
             raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
         if not as_number("concentration", changed.concentration, KIND) > 0:
             raise ParameterError(f"concentration={changed.concentration!r} of {KIND}: it must be above 0")
+        if not isinstance(changed.threats, bool):
+            raise ParameterError(f"threats={changed.threats!r} of {KIND}: True and False are allowed")
         judged = _integers("judged", changed.judged)
         if not judged:
             raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
@@ -110,7 +113,9 @@ def settings_for(game: Game) -> Settings:
     """The settings that a game is trained with if no others are given."""
     if is_instant(game):
         return Settings()
-    of_larger = Settings(sampled_moves=8, replay=100_000, pause=20, judged=(200,))
+    of_larger = Settings(
+        sampled_moves=8, replay=100_000, pause=20, judged=(200,), threats=not is_enumerable(game)
+    )
     if len(game.shape) == 3:  # 27 cells around each, so the network takes longest: it learns more from a game
         return replace(of_larger, simulations=64, updates=32)
     return replace(of_larger, simulations=100, blocks=3)
