@@ -118,9 +118,9 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
     "alphazero@5-5-4": (
         "alphazero",
         _mnk(5, 5, 4),
-        partial(trained_on_large_board, 31_000, (21_000, 26_000)),
+        partial(trained_on_large_board, 10_000, (6_000, 8_000)),
     ),
-    "alphazero@6-5-4": ("alphazero", _mnk(6, 5, 4), partial(trained_on_large_board, 12_000, ())),
+    "alphazero@6-5-4": ("alphazero", _mnk(6, 5, 4), partial(trained_on_large_board, 6_000, (4_000, 5_000))),
     "alphazero@qubic": ("alphazero", QUBIC, partial(trained_on_large_board, 7_600, (6_000, 7_000))),
 }
 """The agent, the game, and the training of each file, by the file's name."""

@@ -31,6 +31,7 @@ COLUMNS = (
     "perfect",
 )
 COLOURS = "tab20"
+CURVES = 6  # in a panel
 
 
 class Runs:
@@ -131,7 +132,11 @@ def _notes(records: Sequence[Record]) -> str:
 
 
 def plot(records: Sequence[Record], *paths: Path) -> None:
-    """Draw the exploitability over the steps: a panel for each game, the quartiles of each algorithm."""
+    """Draw a column for each game: the steps to exploitability 0, and how the exploitability falls.
+
+    Above, a row for each algorithm has the median of its seeds, and the quartiles as a line; who did not come
+    to 0 has no dot. Below are the curves of the algorithms that need the fewest steps, in the same colours.
+    """
     from matplotlib import colormaps
 
     from ttt_env.render.charts import new_figure, save
@@ -139,23 +144,33 @@ def plot(records: Sequence[Record], *paths: Path) -> None:
     games = grouped(records)
     names = sorted({runs.algorithm for rows in games.values() for runs in rows})
     colours = dict(zip(names, colormaps[COLOURS].colors, strict=False))  # type: ignore[attr-defined]
-    figure = new_figure(5.2 * len(games), 4.6)
-    panels: Any = figure.subplots(1, len(games), squeeze=False, sharey=True)[0]
-    lines: dict[str, Any] = {}
-    for panel, (game, rows) in zip(panels, games.items(), strict=True):
-        panel.set(title=GAMES.get(game, game), xlabel="steps", xscale="log")
-        panel.grid(color="#e6e6e6")
-        panel.spines[["top", "right"]].set_visible(False)
-        for runs in rows:
-            ends = [record["steps"] for record in runs.records]
-            steps = np.geomspace(100, max(max(ends), 101), 200)
-            low, middle, high = runs.curve(steps)
+    most = max(len(rows) for rows in games.values())
+    figure = new_figure(4.6 * len(games), 3.4 + 0.24 * most)
+    heights = {"height_ratios": [0.24 * most, 2.6]}
+    panels: Any = figure.subplots(2, len(games), squeeze=False, sharex="col", gridspec_kw=heights)
+    for (above, below), (game, rows) in zip(panels.T, games.items(), strict=True):
+        above.set(title=GAMES.get(game, game), xscale="log", yticks=range(len(rows)))
+        above.set_yticklabels([runs.algorithm for runs in rows])
+        above.set_ylim(len(rows) - 0.5, -0.5)
+        below.set(xlabel="steps", ylim=(-0.05, 1.05))
+        for panel in (above, below):
+            panel.grid(color="#e6e6e6")
+            panel.spines[["top", "right"]].set_visible(False)
+        for row, runs in enumerate(rows):
             colour = colours[runs.algorithm]
-            panel.fill_between(steps, low, high, step="post", color=colour, alpha=0.15, lw=0)
-            if np.isfinite(at_zero := runs.until_zero("steps")[1]):
-                panel.plot(at_zero, 0.0, "o", color=colour, ms=4)
-            (lines[runs.algorithm],) = panel.step(steps, middle, where="post", color=colour, lw=1.4)
-    panels[0].set_ylabel("exploitability: median and quartiles of the seeds")
-    handles = [lines[name] for name in names]
-    figure.legend(handles, names, loc="outside lower center", ncols=8, frameon=False)
+            _draw_steps(above, row, runs.until_zero("steps"), colour)
+            if row < CURVES:
+                steps = np.geomspace(100, max(101, *(record["steps"] for record in runs.records)), 100)
+                below.step(steps, runs.curve(steps)[1], where="post", color=colour, lw=1.4)
+    panels[1][0].set_ylabel("exploitability: median")
     save(figure, *paths)
+
+
+def _draw_steps(panel: Any, row: int, quartiles: NDArray[np.float64], colour: Any) -> None:
+    """The median as a dot, and from the lower to the upper quartile a line, as far as they are finite."""
+    low, middle, high = quartiles
+    if np.isfinite(low):
+        ends = [end if np.isfinite(end) else low for end in (middle, high)]
+        panel.plot([low, max(ends)], [row, row], color=colour, lw=2.5, solid_capstyle="butt")
+    if np.isfinite(middle):
+        panel.plot(middle, row, "o", color=colour, ms=5)

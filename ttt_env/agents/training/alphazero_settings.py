@@ -8,7 +8,7 @@ from ttt_env.agents.alphazero.network import NetworkSize
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable, is_instant
+from ttt_env.rules.sizes import is_instant
 
 KIND = "alphazero"
 """What messages call the algorithm."""
@@ -113,9 +113,7 @@ def settings_for(game: Game) -> Settings:
     """The settings that a game is trained with if no others are given."""
     if is_instant(game):
         return Settings()
-    of_larger = Settings(
-        sampled_moves=8, replay=100_000, pause=20, judged=(200,), threats=not is_enumerable(game)
-    )
+    of_larger = Settings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
     if len(game.shape) == 3:  # 27 cells around each, so the network takes longest: it learns more from a game
         return replace(of_larger, simulations=64, updates=32)
     return replace(of_larger, simulations=100, blocks=3)
