@@ -57,6 +57,7 @@ SPECS = {
         ("softmax:temperature=inf,opponent_temperature=0", ENUMERABLE),
     ],
     "best-response": [("best-response:newell-simon", ENUMERABLE)],
+    "punish": [("punish", ENUMERABLE), ("punish:newell-simon", ENUMERABLE)],
     "epsilon": [
         ("epsilon:random,epsilon=1", EVERYWHERE),
         ("epsilon:softmax:temperature=0.2,epsilon=0.1", ENUMERABLE),
@@ -89,7 +90,16 @@ WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network", "alphazero"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.
 SLOW = {
     (agent, "square")
-    for agent in ("lookup", "best-response", "q-learning", "softmax", "minimax", "epsilon", "mixture")
+    for agent in (
+        "lookup",
+        "best-response",
+        "punish",
+        "q-learning",
+        "softmax",
+        "minimax",
+        "epsilon",
+        "mixture",
+    )
 }
 
 

@@ -59,7 +59,8 @@ def test_only_who_says_so_looks_at_all_positions(spec):
      ("minimax:depth=2", "qubic-v0", "little"), ("minimax:depth=2", "square-v0", "sweep"),
      ("lookup", "square-v0", "table"), ("epsilon:lookup", "square-v0", "table"),
      ("mixture:random+(epsilon:minimax)", "square-v0", "sweep"),
-     ("best-response:random", "square-v0", "sweep"), ("best-response:mcts", "square-v0", "searches"),
+     ("best-response:random", "square-v0", "sweep"), ("punish", "square-v0", "sweep"),
+     ("best-response:mcts", "square-v0", "searches"), ("punish:mcts", "square-v0", "searches"),
      ("mcts", "qubic-v0", "little"), ("ppo", "tictactoe-v0", "little")],
 )  # fmt: skip
 def test_what_making_takes(spec, game, effort):
