@@ -75,6 +75,7 @@ SPECS = {
     "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
     "imitation": [("imitation:{games}", EVERYWHERE), ("imitation:{games},fallback=win-block", FEW_CELLS)],
     "sb3": [("sb3:{model}", FEW_CELLS), ("sb3:{model},deterministic=false", FEW_CELLS)],
+    "onnx": [("onnx:{onnx}", FEW_CELLS), ("onnx:{onnx},temperature=0.5", FEW_CELLS)],
     "ppo": [("ppo", UNTRAINED)],
     "dqn": [("dqn", UNTRAINED)],
     "q-learning": [("q-learning", UNTRAINED - {"misère"}), ("q-learning:{q}", ENUMERABLE)],
@@ -86,7 +87,7 @@ SPECS = {
     ],
 }
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
-WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network", "alphazero"}
+WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.
 SLOW = {
     (agent, "square")
@@ -114,6 +115,14 @@ def _model(game, path):
     contrib = pytest.importorskip("sb3_contrib")
     env = ttt_env.make(game, opponent="random")
     contrib.MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, device="cpu").save(path)
+
+
+def _onnx(game, path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from tests.onnx_files import write_linear
+
+    write_linear(path, game)
 
 
 def _games(game, path):
@@ -146,6 +155,7 @@ FILES = {
     "{games}": (_games, "games.sqlite"),
     "{table}": (_table, "table.npz"),
     "{model}": (_model, "model.zip"),
+    "{onnx}": (_onnx, "network.onnx"),
     "{q}": (_q_table, "q.npz"),
     "{network}": (_network, "network.npz"),
     "{alphazero}": (_alphazero, "alphazero.npz"),
@@ -304,8 +314,8 @@ def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
 
 @pytest.mark.parametrize("agent", SPECS)
 def test_parameters_that_do_not_exist_are_refused(agent, make):
-    if agent == "sb3":
-        pytest.importorskip("stable_baselines3")
+    if agent in ("sb3", "onnx"):
+        pytest.importorskip({"sb3": "stable_baselines3", "onnx": "onnxruntime"}[agent])
     inner = {"best-response": "random,", "epsilon": "random,", "mixture": "random,"}.get(agent, "")
     # Where the first parameter is a path, a file may be called so.
     takes_path = next(iter(parameters_of(agent_class(agent), skip=1)), "") == "path"
