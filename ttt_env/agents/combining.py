@@ -152,9 +152,13 @@ class Mixture(Agent):
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; without a fixed policy, the choice of one agent, drawn by weight."""
+        return self.choose_in_game([position], rng)
+
+    def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:  # noqa: D102
         if self.is_fixed:
-            return super().choose(position, rng)
-        return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
+            return super().choose(positions[-1], rng)
+        agent = self.agents[rng.choice(len(self.agents), p=self.weights)]
+        return agent.choose_in_game(positions, rng)
 
     def _explained(self, position: Position) -> Explanation:
         asked = [
