@@ -185,6 +185,16 @@ class TestWhoIsToldOfTheGame:
                     played.append(env.position)
             assert listener.told == ([] if play_as == "X" else [[TICTACTOE.start]]) + due
 
+    def test_a_move_that_failed_is_not_of_the_game(self):
+        listener = Listener(TICTACTOE)
+        env = ttt_env.make("tictactoe-v0", opponent=lambda position: 99, play_as="X")
+        env.reset(seed=0)
+        with pytest.raises(ttt_env.IllegalMoveError):
+            env.step(0)
+        env.set_opponent(listener)
+        env.step(4)
+        assert listener.told == [[TICTACTOE.start, TICTACTOE.start.play(4)]]
+
     def test_from_the_first_position_that_the_environment_was_given(self):
         listener = Listener(TICTACTOE)
         env = ttt_env.make("tictactoe-v0", opponent=listener, play_as="X")

@@ -28,7 +28,7 @@ class _Start(NamedTuple):
     """
 
     seat: Seat
-    positions: tuple[Position, ...]
+    positions: list[Position]
     scene: Scene
     cell: int | None
 
@@ -66,7 +66,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self.action_space = spaces.Discrete(self.game.n_cells)
         self.play_as = one_of("play_as", play_as, _PLAY_AS)
         self.seat: Seat = "X"
-        self._positions: tuple[Position, ...] = ()  # of the episode, up to the one that the user sees
+        self._positions: list[Position] = []  # of the episode, up to the one that the user sees
         self._episodes = 0
         self._lineup = Lineup(opponent, opponent_weights, self.game)
         self.opponent = self._lineup.agents[0]
@@ -118,11 +118,11 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
             seat = self._drawn_seat(play_as)
             position = self._first_position(options, self.np_random)
             if position.to_move == seat:
-                return _Start(seat, (position,), self._scenes.of(position), None)
-            cell = chosen_in_game(self.opponent, (position,), self.np_random)
+                return _Start(seat, [position], self._scenes.of(position), None)
+            cell = chosen_in_game(self.opponent, [position], self.np_random)
             scene = self._scenes.after(position, cell)
             if scene.value is None:
-                return _Start(seat, (position, scene.position), scene, cell)
+                return _Start(seat, [position, scene.position], scene, cell)
         raise ImpossiblePositionError(
             f"{self.opponent!r} ends the game from {position} before {seat} can move"
         )
@@ -162,12 +162,17 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         if scene.value is not None:
             self._show(scene, cell)
             return scene, self.rewards_of.at_end(scene.value)[0]
-        positions = (*self._positions, scene.position)
-        reply = chosen_in_game(self.opponent, positions, self.np_random)
+        positions = self._positions
+        positions.append(scene.position)
+        try:
+            reply = chosen_in_game(self.opponent, positions, self.np_random)
+        except BaseException:
+            del positions[-1]
+            raise
         if self._window is not None:
             self._window.show(scene.position, cell)
         scene = self._scenes.after(scene.position, reply)
-        self._positions = (*positions, scene.position)
+        positions.append(scene.position)
         self._show(scene, reply)
         return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 
