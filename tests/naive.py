@@ -166,6 +166,10 @@ class NaiveGame:
 
     def keeping_range(self, seat, policy):
         """The least and most that `seat` scores against `policy` while it never gives value away."""
+        return self.keeping_ranges(seat, policy)[self.empty]
+
+    def keeping_ranges(self, seat, policy):
+        """`keeping_range` from every board."""
         found = {}
         for board in reversed(self.boards()):
             cells = self.moves(board)
@@ -177,7 +181,7 @@ class NaiveGame:
             else:
                 chances = policy(board).items()
                 found[board] = tuple(sum(p * found[play(board, c)][i] for c, p in chances) for i in range(2))
-        return found[self.empty]
+        return found
 
     def blunders(self, seat, policy):
         """The boards that can come up in which `policy` on `seat` may give value away."""

@@ -7,7 +7,7 @@ import pytest
 
 import ttt_env
 from tests import reference
-from ttt_env.agents.combining import BestResponse, Epsilon, Mixture
+from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.analysis.layers import reachable
 
@@ -191,5 +191,40 @@ class TestBestResponse:
 
     def test_pickles_with_its_agent(self):
         agent = BestResponse(TICTACTOE, first_free)
+        again = pickle.loads(pickle.dumps(agent))
+        np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
+
+
+class TestPunish:
+    @pytest.mark.parametrize("spec", ["punish", "punish:random", "punish:agent=random"])
+    def test_is_unbeatable_and_gets_the_proved_maxima_of_random(self, spec):
+        found = ttt_env.match(spec, "random")
+        assert ttt_env.certify(spec).unbeatable
+        assert found.as_x.value == pytest.approx(float(reference.KEEPING_RANGE["X"][1]), abs=1e-13)
+        assert found.as_o.value == pytest.approx(float(reference.KEEPING_RANGE["O"][1]), abs=1e-13)
+        assert found.as_x.loss == found.as_o.loss == 0
+
+    @pytest.mark.parametrize("model", ["win-block", "softmax:temperature=0.5", "epsilon:weights,epsilon=0.3"])
+    def test_gets_no_less_than_minimax_and_no_more_than_the_best_response(self, model):
+        least, punish, most = (
+            ttt_env.match(spec, model) for spec in ("minimax", f"punish:{model}", f"best-response:{model}")
+        )
+        assert ttt_env.certify(f"punish:{model}").unbeatable
+        for seat in ("as_x", "as_o"):
+            values = [getattr(found, seat).value for found in (least, punish, most)]
+            assert values[0] - 1e-12 <= values[1] <= values[2] + 1e-12
+        assert punish.score > least.score
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=4,n=4,k=4"])
+    def test_is_unbeatable_on_sixteen_cells_and_gets_more_than_minimax(self, game):
+        punish = ttt_env.make_agent("punish", game)
+        assert ttt_env.certify(punish).unbeatable
+        found, minimax = (ttt_env.match(agent, "random", game) for agent in (punish, "minimax"))
+        assert found.as_x.value > minimax.as_x.value
+        assert found.as_o.value > minimax.as_o.value
+
+    def test_pickles_with_its_model(self):
+        agent = Punish(TICTACTOE, first_free)
         again = pickle.loads(pickle.dumps(agent))
         np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))

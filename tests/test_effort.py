@@ -10,7 +10,7 @@ from ttt_env.analysis.layers import _all_reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, TttEnvError
 
 NEEDS = {"best-response": ":random", "epsilon": ":minimax", "mixture": ":minimax+random"}
-SPECS = [name + NEEDS.get(name, "") for name in agent_names() if name != "sb3"]
+SPECS = [name + NEEDS.get(name, "") for name in agent_names() if name not in ("sb3", "onnx")]
 SPECS += ["minimax:depth=2", "minimax:seconds=0.1", "epsilon:(minimax:depth=2)",
           "best-response:(mcts:simulations=2)", "mixture:weights+(mcts:seed=0)",
           "imitation:fallback=minimax"]  # fmt: skip
@@ -59,7 +59,8 @@ def test_only_who_says_so_looks_at_all_positions(spec):
      ("minimax:depth=2", "qubic-v0", "little"), ("minimax:depth=2", "square-v0", "sweep"),
      ("lookup", "square-v0", "table"), ("epsilon:lookup", "square-v0", "table"),
      ("mixture:random+(epsilon:minimax)", "square-v0", "sweep"),
-     ("best-response:random", "square-v0", "sweep"), ("best-response:mcts", "square-v0", "searches"),
+     ("best-response:random", "square-v0", "sweep"), ("punish", "square-v0", "sweep"),
+     ("best-response:mcts", "square-v0", "searches"), ("punish:mcts", "square-v0", "searches"),
      ("mcts", "qubic-v0", "little"), ("ppo", "tictactoe-v0", "little")],
 )  # fmt: skip
 def test_what_making_takes(spec, game, effort):

@@ -10,11 +10,13 @@ import pytest
 from tests import naive, reference
 from ttt_env import (
     Agent,
+    Boards,
     Game,
     GameTooLargeError,
     IllegalMoveError,
     ParameterError,
     PolicyError,
+    Position,
     UnknownAgentError,
     best_response,
     certify,
@@ -213,6 +215,48 @@ class TestBestResponse:
         game = twin(TICTACTOE)
         assert game.best_reply("O", game.uniform, prefer=-1)[1] > 0
         assert certify(best_response("random")).refutations["O"] is not None
+
+
+class TestBestResponseThatKeepsTheValue:
+    @pytest.mark.parametrize(
+        ("game", "name"),
+        [
+            *product([TICTACTOE, MISERE, LOPSIDED], POLICIES),
+            pytest.param(get_game("mnk-v0:m=4,n=3,k=3"), "uniform", marks=pytest.mark.slow),
+        ],
+        ids=str,
+    )
+    def test_plays_all_good_moves_that_get_the_most_and_no_others(self, game, name):
+        other, found = twin(game), best_response(Plays(game, name), game, keep_value=True)
+        for seat in "XO":
+            ranges = other.keeping_ranges(seat, getattr(other, name))
+            texts = [b for b in other.boards() if other.moves(b) and naive.mover(b) == seat]
+            boards = boards_of(game, texts)
+            for board, policy in zip(texts, found.policies(boards), strict=True):
+                most = {cell: ranges[naive.play(board, cell)][1] for cell in other.best_cells(board)}
+                due = [cell for cell, value in most.items() if value == max(most.values())]
+                assert np.flatnonzero(policy).tolist() == due
+                assert policy[due] == pytest.approx(1 / len(due))
+
+    @pytest.mark.parametrize("game", SMALL, ids=repr)
+    @pytest.mark.parametrize("name", POLICIES)
+    def test_is_unbeatable_and_gets_what_its_range_ends_with(self, game, name):
+        agent, other = Plays(game, name), twin(game)
+        found = best_response(agent, game, keep_value=True)
+        assert certify(found, game).unbeatable
+        played = match(found, agent, game)
+        due = [other.keeping_range(seat, getattr(other, name))[1] for seat in "XO"]
+        assert [played.as_x.value, played.as_o.value] == exactly(*due)
+
+    def test_answers_the_answers_that_were_given(self):
+        function = cache(moody())  # which keeps to its first answer in a position
+        found = best_response(function, TICTACTOE, keep_value=True)
+        assert certify(found).unbeatable
+        assert match(found, function, exact=True).score >= match("minimax", function, exact=True).score
+
+
+def boards_of(game, texts):
+    return Boards.of([Position(game, *naive.masks(text)) for text in texts])
 
 
 def first_of_best(q, legal, moves=None):

@@ -28,9 +28,9 @@ EVERYWHERE = [TTT, MISERE, get_game("mnk-v0:m=4,n=3,k=3"), SQUARE, QUBIC]
 SPECS = [
     "random", "block", "win-block", "rules", "newell-simon", "weights", "minimax", "minimax:prefer=fast",
     "minimax:depth=2", "brute-force", "softmax:temperature=0.3", "softmax:temperature=0", "imitation",
-    "best-response:win-block", "epsilon:minimax", "mixture:minimax+weights", "lookup", "ppo", "dqn",
-    "mcts:simulations=50,seed=1", "q-learning", "value-network", "alphazero:simulations=50",
-    "epsilon:mcts:simulations=50,epsilon=0.2",
+    "best-response:win-block", "punish", "punish:win-block", "epsilon:minimax", "mixture:minimax+weights",
+    "adaptive", "lookup", "ppo", "dqn", "mcts:simulations=50,seed=1", "q-learning", "value-network",
+    "alphazero:simulations=50", "epsilon:mcts:simulations=50,epsilon=0.2",
 ]  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def column(why, meaning):
 
 class TestEveryAgent:
     def test_every_registered_agent_is_here(self):
-        assert {spec.partition(":")[0] for spec in SPECS} | {"sb3"} == set(agent_names())
+        assert {spec.partition(":")[0] for spec in SPECS} | {"sb3", "onnx"} == set(agent_names())
 
     @pytest.mark.parametrize("spec", SPECS)
     def test_the_chances_are_those_by_which_it_plays(self, spec):
@@ -313,6 +313,19 @@ def test_a_best_response_shows_what_it_expects_and_the_answer():
             c: result_against(inner, position.play(c), position.to_move) for c in position.legal_cells
         }
         assert column(why, "expected result against win-block") == pytest.approx(expected)
+        after = position.play(why.cells[0])
+        assert [part.why for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
+
+
+def test_what_punishes_shows_what_it_keeps_to_and_what_it_expects():
+    inner, agent, optimal = (make_agent(spec) for spec in ("win-block", "punish:win-block", "minimax"))
+    for position in [p for p in positions(TTT, 40) if p.ply > 2]:
+        why = agent.explain(position)
+        values = column(why, "value under best play")
+        assert values == column(optimal.explain(position), "value under best play")
+        expected = column(why, "expected result against win-block")
+        good = {cell: expected[cell] for cell in position.legal_cells if values[cell] == max(values.values())}
+        assert all(good[cell] == pytest.approx(max(good.values())) for cell in why.cells)
         after = position.play(why.cells[0])
         assert [part.why for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
 

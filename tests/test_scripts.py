@@ -51,6 +51,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
         ["--algo", "maskable-ppo", "--learners", "2", "--rounds", "1", "--round-steps", "100"],
         "The best learner, seed ",
     ),
+    "wrong_temperature.py": (
+        ["--game", "mnk-v0:m=3,n=2,k=2,misere=true", "--temperatures", "0", "1"],
+        "| true | ascribed 0 | ascribed 1 | minimax | adaptive:posterior | adaptive:likeliest |",
+    ),
     "web_pictures.py": (["--out", ".", "web-why", "web-phone"], "web-phone.png"),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }

@@ -1,7 +1,7 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
@@ -183,6 +183,16 @@ class Agent:
                 return cells[bisect_right(totals, draw)]
         return sample(_checked(self, position, policy), draw)
 
+    def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:
+        """A cell to play in the last of these positions, which are those of the game so far in their order.
+
+        By default that is `choose`, which does not look at how the game has gone. An agent that learns of its
+        opponent during a game overrides this method; it keeps nothing between the calls, so that it can play
+        many games at once. Games that begin elsewhere than on the empty board have their first position
+        first. Who knows a position alone, as a vector environment does, asks by `choose`.
+        """
+        return self.choose(positions[-1], rng)
+
 
 class Model(Protocol):
     """A trained model of another library, such as an algorithm of Stable-Baselines3."""
@@ -314,6 +324,11 @@ def checked_cell(agent: Agent, position: Position, choice: object) -> int:
 def chosen_cell(agent: Agent, position: Position, rng: np.random.Generator) -> int:
     """The cell that the agent chooses. Raises `IllegalMoveError` for one that is not free."""
     return checked_cell(agent, position, agent.choose(position, rng))
+
+
+def chosen_in_game(agent: Agent, positions: Sequence[Position], rng: np.random.Generator) -> int:
+    """The cell that the agent chooses in the last position of a game so far; raises as `chosen_cell` does."""
+    return checked_cell(agent, positions[-1], agent.choose_in_game(positions, rng))
 
 
 def sample(policy: Floats, draw: float) -> int:

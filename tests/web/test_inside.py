@@ -339,8 +339,8 @@ class TestWeights:
 
 PLAYERS = [
     "random", "rules", "newell-simon", "minimax", "minimax:depth=2", "brute-force",
-    "softmax:temperature=0.2", "epsilon:newell-simon", "best-response:win-block", "lookup", "imitation",
-    "ppo", "q-learning", "value-network", "weights", "mcts:simulations=60,seed=2",
+    "softmax:temperature=0.2", "epsilon:newell-simon", "best-response:win-block", "punish", "lookup",
+    "imitation", "ppo", "q-learning", "value-network", "weights", "mcts:simulations=60,seed=2",
 ]  # fmt: skip
 
 

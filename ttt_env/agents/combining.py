@@ -6,12 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import EFFORTS, Agent, AgentLike, Effort, Floats, effort_of, make_agent, name_of
+from ttt_env.agent import (
+    EFFORTS,
+    Agent,
+    AgentLike,
+    Effort,
+    Floats,
+    effort_of,
+    make_agent,
+    name_of,
+    of_legal_cells,
+)
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
+from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
-from ttt_env.explanation import Explanation, PartExplanation, named_cells
+from ttt_env.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
@@ -30,10 +41,12 @@ class BestResponse(Planner):
     """
 
     takes_agent = True
+    _keeps_value = False
 
     def __init__(self, game: Game, agent: AgentLike) -> None:
         self.agent = make_agent(agent, game)
-        super().__init__(game, best_response(self.agent, game), self.agent)
+        plan = best_response(self.agent, game, keep_value=self._keeps_value)
+        super().__init__(game, plan, self.agent)
 
     def _explained(self, position: Position) -> Explanation:
         why, name = super()._explained(position), name_of(self.agent)
@@ -52,6 +65,39 @@ class BestResponse(Planner):
         if effort == "little" and make_agent(parameters["agent"], game).seconds_per_move:
             return "searches"
         return max(effort, "sweep", key=EFFORTS.index)
+
+
+class Punish(BestResponse):
+    """Gets the most out of weak play, and gives nothing away for it.
+
+    Of the moves that keep the value of the position under best play, it plays one with the highest expected
+    result against a model of weak play, another agent: uniformly among equals. So nobody beats it in a game
+    that best play does not lose, and of all agents that never give value away none gets more out of that
+    model. Minimax without a model draws games that weak players would have lost; `best-response`, which looks
+    at the model alone, can be beaten.
+
+    It is computed exactly, once for all positions. A model that declares no fixed policy is asked as by
+    `best-response`. Raises `GameTooLargeError` for a game of too many positions.
+    """
+
+    _keeps_value = True
+
+    def __init__(self, game: Game, agent: AgentLike = "random") -> None:
+        super().__init__(game, agent)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return super().effort(game, **{"agent": "random", **parameters})
+
+    def _explained(self, position: Position) -> Explanation:
+        why, name = super()._explained(position), name_of(self.agent)
+        q = solve(self.game).values.q(Boards.of([position]))[0]
+        values = CellNumbers("value under best play", of_legal_cells(position, q))
+        reason = (
+            f"Of the moves that give nothing away under best play {named_cells(why.cells)} has the highest "
+            f"expected wins less losses against {name}."
+        )
+        return replace(why, reason=reason, numbers=(values, *why.numbers))
 
 
 class Mixture(Agent):
@@ -106,9 +152,13 @@ class Mixture(Agent):
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; without a fixed policy, the choice of one agent, drawn by weight."""
+        return self.choose_in_game([position], rng)
+
+    def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:  # noqa: D102
         if self.is_fixed:
-            return super().choose(position, rng)
-        return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
+            return super().choose(positions[-1], rng)
+        agent = self.agents[rng.choice(len(self.agents), p=self.weights)]
+        return agent.choose_in_game(positions, rng)
 
     def _explained(self, position: Position) -> Explanation:
         asked = [

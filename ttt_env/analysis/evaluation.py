@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
-from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import (
     Asking,
@@ -23,7 +23,7 @@ from ttt_env.analysis.recorded import (
     source_of,
 )
 from ttt_env.analysis.saved import Saved
-from ttt_env.analysis.solution import ValueAgent
+from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.errors import ParameterError
 from ttt_env.render.words import percent, signed
 from ttt_env.rules.checks import as_generator, one_of
@@ -213,15 +213,15 @@ def _rounded(number: float) -> float:
     return round(number, 14) + 0.0
 
 
-def _outcomes(x: Agent | None, o: Agent | None) -> Outcomes:
-    """The sweep over the positions that can come up between two agents; None is the other's best response."""
+def _outcomes(x: Agent | None, o: Agent | None, respond: Responder = best) -> Outcomes:
+    """The sweep over the positions that can come up between two agents; None is who answers by `respond`."""
     game = (o if x is None else x).game  # type: ignore[union-attr]
     responders = [None if agent is None else TwoPass(partial(checked_policies, agent)) for agent in (x, o)]
     layers = reachable(game, *responders)
     for first_ply, agent in enumerate((x, o)):
         if agent is not None and not isinstance(agent, Recorded):
             check_single_answers(agent, layers[first_ply::2], each=1)
-    return backward_induction(layers, *(responder or best for responder in responders))
+    return backward_induction(layers, *(responder or respond for responder in responders))
 
 
 def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Match:
@@ -281,11 +281,15 @@ def best_response(
     agent: AgentLike,
     game: Game | str | None = None,
     *,
+    keep_value: bool = False,
     progress: Asking | None = None,
     workers: int = 1,
     answers: str | Path | None = None,
 ) -> ValueAgent:
     """The agent that gains the most, on average, against this one, on both seats and in every position.
+
+    With `keep_value` it chooses only among the moves that give nothing away under best play, so that it is
+    unbeatable too, and of all agents that never give value away none gains more against this one.
 
     An agent that does not declare a fixed policy is asked only in the positions that play against it can
     reach; in all others the response then plays without knowing anything about them.
@@ -293,11 +297,16 @@ def best_response(
     Raises as `exploitability` does.
     """
     judged = answering(agent, game, progress, workers, answers)
+    solution = solve(judged.game) if keep_value else None
+    respond = best if solution is None else solution.keeping(best)
     if source_of(judged) == "recorded":
-        as_o, as_x = _outcomes(judged, None).values(), _outcomes(None, judged).values()
+        as_o, as_x = (
+            _outcomes(judged, None, respond).values(),
+            _outcomes(None, judged, respond).values(),
+        )
     else:
         layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
         check_single_answers(judged, layers, each=1)
-        as_x = backward_induction(layers, best, responder).values()
-        as_o = backward_induction(layers, responder, best).values()
-    return ValueAgent(judged.game, (as_x, best), (as_o, best))
+        as_x = backward_induction(layers, respond, responder).values()
+        as_o = backward_induction(layers, responder, respond).values()
+    return ValueAgent(judged.game, (as_x, best), (as_o, best), keeps=solution)

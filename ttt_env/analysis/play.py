@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, chosen_cell, game_of, make_agent
+from ttt_env.agent import Agent, AgentLike, chosen_in_game, game_of, make_agent
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
@@ -24,10 +24,10 @@ def play_game(
 
 def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
     """The cells of one whole game: the moves that `play_game` records."""
-    position = x.game.start
+    positions = [x.game.start]
     cells: list[int] = []
     seats = (x, o)
-    while not position.is_over:
-        cells.append(chosen_cell(seats[len(cells) % 2], position, rng))
-        position = position.play(cells[-1])
+    while not positions[-1].is_over:
+        cells.append(chosen_in_game(seats[len(cells) % 2], positions, rng))
+        positions.append(positions[-1].play(cells[-1]))
     return tuple(cells)

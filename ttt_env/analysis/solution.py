@@ -9,7 +9,7 @@ import numpy as np
 from ttt_env.agent import BatchAgent, chances, of_legal_cells
 from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
-from ttt_env.analysis.layers import Floats, Responder, reachable
+from ttt_env.analysis.layers import Bools, Floats, Moves, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
 from ttt_env.errors import PolicyFileError, ResultFileError
 from ttt_env.explanation import CellNumbers, Explanation, Unit, named_cells
@@ -21,13 +21,22 @@ _MEMO_SIZE = 50_000
 
 
 class ValueAgent(BatchAgent):
-    """Moves by action values: each seat has the values of a sweep and a responder to them."""
+    """Moves by action values: each seat has the values of a sweep and a responder to them.
+
+    With the solution of the game as `keeps` it chooses only among the moves that give nothing away.
+    """
 
     is_fixed = True
 
-    def __init__(self, game: Game, x: tuple[Values, Responder], o: tuple[Values, Responder]) -> None:
+    def __init__(
+        self,
+        game: Game,
+        x: tuple[Values, Responder],
+        o: tuple[Values, Responder],
+        keeps: "Solution | None" = None,
+    ) -> None:
         super().__init__(game)
-        self._seats = (x, o)
+        self._seats, self._keeps = (x, o), keeps
         self._memo: dict[tuple[int, int], Floats] = {}
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
@@ -44,7 +53,8 @@ class ValueAgent(BatchAgent):
             at = np.flatnonzero((boards.ply % 2 == parity) & ~boards.is_over)
             if len(at):
                 of_seat = boards[at]
-                policies[at] = respond(values.q(of_seat), of_seat.legal)
+                allowed = of_seat.legal if self._keeps is None else self._keeps.good(of_seat)
+                policies[at] = respond(values.q(of_seat), allowed)
         return policies
 
     def numbers(
@@ -83,6 +93,24 @@ class Solution:
         """The legal cells that keep the value of the position, ascending; none if it is over."""
         q = self.values.q(self._batch(position))[0]
         return [] if position.is_over else np.flatnonzero(q == np.nanmax(q)).tolist()
+
+    def good(self, boards: Boards) -> Bools:
+        """Which moves keep the value of the position, `[B, cells]`; none where the game is over."""
+        q = np.where(boards.legal, self.values.q(boards), -np.inf)
+        good: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
+        return good
+
+    def keeping(self, respond: Responder) -> Responder:
+        """The responder that moves as `respond` does, among the moves that keep the value of the position."""
+
+        def respond_by_good_moves(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+            if moves is None:
+                raise ValueError("whether a move keeps the value depends on the position: `moves` is needed")
+            values = self.values.layers[moves.layer.ply + 1][moves.successors].T
+            # They are the other player's, so that the least are the best for who moves.
+            return respond(q, legal & (values == values.min(axis=1, keepdims=True)), moves)
+
+        return respond_by_good_moves
 
     def policy(self) -> ValueAgent:
         """The agent that plays uniformly among the best cells."""

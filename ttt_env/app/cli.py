@@ -13,7 +13,7 @@ try:
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
-from ttt_env.agent import agent_names, make_agent
+from ttt_env.agent import Agent, agent_names, make_agent
 from ttt_env.analysis.tournament import tournament
 from ttt_env.app.console import (
     INTERRUPTED,
@@ -295,15 +295,48 @@ def certify(
 @app.command()
 def export(
     model: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
-    out: Annotated[Path, typer.Argument(help=f"the table to write, such as policy.npz; {_DASH}")],
+    out: Annotated[
+        Path | None, typer.Argument(help=f"the table to write, such as policy.npz; {_DASH}")
+    ] = None,
     game: GameOption = "tictactoe-v0",
+    onnx: Annotated[
+        Path | None, typer.Option(help=f"write the model's network as this ONNX file instead; {_DASH}")
+    ] = None,
 ) -> None:
-    """Turn an agent into a table of plain numbers, which loads anywhere and runs no code."""
-    from ttt_env.agents.learned.lookup import Lookup
+    """Turn an agent into a table of plain numbers, which loads anywhere and runs no code.
+
+    With --onnx the network of a model is written, for browsers and other
+    languages: its input "planes", float32 [B, rows, columns, 2], has the
+    stones of the player to move and of the other, 0 or 1; its output
+    "scores", float32 [B, cells], is highest for the cell that it plays.
+    """
     from ttt_env.app.models import spec_of
 
+    if (out is None) == (onnx is None):
+        raise ParameterError("export writes a table or, with --onnx FILE, a network: name one file")
+    agent = make_agent(spec_of(model), get_game(game))
+    if out is not None:
+        _write_table(agent, out, model)
+    if onnx is not None:
+        _write_network(agent, onnx, model)
+
+
+def _write_network(agent: Agent, out: Path, model: str) -> None:
+    """Write the network of an agent as an ONNX file, and say how large it is."""
+    from ttt_env.agents.onnx.export import export_onnx
+
     with progress_line(f"export {model}"):
-        table = Lookup.of(make_agent(spec_of(model), get_game(game)), get_game(game))
+        write_file(out, lambda path: export_onnx(agent, path))
+    if out != STANDARD_OUTPUT:
+        typer.echo(f"the network in {out}, {out.stat().st_size / 1000:.0f} kB: play it as onnx:{out}")
+
+
+def _write_table(agent: Agent, out: Path, model: str) -> None:
+    """Write the policy of an agent as a table, and say how large it is."""
+    from ttt_env.agents.learned.lookup import Lookup
+
+    with progress_line(f"export {model}"):
+        table = Lookup.of(agent, agent.game)
     if out != STANDARD_OUTPUT:
         out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, table.save)

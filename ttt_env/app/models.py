@@ -5,7 +5,7 @@ from pathlib import Path
 from ttt_env.rules.specs import split_spec
 from ttt_env.storage.policy_file import array_names
 
-_AGENTS_WITH_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network", "alphazero")
+_AGENTS_WITH_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network", "alphazero", "onnx")
 _AGENT_OF = {  # by an array of the file
     "codes": "lookup",
     "positions": "q-learning",
@@ -21,9 +21,10 @@ def spec_of(text: str) -> str:
     ('sb3:models/mine.zip', 'minimax:depth=4')
     """
     suffix = Path(text).suffix
-    if suffix not in (".zip", ".npz") or ":" in text:
+    if suffix not in (".zip", ".npz", ".onnx") or ":" in text:
         return text
-    return f"sb3:{text}" if suffix == ".zip" else f"{_reader_of(Path(text))}:{text}"
+    agent = {".zip": "sb3", ".onnx": "onnx"}.get(suffix) or _reader_of(Path(text))
+    return f"{agent}:{text}"
 
 
 def _reader_of(path: Path) -> str:

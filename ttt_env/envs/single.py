@@ -1,24 +1,36 @@
 """The single-agent environment: a Gymnasium env with an agent of your choice as the opponent."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex, get_args
+from typing import Any, NamedTuple, SupportsIndex, get_args
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, chosen_cell
+from ttt_env.agent import Agent, chosen_in_game
 from ttt_env.envs.board import MAX_STARTS, BoardEnv, Illegal, Info, PlayAs, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
 from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import SEATS, Game, Seat, as_cell
+from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
 from ttt_env.rules.specs import check_names
 
 _OPTIONS = {"play_as": None, "position": None}
 _PLAY_AS = get_args(PlayAs)
+
+
+class _Start(NamedTuple):
+    """How an episode begins: the user's seat, the positions so far, of which the last one is in the scene.
+
+    `cell` is that of the opponent's move before, if there was one.
+    """
+
+    seat: Seat
+    positions: list[Position]
+    scene: Scene
+    cell: int | None
 
 
 class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
@@ -54,6 +66,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self.action_space = spaces.Discrete(self.game.n_cells)
         self.play_as = one_of("play_as", play_as, _PLAY_AS)
         self.seat: Seat = "X"
+        self._positions: list[Position] = []  # of the episode, up to the one that the user sees
         self._episodes = 0
         self._lineup = Lineup(opponent, opponent_weights, self.game)
         self.opponent = self._lineup.agents[0]
@@ -90,7 +103,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         try:
             self._episodes = 0 if seed is not None else self._episodes
             self.opponent = self._drawn_opponent()
-            self.seat, scene, cell = self._first_scene(play_as, options)
+            self.seat, self._positions, scene, cell = self._first_scene(play_as, options)
         except BaseException:
             self._np_random, (self._np_random_seed, self._episodes, self.opponent) = rng, before
             rng.bit_generator.state = state
@@ -99,17 +112,17 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self._show(scene, cell)
         return self._observation(scene), {"action_mask": self._mask(), "seat": self.seat}
 
-    def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> tuple[Seat, Scene, int | None]:
-        """The user's seat, the first scene in which it moves, and the cell of the opponent's move before."""
+    def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> _Start:
+        """The first scene in which the user moves, and how it came about."""
         for _ in range(MAX_STARTS):
             seat = self._drawn_seat(play_as)
             position = self._first_position(options, self.np_random)
             if position.to_move == seat:
-                return seat, self._scenes.of(position), None
-            cell = chosen_cell(self.opponent, position, self.np_random)
+                return _Start(seat, [position], self._scenes.of(position), None)
+            cell = chosen_in_game(self.opponent, [position], self.np_random)
             scene = self._scenes.after(position, cell)
             if scene.value is None:
-                return seat, scene, cell
+                return _Start(seat, [position, scene.position], scene, cell)
         raise ImpossiblePositionError(
             f"{self.opponent!r} ends the game from {position} before {seat} can move"
         )
@@ -149,10 +162,17 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         if scene.value is not None:
             self._show(scene, cell)
             return scene, self.rewards_of.at_end(scene.value)[0]
-        reply = chosen_cell(self.opponent, scene.position, self.np_random)
+        positions = self._positions
+        positions.append(scene.position)
+        try:
+            reply = chosen_in_game(self.opponent, positions, self.np_random)
+        except BaseException:
+            del positions[-1]
+            raise
         if self._window is not None:
             self._window.show(scene.position, cell)
         scene = self._scenes.after(scene.position, reply)
+        positions.append(scene.position)
         self._show(scene, reply)
         return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 

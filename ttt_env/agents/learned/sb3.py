@@ -88,9 +88,25 @@ class SB3(BatchAgent):
         space = policy.observation_space
         self._policy, self._deterministic, self._shape = policy, deterministic, _planes(space).shape
 
+    @property
+    def network(self) -> "BasePolicy":
+        """The model's network."""
+        return self._policy
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape in which the network sees the planes of a position."""
+        shape: tuple[int, ...] = self._shape
+        return shape
+
+    @property
+    def temperature(self) -> float:
+        """At which temperature it plays by the network's logarithms of probabilities or action values."""
+        return 0.0 if self._deterministic or self._has_values else 1.0
+
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         batches = [boards[i : i + _BATCH] for i in range(0, len(boards), _BATCH)]
-        respond = softmax(0.0 if self._deterministic or self._has_values else 1.0)
+        respond = softmax(self.temperature)
         return np.concatenate([respond(self._scores(batch), batch.legal) for batch in batches])
 
     @property

@@ -24,7 +24,7 @@ _TAKEN = -1e6  # below every value, and finite: where an episode has ended, DQN 
 
 def _is_taken(planes: Any) -> Any:
     """Which cells have a stone, `[B, cells]`, of observations `[B, *shape, 2]`: arrays or tensors."""
-    return planes.reshape(len(planes), -1, 2).any(-1)
+    return planes.reshape(planes.shape[0], -1, 2).any(-1)
 
 
 class MaskedActorCriticPolicy(ActorCriticPolicy):

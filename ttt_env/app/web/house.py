@@ -96,7 +96,8 @@ class House:
 def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
     """The cell that the agent to move draws by this seed."""
     with trees_of(_MAX_TREE):
-        return roster.make(table.mover, table.game).choose(table.position, np.random.default_rng(seed))
+        agent, rng = roster.make(table.mover, table.game), np.random.default_rng(seed)
+        return agent.choose_in_game(table.record.positions(), rng)
 
 
 def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
