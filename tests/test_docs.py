@@ -9,6 +9,7 @@ import pytest
 from tests.documents import ROOT, blocks_of, run_commands, run_session
 from tests.endpoint import Endpoint
 from tests.scripted_models import MODELS
+from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
@@ -26,8 +27,17 @@ def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: p
         here = text.replace(URL, endpoint.url)
         if kind == "pycon":
             run_session(here, namespace, path.name)
+        elif kind == "json":
+            check_protocol(here)
         else:
             assert kind == "sh"
             run_commands(here, tmp_path)
     questions = [json.dumps(request["messages"]) for request in endpoint.requests]
     assert len(questions) == len(set(questions))
+
+
+def check_protocol(text: str) -> None:
+    """A question and an answer, each on its line, are as the package asks and reads them."""
+    asked, answered = text.splitlines()
+    question = read_question(asked)
+    assert question.line == asked and read_answer(answered, question.position).outcome == "played"
