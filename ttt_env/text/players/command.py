@@ -17,6 +17,7 @@ from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_seconds
 from ttt_env.rules.game import Game, Position
+from ttt_env.rules.specs import unwrapped
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.players.program import Program
 
@@ -52,7 +53,7 @@ class CommandAgent(AskedAgent):
 
     def __init__(self, game: Game | str, command: str | Sequence[str], *, timeout: float = 60.0) -> None:
         super().__init__(get_game(game))
-        self.arguments = _split(command)
+        self.arguments = split_command(command)
         self.timeout = as_seconds("timeout", timeout, "CommandAgent")
         self._lock = Condition()
         self._n_starting = 0
@@ -189,13 +190,13 @@ def _end(programs: set[Program]) -> None:
         programs.pop().end()
 
 
-def _split(command: str | Sequence[str]) -> tuple[str, ...]:
+def split_command(command: str | Sequence[str]) -> tuple[str, ...]:
     """The arguments of a command. Raises `ParameterError` if there is no such program.
 
     The message shows the program alone, as other arguments may be secret.
     """
     try:
-        arguments = tuple(shlex.split(command) if isinstance(command, str) else command)
+        arguments = tuple(shlex.split(unwrapped(command.strip())) if isinstance(command, str) else command)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"command: a command line, or a list of arguments, is needed: {error}") from None
     if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
