@@ -25,6 +25,7 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.dataset import dataset
+from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
@@ -401,6 +402,7 @@ def text(
 
 
 app.command()(dataset)
+app.command()(engine)
 
 
 @app.command()
