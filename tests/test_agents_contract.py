@@ -84,6 +84,8 @@ SPECS = {
         ("alphazero:{alphazero},simulations=20,solve=false,seed=1", FEW_CELLS),
     ],
 }
+# Others' programs, whose play is their own: tests/engines has what holds for them.
+PROGRAMS = {"uci", "piskvork"}
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network", "alphazero"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.
@@ -204,7 +206,7 @@ REFUSED = cases(lambda agent, name, too_large: name in too_large)
 
 
 def test_every_registered_agent_is_here():
-    assert set(ttt_env.agent_names()) == set(SPECS)
+    assert set(ttt_env.agent_names()) == set(SPECS) | PROGRAMS
     assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
 
 

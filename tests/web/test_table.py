@@ -107,7 +107,9 @@ PATHS = ["/etc/passwd", "../x.npz", "model.zip", "C:\\x", "path=/etc/passwd"]
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("name", ["lookup", "sb3", "imitation", "epsilon", "best-response", "os.system"])
+@pytest.mark.parametrize(
+    "name", ["lookup", "sb3", "uci", "piskvork", "imitation", "epsilon", "best-response", "os.system"]
+)
 def test_no_text_reaches_the_file_system(name, path, roster, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", lambda *_: pytest.fail("a file was opened"))
     for text in (f"{name}:{path}", f"epsilon:{name}:{path}", f"epsilon:({name}:{path})"):
