@@ -9,6 +9,8 @@ import pytest
 from tests.documents import ROOT, blocks_of, run_commands, run_session
 from tests.endpoint import Endpoint
 from tests.scripted_models import MODELS
+from ttt_env import get_game
+from ttt_env.engines.uci.notation import variants_file
 from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
@@ -29,6 +31,8 @@ def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: p
             run_session(here, namespace, path.name)
         elif kind == "json":
             check_protocol(here)
+        elif kind == "ini":
+            assert here == variants_file(get_game("mnk-v0:m=4,n=3,k=3"))
         else:
             assert kind == "sh"
             run_commands(here, tmp_path)
