@@ -2,7 +2,9 @@
 
 import pickle
 import shutil
+import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -308,6 +310,21 @@ VARIANT = "option name UCI_Variant type combo default x var tictactoe"
 GREETED = f'uci) echo "{VARIANT}"; echo uciok;; isready) echo readyok;;'
 
 
+def all_end(pids):
+    """Whether these processes are gone after a while: signals take time. One that nobody awaits is gone."""
+
+    def runs(pid):
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    deadline = time.monotonic() + 60
+    while any(map(runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not any(map(runs, pids))
+
+
 def engine(answer, greeted=GREETED, **settings):
     settings.setdefault("timeout", 60)
     return UciAgent(TTT, shell(f"{greeted} go*) {answer};;"), depth=1, **settings)
@@ -343,6 +360,24 @@ class TestPlayer:
         with engine(hangs_once, timeout=1) as agent:
             assert agent.answer(TTT.start).outcome == "timed out"
             assert agent.answer(TTT.start).cell == 4
+
+    def test_what_is_said_too_much_is_no_answer_to_the_next_question(self):
+        with engine(r"printf 'bestmove b2\nbestmove a1\n'") as agent:
+            assert [agent.answer(TTT.start).cell for _ in range(3)] == [4, 4, 4]
+
+    def test_nothing_is_left_of_who_hangs_or_is_closed_or_forgotten(self, tmp_path):
+        pids = tmp_path / "pids"
+        for ending in ("hang", "close", "forget"):
+            pids.write_text("")
+            last = "sleep 1000" if ending == "hang" else "echo bestmove b2"
+            agent = engine(f"echo $$ >> {pids}; sleep 1000 & echo $! >> {pids}; {last}", timeout=1)
+            answer = agent.answer(TTT.start)
+            assert answer.outcome == ("timed out" if ending == "hang" else "played")
+            if ending == "close":
+                agent.close()
+            del agent
+            started = pids.read_text().split()
+            assert len(started) == 2 and all_end(started)
 
     def test_who_floods_is_ended(self):
         with engine("cat /dev/zero") as agent:

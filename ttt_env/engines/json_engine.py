@@ -31,6 +31,7 @@ class JsonEngine(Engine):
         super().__init__(say)
         self._agent, self._given, self._rng = agent, game, as_generator(rng)
         self._game = game
+        self._has_answered = False
         if game is not None:
             self._thinker = Thinker(agent, game, self._rng)
 
@@ -39,8 +40,10 @@ class JsonEngine(Engine):
             position, seconds = read_question(line, self._given)
             thinker = self._thinker_for(position.game)
             limit = DEFAULT_SECONDS if seconds is None else seconds_of_limit(seconds)
-            thinker.begin(position, limit, self._tell)
+            # The time for the first answer includes the start of this program.
+            thinker.begin(position, limit if self._has_answered else limit / 2, self._tell)
             thinker.wait()
+            self._has_answered = True
         return True
 
     def _thinker_for(self, game: Game) -> Thinker:

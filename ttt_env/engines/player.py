@@ -104,6 +104,7 @@ class EngineAgent(AskedAgent):
         with self._lock:
             try:
                 program = self._running()
+                program.drop_unread()
                 answer = self._ask(Conversation(program, self.timeout + self.seconds_per_move), position)
             except NoLineError as silence:
                 self._end()

@@ -25,6 +25,11 @@ class LineProgram(Program):
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._in, "".join(f"{line}\n" for line in lines).encode())
 
+    def drop_unread(self) -> None:
+        """Forget what it has said and nobody has read: it is no answer to what comes."""
+        self._unread.clear()
+        self._drop_output()
+
     def read_line(self, deadline: float) -> Said:
         """The next line that it says until `deadline` by the monotonic clock.
 
