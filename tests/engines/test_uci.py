@@ -436,6 +436,12 @@ class TestPlayer:
             assert repr(copy) == repr(agent) == "<UciAgent sh depth=1 of tictactoe-v0>"
             assert copy.answer(TTT.start).cell == 4
 
+    def test_answers_are_kept_under_the_command_and_the_settings(self):
+        agents = [UciAgent(TTT, command, depth=depth) for command in ("true a", "true b") for depth in (1, 2)]
+        assert len({agent.identity for agent in agents}) == 4
+        assert UciAgent(TTT, "true a", depth=1).identity == agents[0].identity
+        assert "true a" not in agents[0].identity  # an argument may be secret
+
     def test_limits_and_options_are_sent(self, tmp_path):
         log = tmp_path / "log"
         command = ["sh", "-c", f"tee {log} | {' '.join(OURS)} random --protocol uci"]

@@ -2,9 +2,10 @@
 
 import time
 import weakref
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, Self
@@ -19,6 +20,7 @@ from ttt_env.text.players.program import Said
 
 TIMEOUT = 60.0
 """Seconds that an engine may take to start, and for a move beyond the time that it is given to think."""
+_DIGITS = 12  # of the fingerprint
 _SILENCES = {"too late": "did not answer", "ended": "ended", "too long": "wrote too much"}
 
 
@@ -46,7 +48,7 @@ class Conversation:
         return said.text
 
 
-class EngineAgent(AskedAgent):
+class EngineAgent(AskedAgent, ABC):
     """Plays as an engine answers, in a process that is started for the first move and kept.
 
     A subclass says how the engine is greeted (`_greet`) and asked (`_ask`). The engine runs without a shell.
@@ -72,6 +74,12 @@ class EngineAgent(AskedAgent):
     def __repr__(self) -> str:
         settings = "".join(f" {name}={value}" for name, value in self._settings.items())
         return f"<{type(self).__name__} {Path(self.arguments[0]).name}{settings} of {self.game.name}>"
+
+    @property
+    def identity(self) -> str:
+        """The settings, and a fingerprint of the command line, which may hold what is secret."""
+        fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{self!r} ({fingerprint[:_DIGITS]})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[()]]:
         return partial(type(self), self.game, self.arguments, timeout=self.timeout, **self._settings), ()
@@ -149,6 +157,11 @@ class EngineAgent(AskedAgent):
         with self._lock:
             self._is_closed = True
             self._end()
+
+
+def as_milliseconds(seconds: object, owner: str) -> int:
+    """`seconds` in whole milliseconds, at least one. Raises `ParameterError` unless positive and finite."""
+    return max(1, round(1000 * as_seconds("seconds", seconds, owner)))
 
 
 def answered(read: Callable[[str, Game], int], said: str, position: Position) -> Answer:

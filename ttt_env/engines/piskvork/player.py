@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from ttt_env.agent import Answer
 from ttt_env.engines.grid import rows_and_columns
 from ttt_env.engines.piskvork.notation import PROTOCOL, board_lines, format_cell, read_cell_name
-from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered
-from ttt_env.rules.checks import as_seconds
+from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered, as_milliseconds
 from ttt_env.rules.game import Game, Position, cells_of
 
 _SECONDS = 1.0
@@ -34,7 +33,8 @@ class PiskvorkAgent(EngineAgent):
         timeout: float = TIMEOUT,
     ) -> None:
         super().__init__(game, command, timeout, seconds=seconds)
-        self._seconds = as_seconds("seconds", seconds, "piskvork")
+        self._milliseconds = as_milliseconds(seconds, "piskvork")
+        self._seconds = float(seconds)
         self._known: Position | None = None  # the board that the engine has, with its own last move
 
     @staticmethod
@@ -53,9 +53,8 @@ class PiskvorkAgent(EngineAgent):
         if not answer.upper().startswith("OK"):
             self._refuse(f"answers {answer!r} to {start}")
         self._known = self.game.start
-        milliseconds = max(1, round(1000 * self._seconds))
         talk.send(
-            f"INFO timeout_turn {milliseconds}",
+            f"INFO timeout_turn {self._milliseconds}",
             "INFO timeout_match 0",
             f"INFO time_left {_NO_LIMIT}",
             "INFO max_memory 0",

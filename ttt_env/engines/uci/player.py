@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ttt_env.agent import Answer
-from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered
+from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered, as_milliseconds
 from ttt_env.engines.uci.notation import (
     check_squares,
     position_command,
@@ -14,7 +14,7 @@ from ttt_env.engines.uci.notation import (
     variants_file,
 )
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.checks import as_integer, as_path, as_seconds
+from ttt_env.rules.checks import as_integer, as_path
 from ttt_env.rules.game import Game, Position
 
 _SECONDS = 1.0
@@ -36,7 +36,8 @@ class UciAgent(EngineAgent):
     The position is sent anew for each move, so that the engine may be asked in any of them.
 
     Raises `ParameterError` for a game of three axes or more than 26 columns, and for parameters out of their
-    ranges. Where the engine does not know the game, `answer` raises `PlayerError`.
+    ranges. Where the engine does not know the game, `answer` raises `PlayerError`, and `ParameterError` where
+    it could read the rules, but the game is not one of k in a row.
     """
 
     def __init__(
@@ -58,9 +59,7 @@ class UciAgent(EngineAgent):
         if seconds is None and depth is None and nodes is None:
             seconds = _SECONDS
         limits = {
-            "movetime": None
-            if seconds is None
-            else max(1, round(1000 * as_seconds("seconds", seconds, "uci"))),
+            "movetime": None if seconds is None else as_milliseconds(seconds, "uci"),
             "depth": None if depth is None else as_integer("depth", depth, "uci", 1),
             "nodes": None if nodes is None else as_integer("nodes", nodes, "uci", 1),
         }
