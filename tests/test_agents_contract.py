@@ -204,7 +204,7 @@ REFUSED = cases(lambda agent, name, too_large: name in too_large)
 
 
 def test_every_registered_agent_is_here():
-    assert set(ttt_env.agent_names()) == set(SPECS)
+    assert set(ttt_env.agent_names()) - {"process"} == set(SPECS)  # a program plays as it likes
     assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
 
 

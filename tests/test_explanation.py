@@ -53,7 +53,7 @@ def column(why, meaning):
 
 class TestEveryAgent:
     def test_every_registered_agent_is_here(self):
-        assert {spec.partition(":")[0] for spec in SPECS} | {"sb3"} == set(agent_names())
+        assert {spec.partition(":")[0] for spec in SPECS} | {"sb3", "process"} == set(agent_names())
 
     @pytest.mark.parametrize("spec", SPECS)
     def test_the_chances_are_those_by_which_it_plays(self, spec):
