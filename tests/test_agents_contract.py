@@ -84,8 +84,8 @@ SPECS = {
         ("alphazero:{alphazero},simulations=20,solve=false,seed=1", FEW_CELLS),
     ],
 }
-# Others' programs, whose play is their own: tests/engines has what holds for them.
-PROGRAMS = {"uci", "piskvork"}
+# Others' programs, whose play is their own: tests/test_players.py and tests/engines have what holds for them.
+PROGRAMS = {"process", "uci", "piskvork"}
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "ppo", "dqn", "value-network", "alphazero"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.

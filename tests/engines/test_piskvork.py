@@ -268,7 +268,7 @@ class TestPlayer:
     @pytest.mark.parametrize(
         ("answer", "outcome"),
         [("echo 0,0", "taken"), ("echo 9,9", "unreadable"), ("echo ERROR no", "unreadable"),
-         ("echo UNKNOWN", "unreadable"), ("exit 1", "crashed"), ("cat /dev/zero", "unreadable")],
+         ("echo UNKNOWN", "unreadable"), ("exit 1", "crashed"), ("cat /dev/zero", "flooded")],
     )  # fmt: skip
     def test_what_is_no_move_has_its_name(self, answer, outcome):
         position = Position.parse("X../.O./...")
@@ -288,16 +288,14 @@ class TestPlayer:
                 assert agent.answer(Position.parse("X../.O./...")).cell == 8
             assert agent.answer(TTT.start).cell == 4
 
-    @pytest.mark.parametrize(
-        ("started", "why"),
-        [
-            ("START*) echo ERROR only 15;;", "answers 'ERROR only 15' to START 3"),
-            ("START*) exit;;", "ended before"),
-        ],
-    )
-    def test_who_cannot_be_set_up_is_no_player(self, started, why):
-        with engine("", started) as agent, pytest.raises(PlayerError, match=why):
-            agent.answer(TTT.start)
+    def test_who_does_not_play_on_the_board_is_no_player(self):
+        with engine("", "START*) echo ERROR only 15;;") as agent:
+            with pytest.raises(PlayerError, match="answers 'ERROR only 15' to START 3"):
+                agent.answer(TTT.start)
+
+    def test_who_never_starts_loses_its_games(self):
+        with engine("", "START*) exit 1;;") as agent:
+            assert agent.answer(TTT.start)[:2] == (None, "crashed")
 
     @pytest.mark.parametrize("settings", [{"seconds": 0}, {"timeout": 0}, {"command": "no-such-program"}])
     def test_parameters_are_checked(self, settings):
@@ -326,7 +324,7 @@ def test_a_thousand_games_without_an_error(game, tmp_path):
     with PiskvorkAgent(ttt_env.get_game(game), command) as agent:
         match = ttt_env.match(agent, "random", game, games=1000, rng=0)
     lines = log.read_text().splitlines()
-    assert match.games == 1000 and len(lines) > 4000
+    assert match.games == 1000 and match.forfeits == ((), ()) and len(lines) > 4000
     assert all(line == "OK" or read_cell_name(line, ttt_env.get_game(game)) >= 0 for line in lines)
 
 

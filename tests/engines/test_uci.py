@@ -381,24 +381,34 @@ class TestPlayer:
 
     def test_who_floods_is_ended(self):
         with engine("cat /dev/zero") as agent:
-            assert agent.answer(TTT.start).outcome == "unreadable"
+            assert agent.answer(TTT.start).outcome == "flooded"
             assert not agent._programs
 
     @pytest.mark.parametrize(
         ("command", "settings", "why"),
         [
-            (shell("uci) exit;;"), {}, "ended before"),
-            (shell("uci) echo hello; exit;;"), {}, "ended before"),
             (shell(GREETED.replace("tictactoe", "chess")), {}, "reads no files of variants"),
             (shell(GREETED), {"variant": "gomoku"}, "no variant 'gomoku'; it has tictactoe"),
             (shell("uci) echo uciok;;"), {"variant": "gomoku"}, "has no option UCI_Variant"),
             (shell(GREETED), {"options": "Hash=1"}, "has no option 'Hash'; it has uci_variant"),
         ],
-        ids=["ends", "greets wrongly", "variants", "variant", "option", "options"],
+        ids=["variants", "variant", "option", "options"],
     )
     def test_who_cannot_be_set_up_is_no_player(self, command, settings, why):
         with UciAgent(TTT, command, **settings) as agent, pytest.raises(PlayerError, match=why):
             agent.answer(TTT.start)
+
+    @pytest.mark.parametrize(
+        ("command", "outcome"),
+        [("true", "crashed"), (shell("uci) echo hello; exit;;"), "crashed"), ("cat", "timed out"),
+         (["cat", "/dev/zero"], "flooded"), (["sh", "-c", "cat /dev/zero >&2"], "flooded")],
+        ids=["ends", "greets wrongly", "echoes", "floods", "floods errors"],
+    )  # fmt: skip
+    def test_who_never_greets_loses_its_games(self, command, outcome):
+        with UciAgent(TTT, command, timeout=2) as agent:
+            match = ttt_env.match(agent, "random", TTT, games=2, rng=0)
+        assert match.as_x.loss == match.as_o.loss == 1
+        assert [(lost.outcome, lost.games) for lost in match.forfeits[0]] == [(outcome, 2)]
 
     def test_a_simple_engine_needs_no_variants(self):
         with engine("echo bestmove a1", greeted="uci) echo uciok;; isready) echo readyok;;") as agent:
@@ -535,7 +545,7 @@ def test_a_thousand_games_without_an_error(game, tmp_path):
     with UciAgent(ttt_env.get_game(game), command, seconds=1) as agent:
         match = ttt_env.match(agent, "random", game, games=1000, rng=0)
     lines = log.read_text().splitlines()
-    assert match.games == 1000
+    assert match.games == 1000 and match.forfeits == ((), ())
     assert not [line for line in lines if "error" in line]
     assert (
         sum(line.startswith("bestmove P@") for line in lines)
@@ -548,7 +558,8 @@ def test_a_thousand_games_without_an_error(game, tmp_path):
 @pytest.mark.slow
 def test_a_thousand_games_of_fairy_stockfish():
     match = ttt_env.match(f"uci:{FAIRY},depth=9", "random", "tictactoe-v0", games=1000, rng=0)
-    assert match.games == 1000 and match.as_x.loss == match.as_o.loss == 0
+    assert match.forfeits == ((), ()) and match.games == 1000
+    assert match.as_x.loss == match.as_o.loss == 0
 
 
 def test_moves_are_sent_in_the_order_of_a_game():

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from ttt_env.agent import AgentLike
+from ttt_env.agent import AgentLike, Forfeit
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, match
-from ttt_env.analysis.recorded import Forfeit, answering
+from ttt_env.analysis.recorded import answering
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, percent, signed
 from ttt_env.rules.game import SEATS, Game, Seat
@@ -101,7 +101,7 @@ def _quoted(forfeit: Forfeit) -> str:
     said = repr(forfeit.said)
     if len(said) <= _SAID:
         return said
-    is_error = forfeit.outcome in ("crashed", "timed out")
+    is_error = forfeit.outcome in ("crashed", "timed out", "flooded")
     return f"…{said[1 - _SAID :]}" if is_error else f"{said[: _SAID - 1]}…"
 
 

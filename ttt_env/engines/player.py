@@ -21,7 +21,7 @@ from ttt_env.text.players.program import Said
 TIMEOUT = 60.0
 """Seconds that an engine may take to start, and for a move beyond the time that it is given to think."""
 _DIGITS = 12  # of the fingerprint
-_SILENCES = {"too late": "did not answer", "ended": "ended", "too long": "wrote too much"}
+_OUTCOMES: dict[str, Outcome] = {"too late": "timed out", "ended": "crashed", "too much": "flooded"}
 
 
 class NoLineError(Exception):
@@ -52,7 +52,7 @@ class EngineAgent(AskedAgent, ABC):
     """Plays as an engine answers, in a process that is started for the first move and kept.
 
     A subclass says how the engine is greeted (`_greet`) and asked (`_ask`). The engine runs without a shell.
-    One that hangs, crashes or floods is ended and has no move in that position; the next question starts it
+    One that hangs, crashes or floods is ended and has lost in that position; the next question starts it
     again. `close`, the end of a `with` block and the end of Python end it, and what it has started.
 
     Raises `ParameterError` for a command that names no program. `answer` raises `PlayerError` for an engine
@@ -68,7 +68,7 @@ class EngineAgent(AskedAgent, ABC):
         self._settings = {name: value for name, value in settings.items() if value is not None}
         self._lock = Lock()
         self._programs: set[LineProgram] = set()  # the running one, for the finalizer
-        self._is_closed, self._has_been_greeted = False, False
+        self._is_closed = False
         weakref.finalize(self, _end, self._programs)
 
     def __repr__(self) -> str:
@@ -116,10 +116,7 @@ class EngineAgent(AskedAgent, ABC):
                 answer = self._ask(Conversation(program, self.timeout + self.seconds_per_move), position)
             except NoLineError as silence:
                 self._end()
-                if silence.said.outcome == "too long":
-                    return Answer.failed("unreadable", silence.said.text)
-                outcome: Outcome = "timed out" if silence.said.outcome == "too late" else "crashed"
-                return Answer.failed(outcome, silence.said.text)
+                return Answer.failed(_OUTCOMES[silence.said.outcome], silence.said.text)
             except BaseException:
                 self._end()  # in the middle of a conversation nothing more can be asked
                 raise
@@ -136,13 +133,7 @@ class EngineAgent(AskedAgent, ABC):
         except OSError as error:
             raise PlayerError(f"{self!r} cannot be started: {error.strerror}") from None
         self._programs.add(program)
-        try:
-            self._greet(Conversation(program, self.timeout))
-        except NoLineError as silence:
-            if self._has_been_greeted:
-                raise
-            self._refuse(f"{_SILENCES[silence.said.outcome]} before it was set up: {silence}")
-        self._has_been_greeted = True
+        self._greet(Conversation(program, self.timeout))
         return program
 
     def _refuse(self, why: str) -> NoReturn:

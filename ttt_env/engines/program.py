@@ -10,6 +10,7 @@ from ttt_env.text.players.program import Program, Said
 
 _CHUNK = 1 << 16  # bytes
 _LONGEST_LINE = 1 << 16  # bytes
+_MOST_STDERR = 1 << 20  # bytes between two questions
 _LOOK_UP = 0.5  # seconds of a wait, so that Ctrl-C is noticed
 
 
@@ -28,6 +29,7 @@ class LineProgram(Program):
     def drop_unread(self) -> None:
         """Forget what it has said and nobody has read: it is no answer to what comes."""
         self._unread.clear()
+        self._n_stderr = 0
         self._drop_output()
 
     def read_line(self, deadline: float) -> Said:
@@ -42,8 +44,10 @@ class LineProgram(Program):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return self._said("too late")
+                if self._n_stderr > _MOST_STDERR:
+                    return self._said("too much")
                 if len(self._unread) > _LONGEST_LINE:
-                    return Said("too long", self._unread[:_LONGEST_LINE].decode("utf-8", "replace"))
+                    return Said("too much", self._unread[:_LONGEST_LINE].decode("utf-8", "replace"))
                 ready = [key.fd for key, _ in selector.select(min(left, _LOOK_UP))]
                 if self._err in ready and not self._read_stderr():
                     selector.unregister(self._err)
