@@ -1,7 +1,9 @@
 """What an engine in this process says, and engines of some lines of shell."""
 
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from threading import Condition
 
 from ttt_env.engines.serving import Engine
@@ -38,6 +40,14 @@ def dialogue(make: Callable[[Heard], Engine], *lines: str) -> list[str]:
     heard = Heard()
     make(heard).serve(f"{line}\r\n" for line in lines)
     return heard
+
+
+def logged(log: Path, n_lines: int) -> list[str]:
+    """The lines that `tee` has written to a file, once there are so many: it passes them on first."""
+    deadline = time.monotonic() + 60
+    while len(lines := log.read_text().splitlines()) < n_lines and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return lines
 
 
 def shell(cases: str, before: str = "") -> list[str]:

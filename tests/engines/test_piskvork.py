@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.engines.hearing import OURS, Heard, dialogue, shell
+from tests.engines.hearing import OURS, Heard, dialogue, logged, shell
 from ttt_env import Position
 from ttt_env.engines.piskvork.engine import PiskvorkEngine, thinking_seconds
 from ttt_env.engines.piskvork.notation import board_lines, format_cell, read_board, read_cell_name
@@ -259,7 +259,7 @@ class TestPlayer:
             other = Position.parse("XO../.X../...O", M433)
             agent.answer(other)
             agent.answer(M433.start)
-        lines = log.read_text().splitlines()
+            lines = logged(log, 9 + 1 + len(board_lines(other)) + 2)
         assert lines[0] == "RECTSTART 4,3"
         assert lines[1] == "INFO timeout_turn 500" and all(line.startswith("INFO") for line in lines[1:7])
         assert lines[7:9] == ["BEGIN", f"TURN {format_cell(reply, M433)}"]
@@ -277,8 +277,11 @@ class TestPlayer:
             assert agent.answer(TTT.start).cell == 4
 
     def test_who_hangs_is_ended_and_started_again(self):
-        with engine("DONE) sleep 1000;; BEGIN) echo 1,1;;", timeout=0.5, seconds=0.5) as agent:
+        with engine("DONE) sleep 1000;; BEGIN) echo 1,1;;") as agent:
+            assert agent.answer(TTT.start).cell == 4
+            agent.timeout = 0.2
             assert agent.answer(Position.parse("X../.O./...")).outcome == "timed out"
+            agent.timeout = 60
             assert agent.answer(TTT.start).cell == 4
 
     def test_who_knows_no_restart_is_started_anew(self):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.engines.hearing import OURS, Heard, dialogue, shell
+from tests.engines.hearing import OURS, Heard, dialogue, logged, shell
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.engines.thinking import patient_agent
@@ -308,6 +308,8 @@ def random_child(position):
 
 VARIANT = "option name UCI_Variant type combo default x var tictactoe"
 GREETED = f'uci) echo "{VARIANT}"; echo uciok;; isready) echo readyok;;'
+HANGS = '"position startpos moves"*) {};;'
+LATER = TTT.start.play(0)
 
 
 def all_end(pids):
@@ -354,30 +356,32 @@ class TestPlayer:
             for _ in range(2):  # it is started again where it has ended
                 assert agent.answer(Position.parse("XO./.../X..").play(4)).outcome == outcome
 
-    def test_who_hangs_is_ended_and_started_again(self, tmp_path):
-        first = tmp_path / "first"
-        hangs_once = f"if [ -e {first} ]; then echo bestmove b2; else touch {first}; sleep 1000; fi"
-        with engine(hangs_once, timeout=1) as agent:
-            assert agent.answer(TTT.start).outcome == "timed out"
+    def test_who_hangs_is_ended_and_started_again(self):
+        with engine("echo bestmove b2", greeted=GREETED + HANGS.format("sleep 1000")) as agent:
+            assert agent.answer(TTT.start).cell == 4
+            agent.timeout = 0.2
+            assert agent.answer(LATER).outcome == "timed out"
+            agent.timeout = 60
             assert agent.answer(TTT.start).cell == 4
 
     def test_what_is_said_too_much_is_no_answer_to_the_next_question(self):
         with engine(r"printf 'bestmove b2\nbestmove a1\n'") as agent:
             assert [agent.answer(TTT.start).cell for _ in range(3)] == [4, 4, 4]
 
-    def test_nothing_is_left_of_who_hangs_or_is_closed_or_forgotten(self, tmp_path):
+    @pytest.mark.parametrize("ending", ["hangs", "closed", "forgotten"])
+    def test_nothing_is_left_of_an_engine(self, ending, tmp_path):
         pids = tmp_path / "pids"
-        for ending in ("hang", "close", "forget"):
-            pids.write_text("")
-            last = "sleep 1000" if ending == "hang" else "echo bestmove b2"
-            agent = engine(f"echo $$ >> {pids}; sleep 1000 & echo $! >> {pids}; {last}", timeout=1)
-            answer = agent.answer(TTT.start)
-            assert answer.outcome == ("timed out" if ending == "hang" else "played")
-            if ending == "close":
-                agent.close()
+        starts = f"sleep 1000 & echo $! $$ > {pids}; " + ("sleep 1000" if ending == "hangs" else "")
+        agent = engine("echo bestmove b2", greeted=GREETED + HANGS.format(starts))
+        assert agent.answer(TTT.start).cell == 4
+        agent.timeout = 2 if ending == "hangs" else 60
+        assert agent.answer(LATER).outcome == ("timed out" if ending == "hangs" else "played")
+        if ending == "closed":
+            agent.close()
+        elif ending == "forgotten":
             del agent
-            started = pids.read_text().split()
-            assert len(started) == 2 and all_end(started)
+        started = pids.read_text().split()
+        assert len(started) == 2 and all_end(started)
 
     def test_who_floods_is_ended(self):
         with engine("cat /dev/zero") as agent:
@@ -405,7 +409,7 @@ class TestPlayer:
         ids=["ends", "greets wrongly", "echoes", "floods", "floods errors"],
     )  # fmt: skip
     def test_who_never_greets_loses_its_games(self, command, outcome):
-        with UciAgent(TTT, command, timeout=2) as agent:
+        with UciAgent(TTT, command, timeout=1 if outcome == "timed out" else 60) as agent:
             match = ttt_env.match(agent, "random", TTT, games=2, rng=0)
         assert match.as_x.loss == match.as_o.loss == 1
         assert [(lost.outcome, lost.games) for lost in match.forfeits[0]] == [(outcome, 2)]
@@ -459,7 +463,8 @@ class TestPlayer:
         with spec as agent:
             assert agent.seconds_per_move == 0.25
             agent.answer(Position.parse("X../.O./..."))
-        assert log.read_text().splitlines() == [
+            lines = logged(log, 6)
+        assert lines == [
             "uci",
             "setoption name UCI_Variant value tictactoe",
             "setoption name UCI_Variant value tictactoe",
