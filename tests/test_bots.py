@@ -204,6 +204,19 @@ class TestEnvironments:
         assert rewards.tolist() == [1.0] and over.all() and infos[0]["episode"]["r"] == 1.0
 
 
+def test_a_tournament_in_several_processes(pids: Path) -> None:
+    names = {"honest": "honest", "crashing": "crashes later", "wrong": "says no cell"}
+    entrants = {name: spec(bot, pids) for name, bot in names.items()}
+    table = ttt_env.tournament(entrants, max_games=4, workers=2)
+    assert table.ranking == ["honest", "crashing", "wrong"]
+    assert [(lost.outcome, lost.games) for lost in table.forfeits["wrong"]] == [("no cell", 8)]
+    assert "crashing lost 4 games by naming no free cell: crashed (first in " in str(table)
+    assert "IndexError: list index out of range" in str(table)
+    again = ttt_env.Tournament.from_dict(table.to_dict())
+    assert again.forfeits == table.forfeits and "honest" not in again.forfeits
+    assert end(pids.read_text())
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_bot_loses_by_its_reason(name: str, pids: Path) -> None:
     if name in ONLY_LINUX and sys.platform != "linux":
