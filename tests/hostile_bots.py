@@ -10,28 +10,41 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LATE = 0.3  # seconds that a hanging bot is given
 
 
-def asked() -> list[int]:
-    """The legal cells of the next question."""
+def question() -> dict[str, Any]:
     line = sys.stdin.readline()
     if not line:
         sys.exit()
-    return json.loads(line)["legal"]
+    return json.loads(line)
+
+
+def asked() -> list[int]:
+    """The legal cells of the next question."""
+    return question()["legal"]
 
 
 def say(answer: object) -> None:
     print(answer if isinstance(answer, str) else json.dumps(answer), flush=True)
 
 
-def play() -> int:
+def play() -> None:
     """Answer a question as it should be."""
-    cell = asked()[0]
-    say({"cell": cell})
-    return cell
+    say({"cell": asked()[0]})
+
+
+def play_first() -> list[int]:
+    """Make first moves as it should be, until another is asked for; the cells of the bot's stones then."""
+    while True:
+        now = question()
+        board = now["position"].replace("/", "")
+        own = [cell for cell, letter in enumerate(board) if letter == now["to_move"]]
+        if own:
+            return own
+        say({"cell": now["legal"][0]})
 
 
 def hang() -> None:
@@ -85,8 +98,7 @@ def crashes_at_start() -> None:
 
 
 def crashes_later() -> None:
-    play()
-    asked()
+    play_first()
     raise IndexError("list index out of range")
 
 
@@ -102,9 +114,8 @@ def kills_its_parent() -> None:
 
 
 def repeats_its_move() -> None:
-    cell = play()
-    asked()
-    say({"cell": cell})
+    while True:
+        say({"cell": play_first()[0]})
 
 
 def floods_output() -> None:
@@ -132,7 +143,7 @@ def closes_output() -> None:
 
 
 def closes_input() -> None:
-    play()
+    asked()
     os.close(0)
     hang()
 
@@ -177,8 +188,11 @@ def takes_all_memory() -> None:
         held.append(bytearray(1 << 24))
 
 
+EITHER = 0  # the first or the second, as the games before were
+
+
 class Fault(NamedTuple):
-    """In which of its moves a bot fails, for which reasons it may lose, and parameters of its spec."""
+    """In which of its moves of a game a bot fails, for which reasons, and parameters of its spec."""
 
     bot: Callable[[], None]
     at: int
@@ -186,7 +200,8 @@ class Fault(NamedTuple):
     parameters: str = ""
 
 
-_HANGS = f",timeout={LATE}"
+_ONCE = ",restart=false"
+_HANGS = f",timeout={LATE}{_ONCE}"
 HOSTILE = {
     "hangs": Fault(hangs, 1, "timed out", _HANGS),
     "hangs at start": Fault(hangs_at_start, 1, "timed out", _HANGS),
@@ -195,23 +210,23 @@ HOSTILE = {
     "dies of a signal": Fault(dies_of_a_signal, 1, "crashed"),
     "kills its parent": Fault(kills_its_parent, 1, "crashed"),
     "says no JSON": Fault(saying("I take the centre"), 1, "unreadable"),
-    "says a number": Fault(saying("0"), 1, "unreadable"),
-    "says another key": Fault(saying({"move": 0}), 1, "unreadable"),
-    "says half a cell": Fault(saying({"cell": 0.5}), 1, "unreadable"),
-    "says a deep list": Fault(saying("[" * 60_000), 1, "unreadable"),
-    "says a huge number": Fault(saying('{"cell": ' + "9" * 10_000 + "}"), 1, "unreadable"),
-    "says no cell": Fault(saying({"cell": 99}), 1, "no cell"),
-    "says a cell below 0": Fault(saying({"cell": -1}), 1, "no cell"),
+    "says a number": Fault(saying("0"), 1, "unreadable", _ONCE),
+    "says another key": Fault(saying({"move": 0}), 1, "unreadable", _ONCE),
+    "says half a cell": Fault(saying({"cell": 0.5}), 1, "unreadable", _ONCE),
+    "says a deep list": Fault(saying("[" * 60_000), 1, "unreadable", _ONCE),
+    "says a huge number": Fault(saying('{"cell": ' + "9" * 10_000 + "}"), 1, "unreadable", _ONCE),
+    "says no cell": Fault(saying({"cell": 99}), 1, "no cell", _ONCE),
+    "says a cell below 0": Fault(saying({"cell": -1}), 1, "no cell", _ONCE),
     "repeats its move": Fault(repeats_its_move, 2, "taken"),
     "floods output": Fault(floods_output, 1, "flooded"),
-    "floods errors": Fault(floods_errors, 1, "flooded"),
-    "floods after its move": Fault(floods_after_its_move, 2, "flooded,unreadable"),
-    "closes output": Fault(closes_output, 1, "crashed"),
-    "closes input": Fault(closes_input, 2, "timed out", ",timeout=2,restart=false"),
+    "floods errors": Fault(floods_errors, 1, "flooded", _ONCE),
+    "floods after its move": Fault(floods_after_its_move, EITHER, "flooded,unreadable"),
+    "closes output": Fault(closes_output, 1, "crashed", _ONCE),
+    "closes input": Fault(closes_input, 1, "timed out", _HANGS),
     "says half a line": Fault(says_half_a_line, 1, "timed out", _HANGS),
     "ignores signals": Fault(ignores_signals, 1, "timed out", _HANGS),
-    "is late": Fault(is_late, 1, "timed out", _HANGS),
-    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", ",timeout=2,restart=false"),
+    "is late": Fault(is_late, 1, "timed out", f",timeout={LATE}"),
+    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", f",timeout=2{_ONCE}"),
     "forks and crashes": Fault(forks_and_crashes, 1, "crashed"),
     "takes all memory": Fault(takes_all_memory, 1, "crashed", ",memory=200"),
 }

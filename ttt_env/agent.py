@@ -204,6 +204,7 @@ its number is no cell of the board; the cell is taken; who was asked failed, too
 much."""
 
 _SAID = 1_000  # letters of an answer that are kept
+_QUOTED = 60  # letters of each that are shown
 
 
 def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
@@ -248,6 +249,19 @@ class Forfeit(NamedTuple):
     position: Position
     outcome: Outcome
     said: str
+
+
+def quoted(said: str, outcome: Outcome) -> str:
+    """What was said in one line, without letters that a terminal obeys; of an error, its last letters.
+
+    >>> quoted("Traceback " * 99 + "no model", "crashed")
+    "…Traceback Traceback Traceback Traceback Traceback no model'"
+    """
+    text = repr(said)
+    if len(text) <= _QUOTED:
+        return text
+    is_error = outcome in ("crashed", "timed out", "flooded")
+    return f"…{text[1 - _QUOTED :]}" if is_error else f"{text[: _QUOTED - 1]}…"
 
 
 class ForfeitError(IllegalMoveError):

@@ -18,6 +18,7 @@ from ttt_env.agent import (
     checked_policies,
     game_of,
     make_agent,
+    quoted,
 )
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
 from ttt_env.analysis.layers import reachable
@@ -71,10 +72,8 @@ class Forfeited(NamedTuple):
     said: str
 
     def __str__(self) -> str:
-        games = f"{self.games:,} game{'s' * (self.games > 1)}"
-        return (
-            f"{games} by naming no free cell: {self.outcome} (first in {self.position}: {self.said!r:.200})"
-        )
+        games, said = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.said, self.outcome)
+        return f"{games} by naming no free cell: {self.outcome} (first in {self.position}: {said})"
 
 
 Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]

@@ -71,9 +71,14 @@ class EngineAgent(AskedAgent, ABC):
         self._is_closed = False
         weakref.finalize(self, _end, self._programs)
 
+    @property
+    def label(self) -> str:
+        """The name of the program. Its arguments are shown nowhere, since some may be secret."""
+        return Path(self.arguments[0]).name
+
     def __repr__(self) -> str:
         settings = "".join(f" {name}={value}" for name, value in self._settings.items())
-        return f"<{type(self).__name__} {Path(self.arguments[0]).name}{settings} of {self.game.name}>"
+        return f"<{type(self).__name__} {self.label}{settings} of {self.game.name}>"
 
     @property
     def identity(self) -> str:

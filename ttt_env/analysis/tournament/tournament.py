@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, permutations
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -103,8 +103,8 @@ class Tournament(Saved):
     def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
         """What each agent has lost by naming no free cell; agents that always named one are not listed."""
         losses = dict.fromkeys(self.names, tuple[Forfeited, ...]())
-        for (name, _), played in self.matches.items():
-            losses[name] += played.forfeits[0]
+        for name, other in permutations(self.names, 2):
+            losses[name] += self.matches[name, other].forfeits[0]
         return {name: summed(lost) for name, lost in losses.items() if lost}
 
     def __repr__(self) -> str:

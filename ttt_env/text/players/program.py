@@ -139,7 +139,7 @@ class Program:
                 if selector.select(left) and not self._read_stderr():
                     break
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE)
+            self._process.wait(max(0.0, deadline - time.monotonic()))
         return self._said("ended")
 
     def _said(self, outcome: Literal["ended", "too late", "too much"]) -> Said:
