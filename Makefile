@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-browser test-all frameworks check wheel browser clean
+.PHONY: demo test test-browser test-all frameworks check wheel browser engines clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
@@ -17,9 +17,10 @@ test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow" tests/web
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := contract effort games learning memory proofs ray scripts tables web
+PARTS := contract effort engines games learning memory proofs ray scripts tables web
 SLOW_contract := tests/test_agents_contract.py
 SLOW_effort := tests/test_effort.py
+SLOW_engines := tests/engines
 SLOW_games := tests/test_env_agreement.py tests/test_vector_agreement.py
 SLOW_learning := tests/test_q_learning.py tests/test_training.py
 SLOW_memory := tests/web/test_memory.py
@@ -78,6 +79,13 @@ browser:
 	command -v chromedriver >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	    chromium chromium-driver fonts-dejavu-core >/dev/null; }
+
+# What the tests of engines play with; without it those are skipped. Debian's package, for who may install it.
+engines: $(STAMP)
+	command -v fairy-stockfish >/dev/null || test -x /usr/games/fairy-stockfish || test "$$(id -u)" != 0 || \
+	  ! command -v apt-get >/dev/null || { apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends fairy-stockfish >/dev/null; }
+	$(BIN)/python -m pip install --quiet "pygomo-lib>=0.1.1"
 
 # torch first, so that nothing that needs it chooses another build.
 $(STAMP): pyproject.toml constraints.txt

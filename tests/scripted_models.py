@@ -1,10 +1,11 @@
 """Stand-ins for language models and for bots in other languages: they answer in words, on 3×3 boards.
 
 `MODELS` has them as functions `prompt -> reply`. As a program, `python scripted_models.py NAME [FILE]`
-answers the boards of its standard input, a line each, and writes each question into the file, if given.
+answers the questions of its standard input, a line each, and writes each position into the file, if given.
 Nothing of the package is used here: the program starts at once, and works out by itself what it knows.
 """
 
+import json
 import re
 import sys
 import time
@@ -133,10 +134,13 @@ MODELS: dict[str, Callable[[str], str]] = {name: _reading(name) for name in OF_B
 
 def main(name: str, *files: str) -> None:
     for line in sys.stdin:
+        position = json.loads(line)["position"]
         for file in files:
             with Path(file).open("a", encoding="utf-8") as log:
-                log.write(line)
-        print(MODELS[name](line), flush=True)
+                log.write(f"{position}\n")
+        reply = MODELS[name](position)
+        cell = re.search(r"\[(\d)\]", reply)
+        print(json.dumps({"cell": int(cell[1])}) if cell else reply, flush=True)
 
 
 if __name__ == "__main__":

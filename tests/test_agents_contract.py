@@ -90,6 +90,8 @@ SPECS = {
 }
 # How they move depends on the game so far, of which they know nothing where a position alone is given.
 NOT_FIXED = {"adaptive"}
+# Others' programs, whose play is their own: tests/test_players.py and tests/engines have what holds for them.
+PROGRAMS = {"process", "uci", "piskvork"}
 # A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.
@@ -228,7 +230,7 @@ REFUSED = cases(lambda agent, name, too_large: name in too_large)
 
 
 def test_every_registered_agent_is_here():
-    assert set(ttt_env.agent_names()) == set(SPECS)
+    assert set(ttt_env.agent_names()) == set(SPECS) | PROGRAMS
     assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
 
 

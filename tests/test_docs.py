@@ -1,6 +1,9 @@
 """Every document of `docs` runs from top to bottom, as who reads it would try it."""
 
 import json
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,9 @@ import pytest
 from tests.documents import ROOT, blocks_of, run_commands, run_session
 from tests.endpoint import Endpoint
 from tests.scripted_models import MODELS
+from ttt_env import get_game
+from ttt_env.engines.uci.notation import variants_file
+from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
@@ -24,10 +30,33 @@ def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(MODELS, "my-model", lambda prompt: namespace["model"](prompt))
     for kind, text in blocks_of(path):
         here = text.replace(URL, endpoint.url)
-        if kind == "pycon":
+        if named := re.match(r"(?:#|//) (\w+)\.(\w+)", text):
+            make_program(tmp_path, *named.groups(), text)
+        elif kind == "pycon":
             run_session(here, namespace, path.name)
+        elif kind == "json":
+            check_protocol(here)
+        elif kind == "ini":
+            assert here == variants_file(get_game("mnk-v0:m=4,n=3,k=3"))
         else:
             assert kind == "sh"
             run_commands(here, tmp_path)
     questions = [json.dumps(request["messages"]) for request in endpoint.requests]
     assert len(questions) == len(set(questions))
+
+
+def make_program(folder: Path, name: str, suffix: str, text: str) -> None:
+    """A block that begins with the name of its file is this file; C is compiled."""
+    source = folder / f"{name}.{suffix}"
+    source.write_text(text, "utf-8")
+    if suffix == "c":
+        if shutil.which("cc") is None:
+            pytest.skip("no C compiler is installed here")
+        subprocess.run(["cc", "-Wall", "-Werror", "-o", str(folder / name), str(source)], check=True)
+
+
+def check_protocol(text: str) -> None:
+    """A question and an answer, each on its line, are as the package asks and reads them."""
+    asked, answered = text.splitlines()
+    question = read_question(asked)
+    assert question.line == asked and read_answer(answered, question.position).outcome == "played"

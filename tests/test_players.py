@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from ttt_env.text.players.program import Program
 
 GAME = ttt_env.get_game("tictactoe-v0")
 PROGRAM = Path(scripted_models.__file__)
+SAY = """say() { echo "{\\"cell\\": $1}"; }"""
 MIDDLE = Position.parse("XO./.../...", GAME)
 
 
@@ -42,7 +44,13 @@ def program(name: str, *files: Path) -> list[str]:
 
 
 def shell(script: str, **settings: Any) -> CommandAgent:
-    return CommandAgent(GAME, ["sh", "-c", script], **settings)
+    """A bot in shell, which says a cell by `say`."""
+    return CommandAgent(GAME, ["sh", "-c", f"{SAY}; {script}"], **settings)
+
+
+def says(line: str) -> str:
+    """A script that answers once."""
+    return f"read l; echo {shlex.quote(line)}"
 
 
 def is_running(pid: int) -> bool:
@@ -183,17 +191,26 @@ class TestCommandAgent:
     @pytest.mark.parametrize(
         ("script", "cell", "outcome", "said"),
         [
-            ("read l; echo 4", 4, "played", "4"),
-            ("read l; echo I take cell 4.; read l", 4, "played", "I take cell 4."),
-            ("read l; printf 4", 4, "played", "4"),
-            ("read l; printf '4\\r\\n'; read l", 4, "played", "4\r"),
-            ("read l; echo 0; read l", None, "taken", "0"),
-            ("read l; echo 9; read l", None, "no cell", "9"),
-            ("read l; echo 4 or 5; read l", None, "several", "4 or 5"),
-            ("read l; echo; read l", None, "unreadable", ""),
+            (says('{"cell": 4}'), 4, "played", '{"cell": 4}'),
+            (says('{"value": 0, "cell": 4}') + "; read l", 4, "played", '{"value": 0, "cell": 4}'),
+            ("read l; printf '{\"cell\":4}'", 4, "played", '{"cell":4}'),
+            ("read l; printf '{\"cell\": 4}\\r\\n'; read l", 4, "played", '{"cell": 4}\r'),
+            (says('{"cell": 0}'), None, "taken", '{"cell": 0}'),
+            (says('{"cell": 9}'), None, "no cell", '{"cell": 9}'),
+            (says('{"cell": -1}'), None, "no cell", '{"cell": -1}'),
+            (says('{"cell": 4.0}'), None, "unreadable", '{"cell": 4.0}'),
+            (says('{"cell": true}'), None, "unreadable", '{"cell": true}'),
+            (says('{"cell": "4"}'), None, "unreadable", '{"cell": "4"}'),
+            (says('{"cell": 4} {"cell": 5}'), None, "unreadable", '{"cell": 4} {"cell": 5}'),
+            (says('{"error": "I am lost"}'), None, "unreadable", '{"error": "I am lost"}'),
+            (says("[" * 5_000), None, "unreadable", "[" * 1_000),
+            (says("[4]"), None, "unreadable", "[4]"),
+            (says("4"), None, "unreadable", "4"),
+            (says(""), None, "unreadable", ""),
             ("read l; printf '\\377\\000\\n'; read l", None, "unreadable", "�\0"),
-            ("yes no | tr -d '\\n'", None, "unreadable", "no" * 500),
-            ("yes 4", 4, "played", "4"),
+            ("yes no | tr -d '\\n'", None, "flooded", "no" * 500),
+            ("yes no | tr -d '\\n' >&2", None, "flooded", "no" * 450),
+            ("yes '{\"cell\": 4}'", 4, "played", '{"cell": 4}'),
             ("read l; echo broken >&2; exit 3", None, "crashed", "exit status 3: broken"),
             ("exit 0", None, "crashed", "exit status 0"),
             ("kill -9 $$", None, "crashed", "exit status -9"),
@@ -203,14 +220,16 @@ class TestCommandAgent:
         with shell(script) as agent:
             assert agent.answer(MIDDLE) == (cell, outcome, said)
 
-    @pytest.mark.parametrize("then", ["wait", "yes >&2"], ids=["silent", "talking"])
+    @pytest.mark.parametrize(
+        "then", ["wait", "while echo yes >&2; do sleep 0.01; done"], ids=["silent", "talking"]
+    )
     def test_one_that_hangs_is_ended_with_all_that_it_has_started(self, then: str, tmp_path: Path) -> None:
         pids = tmp_path / "pids"
-        with shell(f"sleep 1000 & echo $$ $! > {pids}; read l; echo 8; read l; {then}") as agent:
+        with shell(f"sleep 1000 & echo $$ $! > {pids}; read l; say 8; read l; {then}") as agent:
             assert agent.answer(GAME.start).cell == 8
             agent.timeout = 0.1
             answer = agent.answer(MIDDLE)
-            assert answer.outcome == "timed out" and (set(answer.said) > {"y"}) == ("yes" in then)
+            assert answer.outcome == "timed out" and ("yes" in answer.said) == ("yes" in then)
             assert not agent._programs and end(pids.read_text())
 
     @pytest.mark.slow  # the timeout has to leave time to start the program again
@@ -222,24 +241,84 @@ class TestCommandAgent:
         assert certificate.refutations["X"] is None and certificate.refutations["O"] == GameRecord(GAME, (4,))
 
     def test_is_started_again(self, tmp_path: Path) -> None:
-        script = f"echo start >> {tmp_path}/log; read l; test $l != XO./.../... || exit 1; echo 8; read l"
+        script = (
+            f"echo start >> {tmp_path}/log; read l; case $l in *XO./.../...*) exit 1; esac; say 8; read l"
+        )
         with shell(script) as agent:
             assert agent.answer(MIDDLE).outcome == "crashed"
             for _ in range(3):  # ends between the questions
                 assert agent.answer(GAME.start).cell == 8
         assert len((tmp_path / "log").read_text().split()) <= 1 + 2 * 3
 
-    def test_one_that_never_answers_is_no_player(self) -> None:
+    def test_one_that_never_answers_loses_at_once_by_its_last_words(self) -> None:
         with shell("echo no such module >&2; exit 1") as agent:
             certificate = ttt_env.certify(agent)
-            assert {forfeit.said for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
-            with pytest.raises(PlayerError, match=r"20 times without one answer: exit status 1: no such m"):
-                for _ in range(20):
-                    agent.answer(GAME.start)
+        assert certificate.asked == 10  # the empty board, and each first move of X
+        assert {forfeit.said for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
+
+    def test_without_restart_it_stays_with_its_failure(self, tmp_path: Path) -> None:
+        script = f"echo start >> {tmp_path}/log; read l; say 8; read l; say 0; read l; exit 7"
+        with shell(script, restart=False) as agent:
+            positions = [GAME.start, MIDDLE, GAME.start, GAME.start.play(4)]
+            answers = [agent.answer(position) for position in positions]
+            assert [answer.outcome for answer in answers] == ["played", "taken", "crashed", "crashed"]
+            assert answers[-1].said == "exit status 7"
+        assert (tmp_path / "log").read_text() == "start\n"
+
+    def test_runs_in_its_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "bot").write_text("#!/bin/sh\nread l; cat cell; read l")
+        (tmp_path / "bot").chmod(0o755)
+        (tmp_path / "cell").write_text('{"cell": 7}\n')
+        with CommandAgent(GAME, "./bot", folder=tmp_path) as agent:
+            assert agent.answer(GAME.start).cell == 7
+        with pytest.raises(ParameterError, match="no such folder"):
+            CommandAgent(GAME, "./bot", folder=tmp_path / "nowhere")
+        with pytest.raises(ParameterError, match=r"no program '\./bot'"):
+            CommandAgent(GAME, "./bot", folder=tmp_path.parent)
+
+    def test_memory_is_limited(self) -> None:
+        script = "import sys; input(); held = bytearray(1 << 30); print('{\"cell\": 4}')"
+        command = [sys.executable, "-I", "-c", script]
+        with CommandAgent(GAME, command, memory=512) as agent:
+            answer = agent.answer(GAME.start)
+            assert answer.outcome == "crashed" and "MemoryError" in answer.said
+        with CommandAgent(GAME, command) as agent:
+            assert agent.answer(GAME.start).cell == 4
+
+    @pytest.mark.parametrize("settings", [{"memory": 0}, {"memory": 0.5}, {"restart": 2}, {"folder": 3}])
+    def test_bad_settings(self, settings: dict[str, Any]) -> None:
+        with pytest.raises(ParameterError, match=f"{next(iter(settings))}\\b"):
+            CommandAgent(GAME, "sh", **settings)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has left its group")
+    @pytest.mark.parametrize("how", ["close", "timeout", "end of the bot", "end of Python"])
+    def test_what_has_left_its_session_is_ended_too(self, how: str, tmp_path: Path) -> None:
+        """A daemon, in a session of its own, that nobody's child is, and a child that ignores SIGTERM."""
+        daemon = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ >> pids; exec sleep 1000' &) &"
+        stubborn = "sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 1000' & echo $$ $! >> pids"
+        ready = "until [ $(wc -w < pids) = 4 ]; do sleep 0.001; done"
+        then = "exit 0" if how == "end of the bot" else "read l; wait"
+        script = f"{SAY}; {daemon} {stubborn}; {ready}; read l; say 4; {then}"
+        (tmp_path / "bot.sh").write_text(script)
+        (tmp_path / "pids").touch()
+        if how == "end of Python":
+            ask = "import os, ttt_env; a = ttt_env.make_agent('process:sh bot.sh'); a.answer(a.game.start)"
+            killed = subprocess.run([sys.executable, "-c", f"{ask}; os.kill(os.getpid(), 9)"], cwd=tmp_path)
+            assert killed.returncode == -signal.SIGKILL
+        else:
+            with CommandAgent(GAME, "sh bot.sh", folder=tmp_path) as agent:
+                assert agent.answer(GAME.start).cell == 4
+                if how == "timeout":
+                    agent.timeout = 0.01
+                    assert agent.answer(MIDDLE).outcome == "timed out"
+                elif how == "end of the bot":
+                    assert end((tmp_path / "pids").read_text())
+        pids = (tmp_path / "pids").read_text()
+        assert len(pids.split()) == 4 and end(pids)
 
     def test_what_is_said_late_answers_no_other_question(self) -> None:
         """A banner is taken for the first answer, but the answers do not shift by one."""
-        script = "echo Welcome; while read l; do case $l in .../.../...) echo 5;; *) echo 6; esac; done"
+        script = "echo Welcome; while read l; do case $l in *.../.../...*) say 5;; *) say 6; esac; done"
         with shell(script) as agent:
             for position in (GAME.start, MIDDLE, GAME.start):
                 answer = agent.answer(position)
@@ -277,10 +356,10 @@ class TestCommandAgent:
         is_begun, may_go_on = threading.Event(), threading.Event()
         started: list[Program] = []
 
-        def slowly(arguments: Any) -> Program:
+        def slowly(*arguments: Any) -> Program:
             is_begun.set()
             assert may_go_on.wait(20)
-            started.append(Program(arguments))
+            started.append(Program(*arguments))
             return started[0]
 
         monkeypatch.setattr(command, "Program", slowly)
@@ -295,10 +374,10 @@ class TestCommandAgent:
         may_go_on.set()
         for thread in (closing, asking):
             thread.join(20)
-        assert started[0].status == -signal.SIGKILL and not agent._programs
+        assert started[0].status is not None and not agent._programs
 
     def test_ends_with_its_agent(self) -> None:
-        agent = shell("echo $$ >&2; read l; echo 4; read l")
+        agent = shell("read l; say 4; read l")
         agent.answer(MIDDLE)
         (running,) = agent._programs
         del agent
@@ -313,8 +392,8 @@ class TestCommandAgent:
                 assert twin.identity == agent.identity and twin.timeout == 30.0
 
     def test_no_shell_is_used(self, tmp_path: Path) -> None:
-        with CommandAgent(GAME, f"echo 4 '; touch {tmp_path}/x' $HOME `date`") as agent:
-            assert agent.answer(MIDDLE).said == f"4 ; touch {tmp_path}/x $HOME `date`"
+        with CommandAgent(GAME, f"echo '; touch {tmp_path}/x' $HOME `date`") as agent:
+            assert agent.answer(MIDDLE).said == f"; touch {tmp_path}/x $HOME `date`"
         assert not (tmp_path / "x").exists()
 
     def test_is_known_by_what_is_in_its_files(self, tmp_path: Path) -> None:
@@ -344,8 +423,10 @@ class TestCommandAgent:
     def test_what_cannot_be_started(self, tmp_path: Path) -> None:
         (tmp_path / "bot").write_bytes(b"\0\0\0")
         (tmp_path / "bot").chmod(0o755)
-        with pytest.raises(PlayerError, match="cannot be started"):
-            CommandAgent(GAME, [str(tmp_path / "bot")]).answer(GAME.start)
+        with CommandAgent(GAME, [str(tmp_path / "bot")]) as agent:
+            answer = agent.answer(GAME.start)
+        assert answer.outcome == "crashed" and "exit status 126: " in answer.said
+        assert "cannot be run: [Errno 8] Exec format error" in answer.said
 
 
 class TestChatAgent:

@@ -144,6 +144,11 @@ def test_resigning_loses_and_the_seats_swap():
     assert said.count("You resign.") == 2
 
 
+def test_a_program_that_fails_loses():
+    session, said = sit("0", "n", players=("person", "process:sh -c 'exit 3'"))
+    assert session.winner == "X" and "names no free cell (crashed) and loses" in said and "You win!" in said
+
+
 def test_nothing_changes_once_a_game_is_over():
     people = Player("A", "person"), Player("B", "person")
     session = PlaySession(ttt_env.get_game("tictactoe-v0"), people, np.random.default_rng(0))

@@ -208,11 +208,13 @@ class BatchAgent(Agent):
     """An agent that is written for batches, by `policies`; a single position is a batch of one."""
 
 
-Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashed", "timed out"]
+Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashed", "timed out", "flooded"]
 """What came of an answer: its cell was played; it names no cell in the agreed form; it names different ones;
-its number is no cell of the board; the cell is taken; who was asked failed, or took too long."""
+its number is no cell of the board; the cell is taken; who was asked failed, took too long, or wrote far too
+much."""
 
 _SAID = 1_000  # letters of an answer that are kept
+_QUOTED = 60  # letters of each that are shown
 
 
 def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
@@ -251,12 +253,43 @@ def _kept(said: str) -> str:
     return said[:_SAID].encode("utf-8", "replace").decode()
 
 
+class Forfeit(NamedTuple):
+    """A position in which an agent that was asked named no free cell, and so loses: why, and what it said."""
+
+    position: Position
+    outcome: Outcome
+    said: str
+
+
+def quoted(said: str, outcome: Outcome) -> str:
+    """What was said in one line, without letters that a terminal obeys; of an error, its last letters.
+
+    >>> quoted("Traceback " * 99 + "no model", "crashed")
+    "…Traceback Traceback Traceback Traceback Traceback no model'"
+    """
+    text = repr(said)
+    if len(text) <= _QUOTED:
+        return text
+    is_error = outcome in ("crashed", "timed out", "flooded")
+    return f"…{text[1 - _QUOTED :]}" if is_error else f"{text[: _QUOTED - 1]}…"
+
+
+class ForfeitError(IllegalMoveError):
+    """An agent that was asked has named no free cell, by which it loses the game: see its `forfeit`."""
+
+    def __init__(self, message: str, forfeit: Forfeit) -> None:
+        super().__init__(message)
+        self.forfeit = forfeit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ForfeitError, (str(self), self.forfeit)
+
+
 class AskedAgent(Agent):
     """An agent outside of this package, a function or a program, that is asked for its moves and may fail.
 
     A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
-    time. An agent of this kind declares no fixed policy. Where it is asked once in each position, as by
-    `certify`, it loses the game where it names no free cell; in a game that is played, that is an error.
+    time. An agent of this kind declares no fixed policy. Where it names no free cell it loses the game.
     """
 
     is_cheap: ClassVar[bool] = False
@@ -272,20 +305,23 @@ class AskedAgent(Agent):
         raise NotImplementedError
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        """The cell that is answered. Raises `IllegalMoveError` where it is not free, or none is answered."""
+        """The cell that is answered. Raises `ForfeitError` where it is not free, or none is answered."""
         answer = self.answer(position)
         if answer.cell is not None:
             return answer.cell
         legal = f"legal are {position.legal_cells}"
         if answer.outcome in ("no cell", "taken"):
-            raise IllegalMoveError(f"{self!r} plays {answer.said} in {position}; {legal}")
-        raise IllegalMoveError(
-            f"{self!r} names no cell in {position} ({answer.outcome}): {answer.said!r}; {legal}"
-        )
+            message = f"{self!r} plays {answer.said} in {position}; {legal}"
+        else:
+            message = f"{self!r} names no cell in {position} ({answer.outcome}): {answer.said!r}; {legal}"
+        raise ForfeitError(message, Forfeit(position, answer.outcome, answer.said))
 
 
 class FunctionAgent(AskedAgent):
-    """Plays the cell that a function `Position -> cell` returns, which may be another one in each call."""
+    """Plays the cell that a function `Position -> cell` returns, which may be another one in each call.
+
+    In a game that is played, a cell that is not free is an `IllegalMoveError`: the function is one's own.
+    """
 
     is_cheap = True
 
@@ -576,8 +612,11 @@ def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
 def _plain_value(
     build: type[Agent], owner: str, items: list[str], allowed: Mapping[str, Parameter]
 ) -> str | None:
-    """The text of the first parameter, maybe a path or an agent, from the items that name no other."""
-    if next(iter(allowed), None) == "path":
+    """The text of the first parameter, from the items that name no other.
+
+    It may be a path, a command or an agent.
+    """
+    if next(iter(allowed), None) in ("path", "command"):
         return joined_path(owner, items, allowed)
     plain = [item for item in items if key_of(item) is None]
     keywords = [item.strip() for item in items if key_of(item) is not None]

@@ -1,6 +1,8 @@
 """The game on the table, without a web server."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -107,9 +109,13 @@ PATHS = ["/etc/passwd", "../x.npz", "model.zip", "C:\\x", "path=/etc/passwd"]
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("name", ["lookup", "sb3", "imitation", "epsilon", "best-response", "os.system"])
+@pytest.mark.parametrize(
+    "name",
+    ["lookup", "sb3", "imitation", "epsilon", "best-response", "os.system", "process", "uci", "piskvork"],
+)
 def test_no_text_reaches_the_file_system(name, path, roster, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", lambda *_: pytest.fail("a file was opened"))
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a program was started"))
     for text in (f"{name}:{path}", f"epsilon:{name}:{path}", f"epsilon:({name}:{path})"):
         with pytest.raises(TttEnvError):
             roster.parse(text)
@@ -153,6 +159,40 @@ def test_what_cannot_be_a_part_is_named(text, roster):
 
 def test_weights_have_to_be_as_many_as_the_agents(roster):
     assert "2 agents" in roster.refusal("mixture:weights+random,weights=1+2+3", TICTACTOE)
+
+
+def test_programs_come_from_the_command_line_alone(tmp_path):
+    """A bot goes on running from move to move; an address can name it, but no other command."""
+    (tmp_path / "bot.sh").write_text(
+        'echo $$ >> starts; while read l; do c=${l#*legal*[}; echo "{\\"cell\\": ${c%%[],]*}}"; done'
+    )
+    command = f"process:sh bot.sh,folder={tmp_path}"
+    roster = Roster(named_models([command]))
+    assert roster.names[-1] == "model:sh-bot.sh" == roster.parse("model:sh-bot.sh")
+    position = TICTACTOE.start
+    for cell in range(3):
+        assert roster.make("model:sh-bot.sh", TICTACTOE).choose(position, np.random.default_rng(0)) == cell
+        position = position.play(cell)
+    assert len((tmp_path / "starts").read_text().split()) == 1
+    for text in (command, "process:sh", "process", "model:process:sh", f"epsilon:({command}),epsilon=0.5"):
+        with pytest.raises(TttEnvError):
+            roster.parse(text)
+    with pytest.raises(ParameterError, match="no program"):
+        named_models(["process:no-such-program"])
+
+
+@pytest.mark.parametrize("protocol", ["uci", "piskvork"])
+def test_engines_come_from_the_command_line_alone(protocol):
+    ours = f"({sys.executable} -W error -m ttt_env.app engine minimax --game tictactoe-v0"
+    ours += f" --protocol {protocol})"
+    roster = Roster(named_models([f"{protocol}:{ours},seconds=0.1"]))
+    name = f"model:{Path(sys.executable).name}"
+    assert roster.names[-1] == name == roster.parse(name)
+    agent = roster.make(name, TICTACTOE)
+    assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) in range(9)
+    for text in (f"{protocol}:sh", protocol, f"model:{protocol}:sh", f"epsilon:({protocol}:sh)"):
+        with pytest.raises(TttEnvError):
+            roster.parse(text)
 
 
 def test_models_are_known_by_name_alone(tmp_path):

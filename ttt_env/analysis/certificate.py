@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, Outcome, checked_policies
+from ttt_env.agent import Agent, AgentLike, Forfeit, Outcome, checked_policies
 from ttt_env.analysis.consistency import Consistency, consistency
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.grid import Slots, grid
@@ -16,7 +16,6 @@ from ttt_env.analysis.induction import TwoPass, Values, follow
 from ttt_env.analysis.layers import Bools, Layer, Moves, Responder, reachable
 from ttt_env.analysis.recorded import (
     Asking,
-    Forfeit,
     Recorded,
     Source,
     answering,

@@ -4,12 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
+from ttt_env.agent import (
+    Agent,
+    AgentLike,
+    Forfeit,
+    ForfeitError,
+    Outcome,
+    checked_policies,
+    game_of,
+    make_agent,
+    quoted,
+)
 from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.play import play_cells
@@ -50,6 +60,26 @@ class Result(NamedTuple):
         return f"wins {percent(self.win)}, draws {percent(self.draw)}, loses {percent(self.loss)}"
 
 
+class Forfeited(NamedTuple):
+    """How many games an agent has lost by naming no free cell, for one reason.
+
+    `position` is where it first did, as text, and `said` what it said there.
+    """
+
+    outcome: Outcome
+    games: int
+    position: str
+    said: str
+
+    def __str__(self) -> str:
+        games, said = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.said, self.outcome)
+        return f"{games} by naming no free cell: {self.outcome} (first in {self.position}: {said})"
+
+
+Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
+"""What the first agent, and the second, has lost by naming no free cell."""
+
+
 @dataclass(frozen=True)
 class Match(Saved):
     """How the first agent does against the second, from the first agent's side.
@@ -57,7 +87,8 @@ class Match(Saved):
     `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` says whether
     these results are computed, and `source` what they rest on: "policy", the policies that both agents
     declare; "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half
-    of them on each seat. After these, `interval` is the 95 % confidence interval of `score`.
+    of them on each seat. After these, `interval` is the 95 % confidence interval of `score`, and `forfeits`
+    says which of the games the first and the second agent lost by naming no free cell.
     """
 
     FORMAT = "ttt_env match 1"
@@ -68,6 +99,7 @@ class Match(Saved):
     games: int | None = None
     interval: tuple[float, float] | None = None
     source: Source = "policy"
+    forfeits: Forfeits = ((), ())
 
     @property
     def score(self) -> float:
@@ -82,6 +114,11 @@ class Match(Saved):
                 f"  as O, moving second  {self.as_o}",
                 f"Score {signed(self.score, 4)}: what the first agent wins less what it loses, "
                 "averaged over both seats.",
+                *(
+                    f"The {which} agent lost {lost}."
+                    for which, losses in zip(("first", "second"), self.forfeits, strict=True)
+                    for lost in losses
+                ),
             ]
         )
 
@@ -101,6 +138,7 @@ class Match(Saved):
             "source": self.source,
             "games": self.games,
             "interval": self.interval and list(self.interval),
+            "forfeits": [[lost._asdict() for lost in losses] for losses in self.forfeits],
         }
 
     @classmethod
@@ -113,7 +151,14 @@ class Match(Saved):
             low, high = map(float, interval)
             interval = low, high
         source = one_of("source", data["source"], get_args(Source))
-        return cls(as_x, as_o, bool(data["exact"]), None if games is None else int(games), interval, source)
+        first, second = (tuple(map(_read_forfeited, losses)) for losses in data["forfeits"])
+        games = None if games is None else int(games)
+        return cls(as_x, as_o, bool(data["exact"]), games, interval, source, (first, second))
+
+
+def _read_forfeited(data: Mapping[str, Any]) -> Forfeited:
+    outcome = one_of("outcome", data["outcome"], get_args(Outcome))
+    return Forfeited(outcome, int(data["games"]), str(data["position"]), str(data["said"]))
 
 
 @dataclass(frozen=True)
@@ -186,7 +231,8 @@ def match(
     asked once in each position that can come up between the two, and judged by these answers; `progress` and
     `workers` are as in `certify`, and where a function names no free cell it loses. `exact=False` samples it:
     `games` games are played, half of them on each seat, with random numbers from `rng`, a generator or a
-    seed.
+    seed. A program, or another agent that is asked, loses a game in which it names no free cell: see
+    `Match.forfeits`. For a function that is an error there.
 
     With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
     policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
@@ -228,12 +274,32 @@ def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Ma
     if not isinstance(games, int) or games < 2:
         raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
     half = games // 2
-    as_x = [_played(one, two, rng).value("X") for _ in range(half)]
-    as_o = [_played(two, one, rng).value("O") for _ in range(half)]
-    return match_of(np.array([[values.count(value) for value in (1, 0, -1)] for values in (as_x, as_o)]))
+    as_x = [_played(one, two, rng) for _ in range(half)]
+    as_o = [_played(two, one, rng) for _ in range(half)]
+    values = [[value for value, _ in as_x], [-value for value, _ in as_o]]
+    counts = np.array([[of_seat.count(value) for value in (1, 0, -1)] for of_seat in values])
+    losses: tuple[list[Forfeit], list[Forfeit]] = [], []
+    for number, games_of_seat in enumerate((as_x, as_o)):
+        for _, forfeit in games_of_seat:
+            if forfeit is not None:
+                losses[(forfeit.position.to_move == "O") ^ number].append(forfeit)
+    return match_of(counts, (_counted(losses[0]), _counted(losses[1])))
 
 
-def match_of(counts: NDArray[np.int64]) -> Match:
+def _counted(forfeits: list[Forfeit]) -> tuple[Forfeited, ...]:
+    return summed(tuple(Forfeited(outcome, 1, str(at), said) for at, outcome, said in forfeits))
+
+
+def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
+    """These losses with those of one reason as one, in the order in which the reasons came up."""
+    by_reason: dict[Outcome, Forfeited] = {}
+    for lost in losses:
+        known = by_reason.get(lost.outcome, lost._replace(games=0))
+        by_reason[lost.outcome] = known._replace(games=known.games + lost.games)
+    return tuple(by_reason.values())
+
+
+def match_of(counts: NDArray[np.int64], forfeits: Forfeits = ((), ())) -> Match:
     """The sampled match with these counts, `[2, 3]`: wins, draws and losses as X, then as O."""
     half = int(counts[0].sum())
     as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
@@ -244,11 +310,15 @@ def match_of(counts: NDArray[np.int64]) -> Match:
     margin = _Z95 * float(np.sqrt(spread / half)) / 2
     score = (as_x.value + as_o.value) / 2
     interval = max(-1.0, score - margin), min(1.0, score + margin)
-    return Match(as_x, as_o, False, 2 * half, interval, "sampled")
+    return Match(as_x, as_o, False, 2 * half, interval, "sampled", forfeits)
 
 
-def _played(x: Agent, o: Agent, rng: np.random.Generator) -> GameRecord:
-    return GameRecord(x.game, play_cells(x, o, rng))
+def _played(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, Forfeit | None]:
+    """The value of one whole game for X, and the forfeit that has ended it, if one has."""
+    try:
+        return GameRecord(x.game, play_cells(x, o, rng)).value("X"), None
+    except ForfeitError as error:
+        return -1 if error.forfeit.position.to_move == "X" else 1, error.forfeit
 
 
 def exploitability(

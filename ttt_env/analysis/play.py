@@ -16,7 +16,8 @@ def play_game(
 ) -> GameRecord:
     """One whole game of agent `x` moving first against agent `o`.
 
-    `rng` is a generator or a seed; the same seed gives the same game.
+    `rng` is a generator or a seed; the same seed gives the same game. Raises `ForfeitError` where a program,
+    or another agent that is asked, names no free cell: it has lost there.
     """
     game = game_of(game, x, o)
     return GameRecord(game, play_cells(make_agent(x, game), make_agent(o, game), as_generator(rng)))

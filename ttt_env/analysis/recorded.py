@@ -19,7 +19,7 @@ from ttt_env.agent import (
     AskedAgent,
     BatchAgent,
     Floats,
-    Outcome,
+    Forfeit,
     checked_policies,
     checked_policy,
     chosen_cell,
@@ -55,14 +55,6 @@ class Asked(NamedTuple):
 
     positions: int
     at_most: int
-
-
-class Forfeit(NamedTuple):
-    """A position in which an agent that was asked named no free cell, and so loses: why, and what it said."""
-
-    position: Position
-    outcome: Outcome
-    said: str
 
 
 Asking = Callable[[Asked], None]

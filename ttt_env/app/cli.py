@@ -25,6 +25,7 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.dataset import dataset
+from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
@@ -242,7 +243,7 @@ def certify(
     as_json: JsonOption = False,
     command: Annotated[
         str | None,
-        typer.Option(help='a program that reads boards and writes cells: "python mybot.py"', **_ASKED),
+        typer.Option(help='a program that answers questions on standard input: "python mybot.py"', **_ASKED),
     ] = None,
     url: Annotated[
         str | None,
@@ -434,6 +435,7 @@ def text(
 
 
 app.command()(dataset)
+app.command()(engine)
 
 
 @app.command()
@@ -457,7 +459,10 @@ def web(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0 is any free one")] = 8000,
     models: Annotated[
-        list[str] | None, typer.Option(help="file of a model that may play too; may be given several times")
+        list[str] | None,
+        typer.Option(
+            help="file of a model, or a bot as process:COMMAND, that may play too; may be given several times"
+        ),
     ] = None,
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
     games_file: Annotated[

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from ttt_env.agent import AgentLike
+from ttt_env.agent import AgentLike, quoted
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, match
-from ttt_env.analysis.recorded import Forfeit, answering
+from ttt_env.analysis.recorded import answering
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, percent, signed
 from ttt_env.rules.game import SEATS, Game, Seat
 
 _LISTED = 10  # wrong answers
-_SAID = 60  # letters of each that are shown
 
 
 def scorecard(
@@ -91,18 +90,9 @@ def _wrong_answers(certificate: Certificate) -> list[str]:
     rest = len(forfeits) - _LISTED
     return [
         f"Wrong answers, by which it loses: {len(forfeits):,}.",
-        *(f"  {each.position}  {each.outcome}: {_quoted(each)}" for each in forfeits[:_LISTED]),
+        *(f"  {at}  {outcome}: {quoted(said, outcome)}" for at, outcome, said in forfeits[:_LISTED]),
         *([f"  and {rest:,} more"] if rest > 0 else []),
     ]
-
-
-def _quoted(forfeit: Forfeit) -> str:
-    """What was said in one line, without letters that a terminal obeys; of an error, its last letters."""
-    said = repr(forfeit.said)
-    if len(said) <= _SAID:
-        return said
-    is_error = forfeit.outcome in ("crashed", "timed out")
-    return f"…{said[1 - _SAID :]}" if is_error else f"{said[: _SAID - 1]}…"
 
 
 def _refutation(certificate: Certificate, seat: Seat) -> list[str]:

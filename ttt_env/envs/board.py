@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.agent import Forfeit
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -37,12 +38,13 @@ class Info(TypedDict):
     `action_mask` `int8[cells]` are the cells that may be played now; once the episode is over it is all 1, so
     that a softmax over the allowed cells is defined there, too. `seat` is the user's. `winner` is there after
     the step that ends an episode: the seat that has won, None in a draw and after an illegal move, by which
-    its player loses and nobody wins.
+    its player loses and nobody wins. `forfeit` is there if the opponent has lost by naming no free cell.
     """
 
     action_mask: NDArray[np.int8]
     seat: Seat
     winner: NotRequired[Seat | None]
+    forfeit: NotRequired[Forfeit]
 
 
 class Rewards(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, chosen_in_game
+from ttt_env.agent import Agent, Forfeit, ForfeitError, chosen_in_game
 from ttt_env.envs.board import MAX_STARTS, BoardEnv, Illegal, Info, PlayAs, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
@@ -38,7 +38,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
 
     `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it.
     An episode that the opponent would end by its first move is drawn anew. `info` is an `Info`: the
-    mask of the cells that may be played, the user's seat and, at the end, the winner.
+    mask of the cells that may be played, the user's seat and, at the end, the winner. The user wins where a
+    program, or another opponent that is asked, names no free cell to reply with: see `info["forfeit"]`.
 
     `opponent` is an agent or a list of agents, of which one is drawn for each episode, with chances in
     proportion to `opponent_weights` (None: all equally likely). `play_as` is the user's seat: "X", "O",
@@ -90,7 +91,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         """Start an episode. `options` may give its `play_as` and its first `position`.
 
         Raises `ParameterError` or `ImpossiblePositionError` for bad options, and whatever an opponent or a
-        `start` function raises; nothing has changed then.
+        `start` function raises, such as `ForfeitError` for an opponent that begins and names no free cell;
+        nothing has changed then.
         """
         options = options or {}
         check_names("reset options", options, _OPTIONS)
@@ -145,27 +147,37 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
         wanted = as_cell(action, self.game)
         cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
+        forfeit = None
         if cell is None:
             self._legal = 0
             reward = self.rewards_of.illegal
         else:
-            scene, reward = self._play(scene, cell)
+            scene, reward, forfeit = self._play(scene, cell)
         info: Info = {"action_mask": self._mask(), "seat": self.seat}
         over = not self._legal
         if over:
             info["winner"] = None if cell is None else scene.winner
+        if forfeit is not None:
+            info["winner"], info["forfeit"] = self.seat, forfeit
         return self._observation(scene), reward, over, False, info
 
-    def _play(self, scene: Scene, cell: int) -> tuple[Scene, float]:
-        """Play the cell and let the opponent reply. Returns the scene after the reply, and the reward."""
+    def _play(self, scene: Scene, cell: int) -> tuple[Scene, float, Forfeit | None]:
+        """Play the cell and let the opponent reply.
+
+        Returns the scene after the reply, the reward, and the forfeit if the opponent had no reply.
+        """
         scene = self._scenes.after(scene.position, cell)
         if scene.value is not None:
             self._show(scene, cell)
-            return scene, self.rewards_of.at_end(scene.value)[0]
+            return scene, self.rewards_of.at_end(scene.value)[0], None
         positions = self._positions
         positions.append(scene.position)
         try:
             reply = chosen_in_game(self.opponent, positions, self.np_random)
+        except ForfeitError as error:
+            self._show(scene, cell)
+            self._legal = 0
+            return scene, self.rewards_of.win, error.forfeit
         except BaseException:
             del positions[-1]
             raise
@@ -174,7 +186,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         scene = self._scenes.after(scene.position, reply)
         positions.append(scene.position)
         self._show(scene, reply)
-        return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
+        return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1], None
 
     def _observation(self, scene: Scene) -> Any:
         # If a cell may be played it is the user's turn: `to_move` would take a tenth of the step's time.

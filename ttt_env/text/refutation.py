@@ -1,8 +1,7 @@
 """The shortest game that refutes a player in words, ready to be shown to it."""
 
-from ttt_env.agent import Outcome
+from ttt_env.agent import Forfeit, Outcome
 from ttt_env.analysis.certificate import Certificate
-from ttt_env.analysis.recorded import Forfeit
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.rules.game import Position, Seat
 from ttt_env.rules.notation import GameRecord
@@ -17,6 +16,7 @@ _FAILED: dict[Outcome, str] = {
     "taken": "You answered {said}, and this cell is taken.",
     "crashed": "You failed without an answer: {said}.",
     "timed out": "You gave no answer in time.",
+    "flooded": "You wrote far too much: {said}.",
 }
 _SAID = 200  # letters of an answer that are quoted
 

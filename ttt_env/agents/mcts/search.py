@@ -22,7 +22,7 @@ from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.checks import as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
-from ttt_env.stopping import check_wanted
+from ttt_env.stopping import check_wanted, is_due
 
 PLAYOUTS = ("random", "win-block")
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
@@ -99,7 +99,7 @@ class Search:
             check_wanted()
             done += self._iterate(int(min(chunk, limit - done)))
             chunk = min(2 * chunk, _CHUNK)
-            if perf_counter() >= end:
+            if seconds is not None and (perf_counter() >= end or is_due()):
                 break
         return done
 

@@ -14,7 +14,7 @@ from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
-from ttt_env.stopping import check_wanted
+from ttt_env.stopping import check_wanted, is_due
 
 _SLICE = 20_000  # nodes: some hundredths of a second
 
@@ -200,7 +200,7 @@ class _Searcher:
             answer = kernel.search(self._search, self._sets, _SLICE)
             if answer != kernel.OPEN:
                 return bool(answer == kernel.YES)
-            if time.monotonic() > self._deadline:
+            if time.monotonic() > self._deadline or (self._deadline < inf and is_due()):
                 raise _OutOfTimeError
 
     def _value_of_end(self, position: Position) -> int:

@@ -11,7 +11,16 @@ from zlib import crc32
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, make_agent
-from ttt_env.analysis.evaluation import Exploitability, Match, Result, exploitability, match, match_of
+from ttt_env.analysis.evaluation import (
+    Exploitability,
+    Forfeits,
+    Match,
+    Result,
+    exploitability,
+    match,
+    match_of,
+    summed,
+)
 from ttt_env.analysis.recorded import Recorded
 from ttt_env.errors import PolicyError
 from ttt_env.rules.boards import Boards
@@ -80,6 +89,7 @@ def pairing(field: Field, entropy: int, width: float, max_games: int, first: str
     names = [crc32(name.encode()) for name in (first, second)]
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=names))
     counts, games = np.zeros((2, 3), np.int64), 0
+    forfeits: Forfeits = ((), ())
     while True:
         size = min(_BATCH, max_games - games)
         with _blaming(field, first, second):
@@ -88,7 +98,9 @@ def pairing(field: Field, entropy: int, width: float, max_games: int, first: str
             return played
         counts += np.rint(np.array([played.as_x, played.as_o]) * (size // 2)).astype(np.int64)
         games = int(counts.sum())
-        pooled = match_of(counts)
+        of_first, of_second = zip(forfeits, played.forfeits, strict=True)
+        forfeits = summed(sum(of_first, ())), summed(sum(of_second, ()))
+        pooled = match_of(counts, forfeits)
         if width_of(pooled) <= width or games > max_games - 2:
             return pooled
 
@@ -122,4 +134,5 @@ def turned(played: Match) -> Match:
     """The same match from the second agent's side."""
     as_x, as_o = (Result(*reversed(result)) for result in (played.as_o, played.as_x))
     interval = played.interval and (-played.interval[1], -played.interval[0])
-    return replace(played, as_x=as_x, as_o=as_o, interval=interval)
+    forfeits = played.forfeits[1], played.forfeits[0]
+    return replace(played, as_x=as_x, as_o=as_o, interval=interval, forfeits=forfeits)

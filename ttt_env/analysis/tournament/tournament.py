@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, permutations
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
-from ttt_env.analysis.evaluation import Exploitability, Match
+from ttt_env.analysis.evaluation import Exploitability, Forfeited, Match, summed
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
 from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
@@ -98,6 +98,14 @@ class Tournament(Saved):
         """The pairings that `max_games` ended before their interval was as narrow as asked."""
         pairs = combinations(self.names, 2)
         return [pair for pair in pairs if width_of(self.matches[pair]) > self.width]
+
+    @property
+    def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
+        """What each agent has lost by naming no free cell; agents that always named one are not listed."""
+        losses = dict.fromkeys(self.names, tuple[Forfeited, ...]())
+        for name, other in permutations(self.names, 2):
+            losses[name] += self.matches[name, other].forfeits[0]
+        return {name: summed(lost) for name, lost in losses.items() if lost}
 
     def __repr__(self) -> str:
         return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
@@ -231,6 +239,7 @@ class Tournament(Saved):
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
             notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
+        notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
         return notes
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from ttt_env.agent import Agent, make_agent
+from ttt_env.agent import Agent, ForfeitError, make_agent
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.advice import hint
 from ttt_env.app.terminal.board import STYLES, board
@@ -108,8 +108,14 @@ class Terminal:
 
     def _wait_for_agent(self) -> None:
         seat, name = self.session.position.to_move, self.session.to_move.name
-        with self.console.status(f"{name} is thinking …"):
-            cell = self.session.reply()
+        try:
+            with self.console.status(f"{name} is thinking …"):
+                cell = self.session.reply()
+        except ForfeitError as error:
+            self.session.resign()
+            self._say("")
+            self._say(_stone(seat), f"{name} names no free cell ({error.forfeit.outcome}) and loses.")
+            return
         self._say("")
         self._say(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")
         if not self._people and not self.session.is_over:

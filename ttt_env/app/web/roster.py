@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from ttt_env.agent import Agent, Effort, effort_of, make_agent
+from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent
 from ttt_env.analysis.known import is_solved
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.models import spec_of
 from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
+from ttt_env.engines.player import EngineAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
@@ -23,8 +24,10 @@ from ttt_env.rules.sizes import (
     n_placements,
 )
 from ttt_env.rules.specs import split_spec
+from ttt_env.text.players import CommandAgent
 
 PERSON = "person"
+_PROGRAMS = ("process", "uci", "piskvork")  # the agents of a command
 _MODEL = "model:"
 _INSTANT_POSITIONS = n_placements(INSTANT_CELLS)
 _QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
@@ -89,7 +92,9 @@ class Roster:
         return dict(spec.keywords) | ({} if spec.value is None else {first: spec.value})
 
     def make(self, player: str, game: Game) -> Agent:
-        """The agent of a player who is no person. An agent with a fixed policy is made once and shared.
+        """The agent of a player who is no person.
+
+        One with a fixed policy, and a program, is made once and shared.
 
         Raises as `effort` does.
         """
@@ -97,7 +102,8 @@ class Roster:
         if agent is None:
             self.effort(player, game)
             agent = make_agent(self.spec(player), game)
-            if agent.is_fixed:
+            # A program goes on running from move to move.
+            if agent.is_fixed or isinstance(agent, AskedAgent):
                 self._made.keep(game, player, agent)
         return agent
 
@@ -211,19 +217,30 @@ class Roster:
 def named_models(paths: list[str]) -> dict[str, str]:
     """The spec strings of models that are given by path or spec string; each goes by the stem of its file.
 
-    Raises `ParameterError` for a file that is not there.
+    A program, such as "process:COMMAND", goes by its name. Raises `ParameterError` for a file or a program
+    that is not there.
     """
     named: dict[str, str] = {}
     for path in paths:
         spec = spec_of(path)
-        file = Path(spec.partition(":")[2].partition(",")[0] or path)
-        if not file.is_file():
-            raise ParameterError(f"there is no model {str(file)!r}")
-        name = stem = file.stem.replace(" ", "-")
+        name = stem = _name_of_model(spec).replace(" ", "-")
         while name in named:
             name = f"{stem}-{len(named) + 1}"
         named[name] = spec
     return named
+
+
+def _name_of_model(spec: str) -> str:
+    """The stem of a model's file; of a program, its name and that of its script."""
+    agent, _, rest = spec.partition(":")
+    if agent.strip() in _PROGRAMS:
+        program = make_agent(spec)
+        assert isinstance(program, CommandAgent | EngineAgent)
+        return program.label
+    file = Path(rest.partition(",")[0] or agent)
+    if not file.is_file():
+        raise ParameterError(f"there is no model {str(file)!r}")
+    return file.stem
 
 
 @dataclass(frozen=True)

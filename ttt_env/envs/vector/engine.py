@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, checked_policies, chosen_cell, sample_each
+from ttt_env.agent import Agent, Forfeit, ForfeitError, checked_policies, chosen_cell, sample_each
 from ttt_env.envs.board import MAX_STARTS, PlayAs
 from ttt_env.envs.opponents import Lineup
 from ttt_env.envs.vector.backends import Array
@@ -36,6 +36,7 @@ class Replies:
 
     def __init__(self, store: Store, lineup: Lineup) -> None:
         self.store, self.agents = store, lineup.agents
+        self.forfeits: dict[int, Forfeit] = {}  # of the last replies, by sub-env
         self._tables = [_table(store, agent) for agent in self.agents]
         tables = [table for table in self._tables if table is not None]
         self.is_mixed = len(self.agents) > 1
@@ -49,13 +50,21 @@ class Replies:
         return self.store.backend.xp.searchsorted(self.chances, draws, side="right")
 
     def cells(
-        self, state: State, who: Array, draws: Array, rng: np.random.Generator, where: Array | bool = True
+        self,
+        state: State,
+        who: Array,
+        draws: Array,
+        rng: np.random.Generator,
+        where: Array | bool = True,
+        may_forfeit: bool = False,
     ) -> Cells:
         """The cells, `[B]`, that the agents numbered `who`, `[B]`, play on the open boards of a state.
 
         `draws` `[B]` decide for agents with a policy, `rng` for others. The cells of boards that are over,
-        and of those not in `where`, have no meaning. Raises `IllegalMoveError` or `PolicyError` for an agent
-        that plays a taken cell.
+        and of those not in `where`, have no meaning. With `may_forfeit` an agent that is asked and names no
+        free cell is put down in `forfeits`, and a taken cell stands for its move, which ends the game; this
+        is for boards with stones. Raises `IllegalMoveError` or `PolicyError` for an agent that plays a taken
+        cell.
         """
         backend = self.store.backend
         if self.policies is not None:
@@ -65,19 +74,38 @@ class Replies:
         state = np.broadcast_to(state, (*state.shape[:-1], len(draws)))
         wanted = self.store.is_open(state) & where
         cells = np.zeros(len(draws), np.int64)
+        self.forfeits = {} if may_forfeit else self.forfeits
         for number in range(len(self.agents)):
             at = np.flatnonzero(wanted & (who == number) if self.is_mixed else wanted)
             if len(at):
-                cells[at] = self._cells_of(number, state.take(at, axis=-1), draws[at], rng)
+                forfeits: dict[int, Forfeit] | None = {} if may_forfeit else None
+                cells[at] = self._cells_of(number, state.take(at, axis=-1), draws[at], rng, forfeits)
+                self.forfeits |= {int(at[row]): forfeit for row, forfeit in (forfeits or {}).items()}
         return cells
 
-    def _cells_of(self, number: int, state: State, draws: Floats, rng: np.random.Generator) -> Cells:
+    def _cells_of(
+        self,
+        number: int,
+        state: State,
+        draws: Floats,
+        rng: np.random.Generator,
+        forfeits: dict[int, Forfeit] | None,
+    ) -> Cells:
         agent, table = self.agents[number], self._tables[number]
         if table is not None:
             return self.store.backend.count(table.take(state, axis=0) <= draws[:, None])
         boards = self.store.boards(state)
         if not agent.is_fixed:
-            return np.array([chosen_cell(agent, position, rng) for position in boards])
+            cells = np.empty(len(boards), np.int64)
+            for row, position in enumerate(boards):
+                try:
+                    cells[row] = chosen_cell(agent, position, rng)
+                except ForfeitError as error:
+                    if forfeits is None:
+                        raise
+                    forfeits[row] = error.forfeit
+                    cells[row] = position.occupied_mask.bit_length() - 1
+            return cells
         return sample_each(checked_policies(agent, boards), draws)
 
 
@@ -269,7 +297,7 @@ class ArraySteps:
         state = self.store.play(games.state, cells)
         if self.replies is None:
             return games._replace(state=state, seats=1 - games.seats)
-        replies = self.replies.cells(state, games.who, draws[REPLY], rng)
+        replies = self.replies.cells(state, games.who, draws[REPLY], rng, may_forfeit=True)
         return games._replace(state=self.store.play(state, replies))
 
     def _outcome(self, codes: Array, seats: Array) -> Outcome:

@@ -28,6 +28,7 @@ from ttt_env.envs.vector.engine import (
 from ttt_env.envs.vector.states import Cells, TableStore, store_of
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError
 from ttt_env.kernels.codes import (
+    FORFEITED_BY_OTHER,
     N_DRAWS,
     NOBODY,
     OF_OTHER,
@@ -74,7 +75,8 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
     or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
     `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array whose name begins with `_`
-    says for which sub-envs there is a value.
+    says for which sub-envs there is a value. `info["forfeit"]`, objects `[B]`, is there after a step in which
+    an opponent lost by naming no free cell: the `Forfeit`, else None.
 
     Autoreset is Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its next
     episode, with reward 0; "same_step" begins it at once, the end being in `info["final_obs"]` and
@@ -170,11 +172,16 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         """The rewards of the looker and of the other for each code of a board, and who has won."""
         by_me, by_other = self.rewards_of.at_end(-1 if self.game.misere else 1)
         draw, illegal = self.rewards_of.draw, self.rewards_of.illegal
-        of_looker = np.array([0.0, by_other, draw, by_me, draw, illegal, 0.0])
+        # An opponent forfeits where it names no free cell. If both sides are stepped, an illegal move is the
+        # mover's fault alone, as in PettingZoo.
+        is_against = self._replies is not None
+        by_forfeit = self.rewards_of.win if is_against else 0.0
+        of_looker = np.array([0.0, by_other, draw, by_me, draw, illegal, by_forfeit])
         winners = np.full((2, len(OF_OTHER)), NOBODY, np.int8)
         for looker in range(2):
             winners[looker, WON] = looker ^ self.game.misere
             winners[looker, WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
+            winners[looker, FORFEITED_BY_OTHER] = looker if is_against else NOBODY
         return Worth(of_looker, of_looker[OF_OTHER], winners)
 
     def _rows_of_draws(self) -> int:
@@ -304,12 +311,14 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             cells = resampled(self._store, games.state, cells, draws[RESAMPLE])
         begins = self._over if self.autoreset_mode is NEXT_STEP else None
         games, outcome = self._steps.step(games, cells, begins, draws, rng)
-        over = outcome.over
+        over, forfeits = outcome.over, self._forfeits()
         if self.autoreset_mode is not SAME_STEP:
             observation, info = self._seen(games)
             info["winner"], info["_winner"] = outcome.winners, copy(over)
+            info |= forfeits
         elif self._backend.is_remote or over.any():
             final = self._final(games, outcome)
+            final.setdefault("final_info", {}).update(forfeits)
             games = self._steps.begin(games, over, draws, rng)
             observation, info = self._seen(games)
             info.update(final)
@@ -319,6 +328,15 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             info["rewards"], info["_rewards"] = outcome.of_seats, copy(self._true)
         self._games, self._over = games, over
         return observation, outcome.rewards, copy(over), copy(self._false), info
+
+    def _forfeits(self) -> dict[str, Any]:
+        """The info of the opponents that named no free cell in this step; empty if all did."""
+        if self._replies is None or not self._replies.forfeits:
+            return {}
+        forfeits = np.full(self.num_envs, None, object)
+        for index, forfeit in self._replies.forfeits.items():
+            forfeits[index] = forfeit
+        return {"forfeit": forfeits, "_forfeit": forfeits != None}  # noqa: E711 - for each of them
 
     def _begun(self) -> Games:
         if self._games is None:

@@ -1,5 +1,6 @@
 """A program over standard input and output as a player."""
 
+import os
 import shlex
 import shutil
 import weakref
@@ -7,7 +8,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
 from hashlib import file_digest, sha256
-from os.path import isfile
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, Self
@@ -15,57 +15,75 @@ from typing import Any, Self
 from ttt_env.agent import Answer, AskedAgent
 from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_seconds
+from ttt_env.rules.checks import as_integer, as_path, as_seconds, one_of
 from ttt_env.rules.game import Game, Position
-from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.players.program import Program
+from ttt_env.rules.specs import unwrapped
+from ttt_env.text.players.program import Program, Said
+from ttt_env.text.protocol import Question, read_answer
 
-_MAX_ENDS = 20  # of a program that has not answered once
+_OWNER = "CommandAgent"
 _STARTING = 10.0  # seconds that a program takes to start at most
 _DIGITS = 12  # of the fingerprint
-_CELL = AnswerFormat("{cell}")
-_GOES_ON = ("played", "several", "no cell", "taken")  # answers after which the program is asked again
+_GOES_ON = ("played", "no cell", "taken")  # answers after which the program is asked again
+_MEBIBYTE = 1 << 20
+_MOST_MEMORY = 1 << 30  # mebibytes
 
 
 class CommandAgent(AskedAgent):
-    """Plays as a program answers, in whatever language it is written.
+    """Plays as a program answers, in whatever language it is written: "process:COMMAND" as a spec string.
 
-    The program reads from its standard input a line with the text of a position, such as `XO./.X./..O` (rows
-    from the top; who is to move follows from the stones), and writes to its standard output a line with the
-    number of the cell that it plays, and so on until its input ends. The line may have other words, but no
-    second number, and has to be flushed: Python does that with `print(cell, flush=True)`. Nothing else may be
-    written there, not even a greeting. Standard error is free: its end is told where the program fails.
+    The program reads a line of JSON for each question and answers by a line of JSON: see `docs/bots.md`.
 
     `command` is a command line, which is split as a shell does it and run without one, or a list of
-    arguments. As many copies of the program run as questions are asked at once; `close`, the end of a `with`
-    block and the end of Python end them, and what they have started.
+    arguments. In a spec string it stands in round brackets if a part of it could be taken for a parameter:
+    `process:(mybot --set a,timeout=3),timeout=10`. `folder` is the program's working directory, by default
+    ours, `memory` how many MiB of address space each of its processes may have, None for no limit. As many
+    copies of the program run as questions are asked at once; `close`, the end of a `with` block and the end
+    of Python end them, and what they have started.
 
-    A program that does not answer within `timeout` seconds has "timed out", and one that ends instead has
-    "crashed"; one that ends between two questions with exit status 0 is just started again, so that a
-    program may also end after each answer. After an answer that is "unreadable", too, it is started again,
-    so that no late line is taken for the answer to the next question.
+    A program that does not answer within `timeout` seconds, of which the first answer includes its start, has
+    "timed out", one that ends instead has "crashed", and one that writes a line of more than 64 KiB, or more
+    than a MiB to standard error, has "flooded"; one that ends between two questions with exit status 0 is
+    just started again, so that a program may also end after each answer. After these, and after an answer
+    that is "unreadable", it is started again for the next question, so that no late line is taken for the
+    answer to it; with `restart=False` it is not, and names no cell ever again, for the same reason.
 
-    Raises `ParameterError` for a command that names no program. `answer` raises `PlayerError` if the program
-    has ended 20 times without a single answer, since its command is wrong then, and after `close`. Programs
-    are run by means that Windows does not have.
+    A program has the rights of who runs it: this is no sandbox. Raises `ParameterError` for a command that
+    names no program, and for a folder that is none. `answer` raises `PlayerError` if no process can be
+    started, and after `close`. Programs are run by means that Windows does not have.
     """
 
-    def __init__(self, game: Game | str, command: str | Sequence[str], *, timeout: float = 60.0) -> None:
+    def __init__(
+        self,
+        game: Game | str,
+        command: str | Sequence[str],
+        *,
+        timeout: float = 60.0,
+        folder: str | Path | None = None,
+        memory: int | None = None,
+        restart: bool = True,
+    ) -> None:
         super().__init__(get_game(game))
-        self.arguments = _split(command)
-        self.timeout = as_seconds("timeout", timeout, "CommandAgent")
+        self.folder = None if folder is None else _checked_folder(folder)
+        self.arguments = split_command(command, self.folder)
+        self.timeout = as_seconds("timeout", timeout, _OWNER)
+        self.memory = None if memory is None else as_integer("memory", memory, _OWNER, 1, _MOST_MEMORY)
+        self.restart = one_of("restart", restart, (True, False))
         self._lock = Condition()
         self._n_starting = 0
         self._programs: set[Program] = set()
         self._idle: list[Program] = []
-        self._is_closed, self._has_answered, self._n_ends = False, False, 0
+        self._is_closed = False
+        self._last_failure: Answer | None = None
         weakref.finalize(self, _end, self._programs)
 
     def __repr__(self) -> str:
         return f"<CommandAgent {self.label} of {self.game.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(CommandAgent, self.game, self.arguments, timeout=self.timeout), ()
+        names = ("timeout", "folder", "memory", "restart")
+        settings = {name: getattr(self, name) for name in names}
+        return partial(CommandAgent, self.game, self.arguments, **settings), ()
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +107,7 @@ class CommandAgent(AskedAgent):
         reads, such as weights or other modules, is not looked at.
         """
         fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass"))
-        for path in (shutil.which(self.arguments[0]), *self._script):
+        for path in (_found(self.arguments[0], self.folder), *map(self._in_folder, self._script)):
             if path is not None:
                 with Path(path).open("rb") as file:
                     fingerprint.update(file_digest(file, "sha256").digest())
@@ -99,36 +117,27 @@ class CommandAgent(AskedAgent):
     def _script(self) -> list[str]:
         """The first argument that is no option, if it is a file."""
         words = [argument for argument in self.arguments[1:] if not argument.startswith("-")]
-        return list(filter(isfile, words[:1]))
+        return [word for word in words[:1] if os.path.isfile(self._in_folder(word))]
+
+    def _in_folder(self, path: str) -> Path:
+        return Path(self.folder or ".", path)
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
+        if self._last_failure is not None:
+            return self._last_failure
         program, answer = self._taken(), None
         try:
-            said = program.ask(str(position), self.timeout)
-            match said.outcome:
-                case "line":
-                    answer = _CELL.answer(said.text, position)
-                case "too long":
-                    answer = Answer.failed("unreadable", said.text)
-                case "too late":
-                    answer = Answer.failed("timed out", said.text)
+            said = program.ask(Question(position, self.timeout).line, self.timeout)
+            answer = _read(said, position)
         finally:
             self._return(program, answer is not None and answer.outcome in _GOES_ON)
         if self._is_closed:
             raise PlayerError(f"{self!r} is closed")
-        if answer is not None:
-            self._has_answered = self._has_answered or said.outcome == "line"
-            return answer
-        if program.n_answers and program.status == 0:
+        if said.outcome == "ended" and program.n_answers and program.status == 0:
             return self.answer(position)  # by a new program: this one has ended after another question
-        return self._crashed(said.text)
-
-    def _crashed(self, last_words: str) -> Answer:
-        with self._lock:
-            self._n_ends += not self._has_answered
-        if self._n_ends >= _MAX_ENDS:
-            raise PlayerError(f"{self!r} has ended {_MAX_ENDS} times without one answer: {last_words}")
-        return Answer.failed("crashed", last_words)
+        if answer.outcome not in _GOES_ON and not self.restart:
+            self._last_failure = answer
+        return answer
 
     def _taken(self) -> Program:
         """A program that nobody asks at the moment, a new one if there is none."""
@@ -150,9 +159,11 @@ class CommandAgent(AskedAgent):
 
         def start() -> None:
             try:
-                program = Program(self.arguments)
+                program = Program(self.arguments, self.folder, (self.memory or 0) * _MEBIBYTE)
             except OSError as error:
                 started.set_exception(PlayerError(f"{self!r} cannot be started: {error.strerror}"))
+            except BaseException as error:  # it is raised by who waits
+                started.set_exception(error)
             else:
                 self._programs.add(program)
                 started.set_result(program)
@@ -189,17 +200,42 @@ def _end(programs: set[Program]) -> None:
         programs.pop().end()
 
 
-def _split(command: str | Sequence[str]) -> tuple[str, ...]:
+def _read(said: Said, position: Position) -> Answer:
+    """What the program's words, or its end, answer in a position."""
+    match said.outcome:
+        case "line":
+            return read_answer(said.text, position)
+        case "too much":
+            return Answer.failed("flooded", said.text)
+        case "too late":
+            return Answer.failed("timed out", said.text)
+        case "ended":
+            return Answer.failed("crashed", said.text)
+
+
+def _checked_folder(folder: object) -> Path:
+    path = as_path("folder", folder, _OWNER)
+    if not path.is_dir():
+        raise ParameterError(f"folder={shown(str(path))} of {_OWNER}: there is no such folder")
+    return path
+
+
+def split_command(command: str | Sequence[str], folder: Path | None = None) -> tuple[str, ...]:
     """The arguments of a command. Raises `ParameterError` if there is no such program.
 
     The message shows the program alone, as other arguments may be secret.
     """
     try:
-        arguments = tuple(shlex.split(command) if isinstance(command, str) else command)
+        arguments = tuple(shlex.split(unwrapped(command.strip())) if isinstance(command, str) else command)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"command: a command line, or a list of arguments, is needed: {error}") from None
     if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
         raise ParameterError("command: a program and its arguments are needed, as texts")
-    if shutil.which(arguments[0]) is None:
+    if _found(arguments[0], folder) is None:
         raise ParameterError(f"command: there is no program {shown(arguments[0])} that can be run")
     return arguments
+
+
+def _found(program: str, folder: Path | None) -> str | None:
+    """The file of a program, None if it cannot be run; a relative path is one from the folder."""
+    return shutil.which(Path(folder, program) if folder and os.path.dirname(program) else program)

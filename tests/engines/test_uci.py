@@ -1,0 +1,578 @@
+"""UCI: our agents as engines, and engines as opponents."""
+
+import pickle
+import shutil
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ttt_env
+from tests.engines.hearing import OURS, Heard, dialogue, logged, shell
+from ttt_env import Game, Position
+from ttt_env.analysis.layers import reachable
+from ttt_env.engines.thinking import patient_agent
+from ttt_env.engines.uci.engine import UciEngine, thinking_seconds
+from ttt_env.engines.uci.notation import (
+    format_move,
+    position_command,
+    read_move,
+    read_position,
+    variant_name,
+    variants_file,
+)
+from ttt_env.engines.uci.player import UciAgent
+from ttt_env.errors import (
+    GameTooLargeError,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    NotationError,
+    ParameterError,
+    PlayerError,
+)
+from ttt_env.rules.game import random_position
+
+TTT = ttt_env.get_game("tictactoe-v0")
+M433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
+SQUARE = ttt_env.get_game("square-v0")
+FIVE = ttt_env.get_game("mnk-v0:m=6,n=6,k=5")
+LARGE = ttt_env.get_game("mnk-v0:m=20,n=20,k=5")
+LINE = Game("line", (5,), [(0, 1), (3, 4)])
+FAIRY = shutil.which("fairy-stockfish") or shutil.which("/usr/games/fairy-stockfish")
+needs_fairy = pytest.mark.skipif(FAIRY is None, reason="the program fairy-stockfish is not installed")
+
+
+def said(agent, *lines, game=TTT):
+    return dialogue(lambda heard: UciEngine(agent, game, heard, rng=0), *lines)
+
+
+def to_be_played(game):
+    return [position for layer in reachable(game) for position in layer.boards(layer.open)]
+
+
+def last_move(lines, game=TTT):
+    word, move = lines[-1].split()
+    assert word == "bestmove"
+    return read_move(move, game)
+
+
+class TestNotation:
+    @pytest.mark.parametrize("game", [TTT, M433, LINE, LARGE], ids=lambda game: game.name)
+    def test_every_cell_has_a_square_of_its_own(self, game):
+        squares = [format_move(cell, game) for cell in range(game.n_cells)]
+        assert len(set(squares)) == game.n_cells
+        assert [read_move(square, game) for square in squares] == list(range(game.n_cells))
+
+    def test_squares_are_counted_from_the_lower_left(self):
+        assert [format_move(cell, M433) for cell in (8, 11, 0, 3)] == ["P@a1", "P@d1", "P@a3", "P@d3"]
+        assert read_move("d3", M433) == read_move("p@D3", M433) == 3
+
+    @pytest.mark.parametrize(
+        "text", ["", "P@", "P@a4", "P@d1", "P@a0", "P@a01", "N@a1", "a1a2", "P@a1 ", "P@á1"]
+    )
+    def test_other_texts_are_no_moves(self, text):
+        with pytest.raises(NotationError, match="a1 to c3"):
+            read_move(text, TTT)
+
+    @pytest.mark.parametrize("game", [TTT, M433], ids=lambda game: game.name)
+    def test_a_command_sets_up_each_position(self, game):
+        rng = np.random.default_rng(0)
+        positions = to_be_played(game)
+        for index in rng.choice(len(positions), 3000, replace=False):
+            word, *words = position_command(positions[index]).split()
+            assert word == "position" and read_position(words, game) == positions[index]
+
+    @pytest.mark.parametrize(
+        ("fen", "board"),
+        [
+            ("3/3/3[PPPPPppppp] w - - 0 1", ".../.../..."),
+            ("3/1p1/P2[PPPPpppp] w - - 2 2", ".../.O./X.."),
+            ("PpP/3/1p1 w", "XOX/.../.O."),
+            ("PpP/3/3 b - - 0 1 moves b2", "XOX/.O./..."),
+            ("3/P2/3", ".../X../..."),
+        ],
+    )
+    def test_boards_of_fairy_stockfish_are_read(self, fen, board):
+        assert str(read_position(["fen", *fen.split()], TTT)) == board
+
+    @pytest.mark.parametrize(
+        ("words", "error"),
+        [
+            ("", NotationError),
+            ("startpos a1", NotationError),
+            ("fen", NotationError),
+            ("fen 3/3", NotationError),
+            ("fen 3/3/4 w", NotationError),
+            ("fen 3/3/2q w", NotationError),
+            ("fen 3/3/0111 w", NotationError),
+            ("fen 3/3/2P w", NotationError),
+            ("fen 3/3/99999999999999999999 w", NotationError),
+            ("fen 3/3/1PP b", ImpossiblePositionError),
+            ("startpos moves a1 a1", IllegalMoveError),
+            ("startpos moves z9", NotationError),
+            ("startpos moves a1 b1 a2 b2 a3 b3", IllegalMoveError),
+        ],
+    )
+    def test_what_is_no_position_is_refused(self, words, error):
+        with pytest.raises(error):
+            read_position(words.split(), TTT)
+
+    def test_variants_have_the_rules_of_the_game(self):
+        text = variants_file(M433)
+        assert text.startswith("[mnk-v0-m-4-n-3-k-3]\n")
+        for line in (
+            "maxRank = 3",
+            "maxFile = 4",
+            "connectN = 3",
+            "startFen = 4/4/4[PPPPPPpppppp] w - - 0 1",
+        ):
+            assert f"\n{line}\n" in text
+        assert variant_name(TTT) == "tictactoe"
+
+    @pytest.mark.parametrize("game", [SQUARE, ttt_env.get_game("tictactoe-v0:misere"), LINE])
+    def test_other_games_cannot_be_told(self, game):
+        with pytest.raises(ParameterError, match="k in a row"):
+            variants_file(game)
+
+
+class TestEngine:
+    def test_introduces_itself(self):
+        lines = said("minimax", "uci", "isready")
+        assert lines[0].startswith("id name ttt_env") and lines[0].endswith(" minimax")
+        assert lines[-2:] == ["uciok", "readyok"]
+        assert "option name UCI_Variant type combo default tictactoe var tictactoe" in lines
+
+    def test_plays_the_position_that_it_is_told(self):
+        block = "position startpos moves P@a1 P@b2 P@a2"
+        assert last_move(said("minimax", block, "go movetime 100")) == read_move("a3", TTT)
+        win = "position fen PP1/pp1/3 w - - 0 1"
+        assert last_move(said("minimax:prefer=fast", win, "go")) == read_move("c3", TTT)
+
+    def test_has_no_move_after_the_end(self):
+        lines = said("minimax", "position startpos moves a1 b1 a2 b2 a3", "go infinite")
+        assert lines == ["bestmove (none)"]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "foo bar",
+            "position",
+            "position startpos moves a1 a1",
+            "position fen 9/9/9 w",
+            "setoption name Hash value 16",
+            "setoption name UCI_Variant value chess",
+            "setoption",
+            "go wtime soon btime",
+            "\0\x1b[31m é",
+        ],
+    )
+    def test_what_is_wrong_is_told_and_changes_nothing(self, line):
+        before = "position startpos moves P@a1 P@b2 P@a2"
+        lines = said("minimax", before, line, "isready", "go movetime 20")
+        assert lines[0].startswith("info string error: ") and "\n" not in lines[0]
+        assert "readyok" in lines
+        assert last_move(lines) == read_move("a3", TTT) or line.startswith("go")
+
+    @pytest.mark.parametrize(
+        "line", ["", "   ", "ucinewgame", "stop", "debug on", "setoption name UCI_Variant value tictactoe"]
+    )
+    def test_what_is_right_is_done_without_a_word(self, line):
+        assert said("minimax", line, "isready") == ["readyok"]
+
+    @given(st.lists(st.lists(st.sampled_from(
+        ["position", "startpos", "fen", "moves", "P@a1", "b2", "3/3/3", "PpP/3/3", "w", "b", "go", "stop",
+         "uci", "wtime", "movetime", "infinite", "-1", "10", "1e3", "9" * 400, "setoption", "name", "value",
+         "é", "\0"]
+    ), max_size=6), max_size=8))  # fmt: skip
+    def test_nothing_that_is_sent_ends_it(self, commands):
+        lines = said("rules", *map(" ".join, commands), "stop", "isready")
+        assert lines[-1] == "readyok"
+        starts = ("info string error: ", "id ", "option ", "uciok", "readyok", "bestmove ")
+        assert all(line.startswith(starts) for line in lines)
+        asked = [words for words in commands if words[:1] == ["go"]]
+        assert sum(line.startswith("bestmove ") for line in lines) == len(asked)
+
+    def test_nothing_is_heard_after_quit(self):
+        assert said("minimax", "quit", "isready") == []
+
+    def test_an_agent_that_fails_has_no_move(self):
+        def failing(position):
+            raise RuntimeError("no idea\nat all")
+
+        lines = said(failing, "go", "isready")
+        assert set(lines) == {
+            "info string error: RuntimeError: 'no idea\\nat all'",
+            "bestmove (none)",
+            "readyok",
+        }
+
+    @pytest.mark.parametrize("game", [ttt_env.get_game("qubic-v0"), ttt_env.get_game("mnk-v0:m=30,n=2,k=2")])
+    def test_boards_without_squares_are_refused(self, game):
+        with pytest.raises(ParameterError, match="UCI has boards of"):
+            UciEngine("random", game, print)
+        with pytest.raises(ParameterError, match="UCI has boards of"):
+            UciAgent(game, "true")
+
+
+class TestTime:
+    """No test here measures: an agent that is not told to move thinks for a day."""
+
+    def test_endless_thinking_ends_by_stop_and_not_before(self):
+        for agent in ("mcts", "rules"):  # one that thinks, one that knows its move at once
+            heard = Heard()
+            engine = UciEngine(agent, FIVE, heard, rng=0)
+            engine.hear("go infinite")
+            engine.hear("isready")
+            assert heard == ["readyok"]
+            engine.hear("stop")
+            assert read_move(heard[-1].removeprefix("bestmove "), FIVE) in FIVE.start.legal_cells
+            assert len(heard) == 2
+
+    @pytest.mark.parametrize(
+        "limits", ["movetime 100", "wtime 3000 btime 1 winc 10", "wtime 500 movestogo 5"]
+    )
+    @pytest.mark.parametrize("agent", ["mcts", "minimax"])
+    def test_limits_end_the_thinking(self, agent, limits):
+        heard = Heard()
+        UciEngine(agent, FIVE, heard, rng=0).hear(f"go {limits}")
+        assert heard.until("bestmove P@")
+
+    def test_quit_ends_the_thinking(self):
+        engine = UciEngine("mcts", FIVE, Heard(), rng=0)
+        engine.hear("go infinite")
+        assert not engine.hear("quit")
+        assert not engine._mind._thread.is_alive()
+
+    @pytest.mark.parametrize(
+        ("limits", "plies", "least", "most"),
+        [
+            ({}, 0, 1, 1),
+            ({"movetime": 2000}, 0, 1.9, 2),
+            ({"movetime": 20}, 0, 0.01, 0.02),
+            ({"movetime": 0}, 0, 0, 0),
+            ({"movetime": 2000, "wtime": 1, "btime": 1}, 0, 1.9, 2),
+            ({"wtime": 60_000, "btime": 1}, 0, 2, 6),
+            ({"wtime": 1, "btime": 60_000}, 1, 2, 6),
+            ({"btime": 60_000}, 0, 1, 1),  # not its own clock
+            ({"wtime": 60_000, "movestogo": 1}, 0, 50, 60),
+            ({"wtime": 60_000, "movestogo": 0}, 0, 50, 60),
+            ({"wtime": 1000, "winc": 60_000}, 0, 0.5, 1),  # the increment comes after the move
+            ({"wtime": 0}, 0, 0, 0),
+            ({"btime": 60_000}, 35, 50, 60),  # the last move of the game
+        ],
+    )
+    def test_a_share_of_the_clock_is_used(self, limits, plies, least, most):
+        position = FIVE.start
+        for cell in range(plies):
+            position = position.child(cell)
+        assert least <= thinking_seconds(limits, position) <= most
+
+    def test_a_game_on_the_clock_does_not_run_out_of_time(self):
+        left, position = 10.0, FIVE.start
+        while position.legal_mask:
+            limits = {"wtime": round(1000 * left), "btime": round(1000 * left)}
+            left -= thinking_seconds(limits, position) if position.to_move == "X" else 0
+            assert left > 0
+            position = random_child(position)
+
+    @pytest.mark.parametrize(
+        ("spec", "game", "is_patient"),
+        [
+            ("mcts", FIVE, True),
+            ("mcts:c=1.2", FIVE, True),
+            ("minimax", FIVE, True),
+            ("minimax", TTT, False),  # knows all positions
+            ("mcts:simulations=50", FIVE, False),
+            ("mcts:seconds=0.01", FIVE, False),
+            ("minimax:depth=2", FIVE, False),
+            ("rules", FIVE, False),
+        ],
+    )
+    def test_who_is_given_no_budget_searches_until_it_is_told(self, spec, game, is_patient):
+        assert (patient_agent(spec, game).seconds_per_move > 1000) is is_patient
+
+    @pytest.mark.parametrize("spec", ["minimax", "mcts", "lookup", "softmax"])
+    def test_who_does_not_play_the_game_says_so(self, spec):
+        with pytest.raises(GameTooLargeError):
+            patient_agent(spec, LARGE)
+
+
+def random_child(position):
+    rng = np.random.default_rng((position.mine, position.theirs))
+    return position.child(int(rng.choice(position.legal_cells)))
+
+
+VARIANT = "option name UCI_Variant type combo default x var tictactoe"
+GREETED = f'uci) echo "{VARIANT}"; echo uciok;; isready) echo readyok;;'
+HANGS = '"position startpos moves"*) {};;'
+LATER = TTT.start.play(0)
+
+
+def all_end(pids):
+    """Whether these processes are gone after a while: signals take time. One that nobody awaits is gone."""
+
+    def runs(pid):
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    deadline = time.monotonic() + 60
+    while any(map(runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not any(map(runs, pids))
+
+
+def engine(answer, greeted=GREETED, **settings):
+    settings.setdefault("timeout", 60)
+    return UciAgent(TTT, shell(f"{greeted} go*) {answer};;"), depth=1, **settings)
+
+
+class TestPlayer:
+    def test_plays_what_is_answered(self):
+        with engine('echo "info depth 1 score cp 0"; echo "bestmove P@b2 ponder P@a1"') as agent:
+            assert agent.answer(TTT.start) == (4, "played", "P@b2")
+            assert agent.choose(TTT.start, np.random.default_rng(0)) == 4
+            with pytest.raises(IllegalMoveError, match="P@b2"):
+                agent.choose(TTT.start.play(4), np.random.default_rng(0))
+
+    @pytest.mark.parametrize(
+        ("answer", "outcome"),
+        [
+            ("echo bestmove P@a1", "taken"),
+            ("echo bestmove P@a9", "unreadable"),
+            ("echo bestmove", "unreadable"),
+            ('echo "bestmove (none)"', "unreadable"),
+            ("exit 3", "crashed"),
+            ("kill -9 $$", "crashed"),
+        ],
+    )
+    def test_what_is_no_move_has_its_name(self, answer, outcome):
+        with engine(answer) as agent:
+            for _ in range(2):  # it is started again where it has ended
+                assert agent.answer(Position.parse("XO./.../X..").play(4)).outcome == outcome
+
+    def test_who_hangs_is_ended_and_started_again(self):
+        with engine("echo bestmove b2", greeted=GREETED + HANGS.format("sleep 1000")) as agent:
+            assert agent.answer(TTT.start).cell == 4
+            agent.timeout = 0.2
+            assert agent.answer(LATER).outcome == "timed out"
+            agent.timeout = 60
+            assert agent.answer(TTT.start).cell == 4
+
+    def test_what_is_said_too_much_is_no_answer_to_the_next_question(self):
+        with engine(r"printf 'bestmove b2\nbestmove a1\n'") as agent:
+            assert [agent.answer(TTT.start).cell for _ in range(3)] == [4, 4, 4]
+
+    @pytest.mark.parametrize("ending", ["hangs", "closed", "forgotten"])
+    def test_nothing_is_left_of_an_engine(self, ending, tmp_path):
+        pids = tmp_path / "pids"
+        starts = f"sleep 1000 & echo $! $$ > {pids}; " + ("sleep 1000" if ending == "hangs" else "")
+        agent = engine("echo bestmove b2", greeted=GREETED + HANGS.format(starts))
+        assert agent.answer(TTT.start).cell == 4
+        agent.timeout = 2 if ending == "hangs" else 60
+        assert agent.answer(LATER).outcome == ("timed out" if ending == "hangs" else "played")
+        if ending == "closed":
+            agent.close()
+        elif ending == "forgotten":
+            del agent
+        started = pids.read_text().split()
+        assert len(started) == 2 and all_end(started)
+
+    def test_who_floods_is_ended(self):
+        with engine("cat /dev/zero") as agent:
+            assert agent.answer(TTT.start).outcome == "flooded"
+            assert not agent._programs
+
+    @pytest.mark.parametrize(
+        ("command", "settings", "why"),
+        [
+            (shell(GREETED.replace("tictactoe", "chess")), {}, "reads no files of variants"),
+            (shell(GREETED), {"variant": "gomoku"}, "no variant 'gomoku'; it has tictactoe"),
+            (shell("uci) echo uciok;;"), {"variant": "gomoku"}, "has no option UCI_Variant"),
+            (shell(GREETED), {"options": "Hash=1"}, "has no option 'Hash'; it has uci_variant"),
+        ],
+        ids=["variants", "variant", "option", "options"],
+    )
+    def test_who_cannot_be_set_up_is_no_player(self, command, settings, why):
+        with UciAgent(TTT, command, **settings) as agent, pytest.raises(PlayerError, match=why):
+            agent.answer(TTT.start)
+
+    @pytest.mark.parametrize(
+        ("command", "outcome"),
+        [("true", "crashed"), (shell("uci) echo hello; exit;;"), "crashed"), ("cat", "timed out"),
+         (["cat", "/dev/zero"], "flooded"), (["sh", "-c", "cat /dev/zero >&2"], "flooded")],
+        ids=["ends", "greets wrongly", "echoes", "floods", "floods errors"],
+    )  # fmt: skip
+    def test_who_never_greets_loses_its_games(self, command, outcome):
+        with UciAgent(TTT, command, timeout=1 if outcome == "timed out" else 60) as agent:
+            match = ttt_env.match(agent, "random", TTT, games=2, rng=0)
+        assert match.as_x.loss == match.as_o.loss == 1
+        assert [(lost.outcome, lost.games) for lost in match.forfeits[0]] == [(outcome, 2)]
+
+    def test_a_simple_engine_needs_no_variants(self):
+        with engine("echo bestmove a1", greeted="uci) echo uciok;; isready) echo readyok;;") as agent:
+            assert agent.answer(TTT.start).cell == 6
+
+    @pytest.mark.parametrize(
+        ("settings", "named"),
+        [
+            ({"depth": 0}, "depth=0"),
+            ({"nodes": True}, "nodes=True"),
+            ({"seconds": 0}, "seconds=0"),
+            ({"seconds": float("inf")}, "seconds=inf"),
+            ({"timeout": -1}, "timeout=-1"),
+            ({"options": "Hash"}, "options='Hash'"),
+            ({"options": "Hash=1\nquit"}, "options="),
+            ({"variant": "x\nquit"}, "variant="),
+            ({"variants": "/no/such/file"}, "variants='/no/such/file'"),
+            ({"command": "no-such-program-anywhere"}, "no-such-program-anywhere"),
+        ],
+        ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+    )
+    def test_parameters_are_checked(self, settings, named):
+        with pytest.raises(ParameterError) as refused:
+            UciAgent(TTT, **({"command": "true"} | settings))
+        assert named in str(refused.value)
+
+    def test_a_closed_one_is_not_asked(self):
+        agent = engine("echo bestmove b2")
+        agent.close()
+        with pytest.raises(PlayerError, match="closed"):
+            agent.answer(TTT.start)
+
+    def test_a_pickled_one_plays(self):
+        with engine("echo bestmove b2") as agent, pickle.loads(pickle.dumps(agent)) as copy:
+            assert repr(copy) == repr(agent) == "<UciAgent sh depth=1 of tictactoe-v0>"
+            assert copy.answer(TTT.start).cell == 4
+
+    def test_answers_are_kept_under_the_command_and_the_settings(self):
+        agents = [UciAgent(TTT, command, depth=depth) for command in ("true a", "true b") for depth in (1, 2)]
+        assert len({agent.identity for agent in agents}) == 4
+        assert UciAgent(TTT, "true a", depth=1).identity == agents[0].identity
+        assert "true a" not in agents[0].identity  # an argument may be secret
+
+    def test_limits_and_options_are_sent(self, tmp_path):
+        log = tmp_path / "log"
+        command = ["sh", "-c", f"tee {log} | {' '.join(OURS)} random --protocol uci"]
+        spec = UciAgent(TTT, command, seconds=0.25, depth=3, nodes=10, options="UCI_Variant=tictactoe")
+        with spec as agent:
+            assert agent.seconds_per_move == 0.25
+            agent.answer(Position.parse("X../.O./..."))
+            lines = logged(log, 6)
+        assert lines == [
+            "uci",
+            "setoption name UCI_Variant value tictactoe",
+            "setoption name UCI_Variant value tictactoe",
+            "isready",
+            "position startpos moves P@a3 P@b2",
+            "go movetime 250 depth 3 nodes 10",
+        ]
+
+    def test_our_engine_is_our_opponent(self):
+        spec = f"uci:({' '.join(OURS)} minimax --protocol uci),seconds=0.1"
+        match = ttt_env.match(spec, "random", TTT, games=20, rng=0)
+        assert match.as_x.loss == match.as_o.loss == 0
+        env = ttt_env.make(TTT.name, opponent=spec, play_as="O")
+        env.reset(seed=0)
+        assert env.unwrapped.position.ply == 1
+
+    def test_games_of_other_sets_are_played_too(self):
+        spec = f"uci:({' '.join(OURS)} rules --protocol uci --game square-v0),seconds=0.1"
+        assert ttt_env.match(spec, "random", SQUARE, games=4, rng=0).games == 4
+
+
+@needs_fairy
+class TestFairyStockfish:
+    @pytest.mark.parametrize(
+        "game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "mnk-v0:m=5,n=5,k=4", "mnk-v0:m=8,n=8,k=5",
+                 "mnk-v0:m=10,n=8,k=5"]
+    )  # fmt: skip
+    def test_plays_games_of_k_in_a_row(self, game):
+        match = ttt_env.match(f"uci:{FAIRY},depth=4", "random", game, games=4, rng=0)
+        assert match.games == 4
+
+    def test_is_certified_unbeatable(self):
+        with UciAgent(TTT, [FAIRY], depth=12) as agent:
+            assert ttt_env.certify(agent).unbeatable
+
+    def test_is_made_weaker_by_its_options(self):
+        with UciAgent(TTT, [FAIRY], depth=1, options="Skill Level=-20;Threads=1") as agent:
+            assert not ttt_env.certify(agent).unbeatable
+
+    def test_reads_a_file_of_the_user(self, tmp_path):
+        file = tmp_path / "my.ini"
+        file.write_text(variants_file(M433).replace(f"[{variant_name(M433)}]", "[mine]"))
+        settings = {"variants": str(file), "variant": "mine", "depth": 5}
+        with UciAgent(M433, [FAIRY], **settings) as agent:
+            assert agent.answer(M433.start).cell is not None
+        with UciAgent(SQUARE, [FAIRY], depth=1) as agent, pytest.raises(ParameterError, match="k in a row"):
+            agent.answer(SQUARE.start)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("game", "n_positions"), [(TTT, 4520), (M433, 1000)], ids=["3×3", "4,3,3"])
+    def test_agrees_with_our_values(self, game, n_positions):
+        """Its move keeps the value, and its score says who wins, in every position of 3×3."""
+        positions, solution = to_be_played(game), ttt_env.solve(game)
+        if len(positions) > n_positions:
+            chosen = np.random.default_rng(0).choice(len(positions), n_positions, replace=False)
+            positions = [positions[index] for index in chosen]
+        assert len(positions) == n_positions
+        with ScoringAgent(game, [FAIRY], depth=20) as agent:
+            for position in positions:
+                assert agent.answer(position).cell in solution.best_cells(position), str(position)
+                assert agent.value == solution.value_of(position), str(position)
+
+
+class ScoringAgent(UciAgent):
+    """Keeps the value that the engine's last score says, from the side to move."""
+
+    def _ask(self, talk, position):
+        read, lines = talk.read, []
+        talk.read = lambda: lines.append(read()) or lines[-1]
+        answer = super()._ask(talk, position)
+        words = next(line for line in reversed(lines) if " score " in line).split()
+        at = words.index("score")
+        kind, number = words[at + 1], int(words[at + 2])
+        self.value = 0 if kind == "cp" and number == 0 else int(np.sign(number)) if kind == "mate" else None
+        return answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=5,n=5,k=4"])
+def test_a_thousand_games_without_an_error(game, tmp_path):
+    log = tmp_path / "log"
+    command = ["sh", "-c", f"{' '.join(OURS)} random --protocol uci --game {game} --seed 0 | tee {log}"]
+    with UciAgent(ttt_env.get_game(game), command, seconds=1) as agent:
+        match = ttt_env.match(agent, "random", game, games=1000, rng=0)
+    lines = log.read_text().splitlines()
+    assert match.games == 1000 and match.forfeits == ((), ())
+    assert not [line for line in lines if "error" in line]
+    assert (
+        sum(line.startswith("bestmove P@") for line in lines)
+        == len(lines) - lines.index("readyok") - 1
+        > 3000
+    )
+
+
+@needs_fairy
+@pytest.mark.slow
+def test_a_thousand_games_of_fairy_stockfish():
+    match = ttt_env.match(f"uci:{FAIRY},depth=9", "random", "tictactoe-v0", games=1000, rng=0)
+    assert match.forfeits == ((), ()) and match.games == 1000
+    assert match.as_x.loss == match.as_o.loss == 0
+
+
+def test_moves_are_sent_in_the_order_of_a_game():
+    for seed in range(20):
+        position = random_position(FIVE, seed)
+        words = position_command(position).split()[3:]
+        boards = [FIVE.start]
+        for word in words:
+            boards.append(boards[-1].play(read_move(word, FIVE)))
+        assert boards[-1] == position
+        assert all(after.ply == before.ply + 1 for before, after in pairwise(boards))

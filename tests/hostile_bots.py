@@ -1,0 +1,237 @@
+"""Bots that break the protocol, each in its own way: `python hostile_bots.py NAME FILE`.
+
+Each writes its process id, and those of what it starts, into the file. Nothing of the package is used here.
+`HOSTILE` says for each in which of its moves it fails, and by what it may lose.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+LATE = 0.3  # seconds that a hanging bot is given
+
+
+def question() -> dict[str, Any]:
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit()
+    return json.loads(line)
+
+
+def asked() -> list[int]:
+    """The legal cells of the next question."""
+    return question()["legal"]
+
+
+def say(answer: object) -> None:
+    print(answer if isinstance(answer, str) else json.dumps(answer), flush=True)
+
+
+def play() -> None:
+    """Answer a question as it should be."""
+    say({"cell": asked()[0]})
+
+
+def play_first() -> list[int]:
+    """Make first moves as it should be, until another is asked for; the cells of the bot's stones then."""
+    while True:
+        now = question()
+        board = now["position"].replace("/", "")
+        own = [cell for cell, letter in enumerate(board) if letter == now["to_move"]]
+        if own:
+            return own
+        say({"cell": now["legal"][0]})
+
+
+def hang() -> None:
+    while True:
+        time.sleep(1000)
+
+
+def note(pid: int) -> None:
+    with open(sys.argv[2], "a", encoding="utf-8") as file:
+        file.write(f"{pid}\n")
+
+
+def child(daemon: bool) -> None:
+    """Start a process that never ends, maybe in a session of its own and as nobody's child."""
+    if os.fork() == 0:
+        if daemon:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        note(os.getpid())
+        hang()
+
+
+def saying(*answers: object) -> Callable[[], None]:
+    def bot() -> None:
+        while True:
+            asked()
+            for answer in answers:
+                say(answer)
+
+    return bot
+
+
+def honest() -> None:
+    while True:
+        play()
+
+
+def hangs() -> None:
+    asked()
+    hang()
+
+
+def hangs_at_start() -> None:
+    hang()
+
+
+def crashes_at_start() -> None:
+    raise ImportError("no module named torch")
+
+
+def crashes_later() -> None:
+    play_first()
+    raise IndexError("list index out of range")
+
+
+def dies_of_a_signal() -> None:
+    asked()
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def kills_its_parent() -> None:
+    asked()
+    os.kill(os.getppid(), signal.SIGKILL)
+    hang()
+
+
+def repeats_its_move() -> None:
+    while True:
+        say({"cell": play_first()[0]})
+
+
+def floods_output() -> None:
+    asked()
+    while True:
+        os.write(1, b"x" * 1_000_000)
+
+
+def floods_errors() -> None:
+    asked()
+    while True:
+        os.write(2, b"thinking " * 100_000)
+
+
+def floods_after_its_move() -> None:
+    play()
+    while True:
+        os.write(1, b"x" * 1_000_000)
+
+
+def closes_output() -> None:
+    asked()
+    os.close(1)
+    hang()
+
+
+def closes_input() -> None:
+    asked()
+    os.close(0)
+    hang()
+
+
+def says_half_a_line() -> None:
+    asked()
+    os.write(1, b'{"cell"')
+    hang()
+
+
+def ignores_signals() -> None:
+    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+    asked()
+    hang()
+
+
+def is_late() -> None:
+    legal = asked()
+    time.sleep(1.1 * LATE)
+    say({"cell": legal[0]})
+
+
+def forks_and_hangs() -> None:
+    asked()
+    for number in range(6):
+        child(daemon=number % 2 == 0)
+    hang()
+
+
+def forks_and_crashes() -> None:
+    asked()
+    for number in range(6):
+        child(daemon=number % 2 == 0)
+    os._exit(1)
+
+
+def takes_all_memory() -> None:
+    asked()
+    held = []
+    while True:
+        held.append(bytearray(1 << 24))
+
+
+EITHER = 0  # the first or the second, as the games before were
+
+
+class Fault(NamedTuple):
+    """In which of its moves of a game a bot fails, for which reasons, and parameters of its spec."""
+
+    bot: Callable[[], None]
+    at: int
+    outcomes: str
+    parameters: str = ""
+
+
+_ONCE = ",restart=false"
+_HANGS = f",timeout={LATE}{_ONCE}"
+HOSTILE = {
+    "hangs": Fault(hangs, 1, "timed out", _HANGS),
+    "hangs at start": Fault(hangs_at_start, 1, "timed out", _HANGS),
+    "crashes at start": Fault(crashes_at_start, 1, "crashed"),
+    "crashes later": Fault(crashes_later, 2, "crashed"),
+    "dies of a signal": Fault(dies_of_a_signal, 1, "crashed"),
+    "kills its parent": Fault(kills_its_parent, 1, "crashed"),
+    "says no JSON": Fault(saying("I take the centre"), 1, "unreadable"),
+    "says a number": Fault(saying("0"), 1, "unreadable", _ONCE),
+    "says another key": Fault(saying({"move": 0}), 1, "unreadable", _ONCE),
+    "says half a cell": Fault(saying({"cell": 0.5}), 1, "unreadable", _ONCE),
+    "says a deep list": Fault(saying("[" * 60_000), 1, "unreadable", _ONCE),
+    "says a huge number": Fault(saying('{"cell": ' + "9" * 10_000 + "}"), 1, "unreadable", _ONCE),
+    "says no cell": Fault(saying({"cell": 99}), 1, "no cell", _ONCE),
+    "says a cell below 0": Fault(saying({"cell": -1}), 1, "no cell", _ONCE),
+    "repeats its move": Fault(repeats_its_move, 2, "taken"),
+    "floods output": Fault(floods_output, 1, "flooded"),
+    "floods errors": Fault(floods_errors, 1, "flooded", _ONCE),
+    "floods after its move": Fault(floods_after_its_move, EITHER, "flooded,unreadable"),
+    "closes output": Fault(closes_output, 1, "crashed", _ONCE),
+    "closes input": Fault(closes_input, 1, "timed out", _HANGS),
+    "says half a line": Fault(says_half_a_line, 1, "timed out", _HANGS),
+    "ignores signals": Fault(ignores_signals, 1, "timed out", _HANGS),
+    "is late": Fault(is_late, 1, "timed out", f",timeout={LATE}"),
+    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", f",timeout=2{_ONCE}"),
+    "forks and crashes": Fault(forks_and_crashes, 1, "crashed"),
+    "takes all memory": Fault(takes_all_memory, 1, "crashed", ",memory=200"),
+}
+
+
+if __name__ == "__main__":
+    note(os.getpid())
+    honest() if sys.argv[1] == "honest" else HOSTILE[sys.argv[1]].bot()

@@ -1,0 +1,66 @@
+"""`ttt engine`: an agent that other programs play with, over standard input and output."""
+
+import io
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import one_of
+
+if TYPE_CHECKING:
+    from ttt_env.engines.serving import Engine
+
+PROTOCOLS = ("json", "uci", "piskvork")
+_GAME = (
+    "id of the game; by default, json: as each question says, uci: tictactoe-v0, "
+    "piskvork: five in a row on the board that START names"
+)
+
+
+def engine(
+    agent: Annotated[str, typer.Argument(help="an agent of `ttt agents`, with its parameters")] = "minimax",
+    protocol: Annotated[str, typer.Option(help=", ".join(PROTOCOLS))] = "json",
+    game: Annotated[str | None, typer.Option(help=_GAME)] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="the agent plays alike with the same seed")] = None,
+) -> None:
+    """Let other programs play with an agent, over standard input and output."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # a byte that is no text makes a wrong line, not an end
+    say = _Voice(sys.stdout)
+    with redirect_stdout(sys.stderr):  # nothing but the protocol is said
+        made(agent, protocol, game, say, seed).serve(sys.stdin)
+
+
+def made(
+    agent: str, protocol: str, game: str | None, say: Callable[[str], object], seed: int | None = None
+) -> "Engine":
+    """The engine of this protocol. Raises `ParameterError` for another one, and as `make_agent` does."""
+    from ttt_env.engines.json_engine import JsonEngine
+    from ttt_env.engines.piskvork.engine import PiskvorkEngine
+    from ttt_env.engines.uci.engine import UciEngine
+
+    played = None if game is None else get_game(game)
+    match one_of("protocol", protocol, PROTOCOLS):
+        case "uci":
+            return UciEngine(agent, played or get_game("tictactoe-v0"), say, seed)
+        case "piskvork":
+            return PiskvorkEngine(agent, played, say, seed)
+        case _:
+            return JsonEngine(agent, played, say, seed)
+
+
+class _Voice:
+    """Says whole lines, from several threads, as long as somebody listens."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out, self._lock = out, Lock()
+
+    def __call__(self, line: str) -> None:
+        with self._lock, suppress(BrokenPipeError):
+            self._out.write(f"{line}\n")
+            self._out.flush()

@@ -1,0 +1,38 @@
+"""Boards as engines see them: rows and columns, and stones in the order of a game."""
+
+from itertools import chain, zip_longest
+
+from ttt_env.errors import ParameterError
+from ttt_env.rules.catalogue import runs
+from ttt_env.rules.game import Game, Position, cells_of
+
+
+def rows_and_columns(game: Game, protocol: str) -> tuple[int, int]:
+    """The rows and columns of the board. Raises `ParameterError` for a board of three axes."""
+    if len(game.shape) == 3:
+        raise ParameterError(f"{protocol} has boards of rows and columns, and {game.name} is of three axes")
+    return game.shape if len(game.shape) == 2 else (1, game.n_cells)
+
+
+def run_length(game: Game) -> int | None:
+    """The k of a game that is won by k in a row, straight or diagonal; None for another game.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> run_length(get_game("tictactoe-v0")), run_length(get_game("square-v0"))
+    (3, None)
+    """
+    k = len(game.winning_sets[0])
+    if game.misere or k > max(game.shape):
+        return None
+    return (
+        k if game.winning_sets == tuple(sorted({tuple(sorted(run)) for run in runs(game.shape, k)})) else None
+    )
+
+
+def moves_to(position: Position) -> list[int]:
+    """Cells that, played in this order from the empty board, lead to the position, in which the game goes on.
+
+    No stones of an unfinished game own a winning set, so that any order of the moves is a game.
+    """
+    pairs = zip_longest(cells_of(position.x_mask), cells_of(position.o_mask))
+    return [cell for cell in chain.from_iterable(pairs) if cell is not None]

@@ -1,0 +1,206 @@
+"""One of our agents as an engine of Piskvork and Gomocup."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+
+import numpy as np
+
+from ttt_env.agent import AgentLike
+from ttt_env.engines.grid import rows_and_columns
+from ttt_env.engines.piskvork.notation import PROTOCOL, format_cell, read_board, read_cell_name, read_pair
+from ttt_env.engines.serving import Engine, name_shown, one_line
+from ttt_env.engines.thinking import Thinker, seconds_of_clock, seconds_of_limit
+from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, shown
+from ttt_env.rules.catalogue import mnk
+from ttt_env.rules.checks import as_generator
+from ttt_env.rules.game import Game, Position
+
+IN_A_ROW = 5
+_MILLISECONDS = 1000.0
+_TURN, _LEFT = "timeout_turn", "time_left"
+_DEFAULTS = {_TURN: 30_000, _LEFT: 0}  # of Piskvork; 0 is no limit of a game
+_OTHER_GAMES = 1 | 4 | 8  # bits of the rule: exactly five in a row, renju, caro
+_NO_LIMIT = 2**31 - 1
+
+
+class PiskvorkEngine(Engine):
+    """Plays as the agent does, over the protocol of Gomocup (Martin Petříček and Petr Laštovička).
+
+    The game is `game`, whose board START or RECTSTART have to name, or by default five in a row on the board
+    that they name. The time for a move is that of `INFO timeout_turn`, and a share of `INFO time_left`; an
+    agent that cannot be told how long to think moves when it is done. A wrong line is answered by ERROR and
+    the reason, an unknown command by UNKNOWN.
+
+    A game that is not given is made for each board, so that what the agent raises that does not play it is
+    the answer to START; for a game that is given it is raised at once, as `make_agent` does.
+    """
+
+    def __init__(
+        self,
+        agent: AgentLike,
+        game: Game | None,
+        say: Callable[[str], object],
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        super().__init__(say)
+        self._agent, self._given, self._rng = agent, game, as_generator(rng)
+        if game is not None:
+            rows_and_columns(game, PROTOCOL)
+            self._thinker = Thinker(agent, game, self._rng)
+        self._name = name_shown(agent)
+        self._position: Position | None = None
+        self._board: list[str] | None = None  # lines since BOARD
+        self._limits = dict(_DEFAULTS)
+        self._commands: dict[str, Callable[[str], None]] = {
+            "START": self._start,
+            "RECTSTART": self._start_rectangle,
+            "RESTART": self._restart,
+            "BEGIN": self._begin,
+            "TURN": self._turn,
+            "TAKEBACK": self._take_back,
+            "BOARD": self._begin_board,
+            "INFO": self._inform,
+            "ABOUT": self._introduce,
+        }
+
+    def _obey(self, line: str) -> bool:
+        if line.upper() == "END":
+            return False
+        if self._thinker is not None:
+            self._thinker.wait()
+        if self._board is not None:
+            self._read_on(self._board, line)
+            return True
+        word, _, rest = line.partition(" ")
+        if word.upper() in self._commands:
+            self._commands[word.upper()](rest)
+        elif word:
+            self._say(f"UNKNOWN command {one_line(word)}")
+        return True
+
+    def _playing(self) -> Position:
+        """The position. Raises `NotationError` before START."""
+        if self._position is None:
+            raise NotationError("there is no board yet: START comes first")
+        return self._position
+
+    def _start(self, size: str) -> None:
+        number = _integer("START", size)
+        self._set_up(number, number)
+
+    def _start_rectangle(self, sizes: str) -> None:
+        self._set_up(*read_pair(sizes))
+
+    def _set_up(self, columns: int, rows: int) -> None:
+        """Begin with this board.
+
+        Raises `ParameterError` for another one than that of the game that is given, else what the agent
+        raises that does not play on it.
+        """
+        if self._given is not None:
+            of_game = rows_and_columns(self._given, PROTOCOL)
+            if of_game != (rows, columns):
+                raise ParameterError(f"{self._given.name} has {of_game[1]} columns and {of_game[0]} rows")
+            self._position = self._given.start
+        else:
+            game = mnk(columns, rows, IN_A_ROW)
+            self._thinker = Thinker(self._agent, game, self._rng)
+            self._position = game.start
+        self._say("OK")
+
+    def _restart(self, _: str) -> None:
+        self._position = self._playing().game.start
+        self._say("OK")
+
+    def _begin(self, _: str) -> None:
+        if self._playing().ply:
+            raise IllegalMoveError("BEGIN is for an empty board: RESTART comes first")
+        self._think(self._playing())
+
+    def _turn(self, cell: str) -> None:
+        position = self._playing()
+        after = position.play(read_cell_name(cell, position.game))
+        if after.is_over:
+            self._position = after
+            raise IllegalMoveError("this move has ended the game")
+        self._think(after)
+
+    def _take_back(self, cell: str) -> None:
+        """Take away the stone that was put last; the manager says which one that was."""
+        position = self._playing()
+        bit = 1 << read_cell_name(cell, position.game)
+        if not position.theirs & bit:
+            raise IllegalMoveError(f"{shown(cell.strip())} is no stone of the side that has just moved")
+        self._position = Position(position.game, position.theirs ^ bit, position.mine).checked()
+        self._say("OK")
+
+    def _begin_board(self, _: str) -> None:
+        self._playing()
+        self._board = []
+
+    def _read_on(self, lines: list[str], line: str) -> None:
+        """Take in one more line of a board; think at its end."""
+        if line.upper() != "DONE":
+            lines.append(line)
+            return
+        self._board = None
+        position = read_board(filter(None, lines), self._playing().game)
+        if position.is_over:
+            raise IllegalMoveError("there is no move: the game is over on this board")
+        self._think(position)
+
+    def _think(self, position: Position) -> None:
+        self._position = position
+        assert self._thinker is not None
+        self._thinker.begin(position, thinking_seconds(self._limits, position), self._tell)
+
+    def _tell(self, move: int | str) -> None:
+        if isinstance(move, str):
+            self._complain(move)
+        elif self._position is not None:
+            self._say(format_cell(move, self._position.game))
+            self._position = self._position.child(move)
+
+    def _inform(self, text: str) -> None:
+        """Take in a setting. As no answer is expected, what is wrong with it is told as a message.
+
+        Settings that say nothing here are passed over, as the protocol wants it.
+        """
+        key, _, value = text.partition(" ")
+        key = key.lower()
+        try:
+            if key in self._limits:
+                self._limits[key] = _integer(key, value)
+            elif key == "rule" and _integer(key, value) & _OTHER_GAMES:
+                self._say(
+                    f"MESSAGE rule {value} is not played, but rule 0: more than {IN_A_ROW} in a row win too"
+                )
+        except NotationError as error:
+            self._say(f"MESSAGE {one_line(str(error))}")
+
+    def _introduce(self, _: str) -> None:
+        name = self._name.replace('"', "'")
+        self._say(f'name="ttt_env {name}", version="{version("ttt-env")}", author="the ttt_env maintainers"')
+
+    def _complain(self, why: str) -> None:
+        self._say(f"ERROR {one_line(why)}")
+
+
+def _integer(name: str, text: str) -> int:
+    """The number, of up to 10 digits. Raises `NotationError` for another text."""
+    text = text.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise NotationError(f"{name} {shown(text)}: an integer from 0 on is needed")
+    return int(text)
+
+
+def thinking_seconds(limits: dict[str, int], position: Position) -> float:
+    """The seconds to think about a move under these limits of `INFO`, which are in milliseconds.
+
+    A `timeout_turn` of 0 means as fast as possible; no `timeout_match` means no `time_left`.
+    """
+    seconds = seconds_of_limit(limits[_TURN] / _MILLISECONDS)
+    left = limits[_LEFT]
+    if 0 < left < _NO_LIMIT:
+        seconds = min(seconds, seconds_of_clock(left / _MILLISECONDS, position))
+    return seconds

@@ -1,0 +1,100 @@
+"""An engine of Piskvork and Gomocup as a player."""
+
+from collections.abc import Sequence
+
+from ttt_env.agent import Answer
+from ttt_env.engines.grid import rows_and_columns
+from ttt_env.engines.piskvork.notation import PROTOCOL, board_lines, format_cell, read_cell_name
+from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered, as_milliseconds
+from ttt_env.rules.game import Game, Position, cells_of
+
+_SECONDS = 1.0
+_NO_LIMIT = 2**31 - 1
+_PASSED_OVER = ("MESSAGE", "DEBUG", "SUGGEST")
+
+
+class PiskvorkAgent(EngineAgent):
+    """Plays as an engine answers that speaks the protocol of Piskvork and Gomocup.
+
+    The engine is told the size of the board, and plays five in a row there or whatever it was made for; that
+    this is the game here is for you to see to. It gets `seconds` to think about each move, and `timeout`
+    more, and as many to start, before it is ended. In a game it is told each move of its opponent, in other
+    positions the whole board.
+
+    Raises `ParameterError` for a game of three axes, and for parameters out of their ranges. Where the engine
+    refuses the board, `answer` raises `PlayerError`.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        command: str | Sequence[str],
+        seconds: float = _SECONDS,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        super().__init__(game, command, timeout, seconds=seconds)
+        self._milliseconds = as_milliseconds(seconds, "piskvork")
+        self._seconds = float(seconds)
+        self._known: Position | None = None  # the board that the engine has, with its own last move
+
+    @staticmethod
+    def check(game: Game) -> None:  # noqa: D102
+        rows_and_columns(game, PROTOCOL)
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return self._seconds
+
+    def _greet(self, talk: Conversation) -> None:
+        rows, columns = rows_and_columns(self.game, PROTOCOL)
+        start = f"START {rows}" if rows == columns else f"RECTSTART {columns},{rows}"
+        talk.send(start)
+        answer = _said(talk)
+        if not answer.upper().startswith("OK"):
+            self._refuse(f"answers {answer!r} to {start}")
+        self._known = self.game.start
+        talk.send(
+            f"INFO timeout_turn {self._milliseconds}",
+            "INFO timeout_match 0",
+            f"INFO time_left {_NO_LIMIT}",
+            "INFO max_memory 0",
+            "INFO game_type 1",
+            "INFO rule 0",
+        )
+
+    def _ask(self, talk: Conversation, position: Position) -> Answer:
+        last_move = self._move_to(position)
+        if last_move is not None:
+            talk.send(f"TURN {format_cell(last_move, self.game)}")
+        else:
+            self._clear(talk)
+            talk.send(*(board_lines(position) if position.ply else ["BEGIN"]))
+        self._known = None  # until it is sure that the engine has the same board
+        answer = answered(read_cell_name, _said(talk), position)
+        if answer.cell is not None:
+            self._known = position.child(answer.cell)
+        return answer
+
+    def _move_to(self, position: Position) -> int | None:
+        """The one move that leads to the position from the board that the engine has; None if none does."""
+        if self._known is None or position.theirs & self._known.mine != self._known.mine:
+            return None
+        moves = cells_of(position.occupied_mask & ~self._known.occupied_mask)
+        is_next = len(moves) == 1 and position.mine == self._known.theirs
+        return moves[0] if is_next else None
+
+    def _clear(self, talk: Conversation) -> None:
+        """Have the engine clear its board. Raises `PlayerError` if it does not."""
+        if self._known is not None and not self._known.ply:
+            return
+        talk.send("RESTART")
+        answer = _said(talk)
+        if not answer.upper().startswith("OK"):
+            self._greet(talk)  # RESTART is optional
+
+
+def _said(talk: Conversation) -> str:
+    """The next line that is an answer. Raises `NoLineError` if there is none."""
+    while (line := talk.read()).upper().startswith(_PASSED_OVER) or not line:
+        pass
+    return line

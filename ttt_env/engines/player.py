@@ -1,0 +1,173 @@
+"""An engine in another process as a player."""
+
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, NoReturn, Self
+
+from ttt_env.agent import Answer, AskedAgent, Effort, Outcome
+from ttt_env.engines.program import LineProgram
+from ttt_env.errors import NotationError, PlayerError
+from ttt_env.rules.checks import as_seconds
+from ttt_env.rules.game import Game, Position
+from ttt_env.text.players.command import split_command
+from ttt_env.text.players.program import Said
+
+TIMEOUT = 60.0
+"""Seconds that an engine may take to start, and for a move beyond the time that it is given to think."""
+_DIGITS = 12  # of the fingerprint
+_OUTCOMES: dict[str, Outcome] = {"too late": "timed out", "ended": "crashed", "too much": "flooded"}
+
+
+class NoLineError(Exception):
+    """The engine has said no line when one was due: it has ended, hangs, or floods."""
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(said.text)
+        self.said = said
+
+
+class Conversation:
+    """What is said to an engine and by it until a deadline, which is one of the monotonic clock."""
+
+    def __init__(self, program: LineProgram, seconds: float) -> None:
+        self._program = program
+        self._deadline = time.monotonic() + seconds
+        self.send = program.send
+
+    def read(self) -> str:
+        """The next line that the engine says, which may be empty. Raises `NoLineError` if there is none."""
+        said = self._program.read_line(self._deadline)
+        if said.outcome != "line":
+            raise NoLineError(said)
+        return said.text
+
+
+class EngineAgent(AskedAgent, ABC):
+    """Plays as an engine answers, in a process that is started for the first move and kept.
+
+    A subclass says how the engine is greeted (`_greet`) and asked (`_ask`). The engine runs without a shell.
+    One that hangs, crashes or floods is ended and has lost in that position; the next question starts it
+    again. `close`, the end of a `with` block and the end of Python end it, and what it has started.
+
+    Raises `ParameterError` for a command that names no program. `answer` raises `PlayerError` for an engine
+    that cannot be started or set up for the game, and after `close`.
+    """
+
+    def __init__(self, game: Game, command: str | Sequence[str], timeout: float, **settings: object) -> None:
+        """`settings` are the other parameters of the subclass, for its pickles and its name."""
+        super().__init__(game)
+        self.check(game)
+        self.arguments = split_command(command)
+        self.timeout = as_seconds("timeout", timeout, type(self).__name__)
+        self._settings = {name: value for name, value in settings.items() if value is not None}
+        self._lock = Lock()
+        self._programs: set[LineProgram] = set()  # the running one, for the finalizer
+        self._is_closed = False
+        weakref.finalize(self, _end, self._programs)
+
+    @property
+    def label(self) -> str:
+        """The name of the program. Its arguments are shown nowhere, since some may be secret."""
+        return Path(self.arguments[0]).name
+
+    def __repr__(self) -> str:
+        settings = "".join(f" {name}={value}" for name, value in self._settings.items())
+        return f"<{type(self).__name__} {self.label}{settings} of {self.game.name}>"
+
+    @property
+    def identity(self) -> str:
+        """The settings, and a fingerprint of the command line, which may hold what is secret."""
+        fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{self!r} ({fingerprint[:_DIGITS]})"
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[()]]:
+        return partial(type(self), self.game, self.arguments, timeout=self.timeout, **self._settings), ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        cls.check(game)
+        return "little"
+
+    @staticmethod
+    @abstractmethod
+    def check(game: Game) -> None:
+        """Raise `ParameterError` for a game that the protocol has no words for."""
+
+    @abstractmethod
+    def _greet(self, talk: Conversation) -> None:
+        """Set up an engine that has just been started. Raises `PlayerError` if it cannot play the game."""
+
+    @abstractmethod
+    def _ask(self, talk: Conversation, position: Position) -> Answer:
+        """The engine's answer in a position."""
+
+    def answer(self, position: Position) -> Answer:  # noqa: D102
+        with self._lock:
+            try:
+                program = self._running()
+                program.drop_unread()
+                answer = self._ask(Conversation(program, self.timeout + self.seconds_per_move), position)
+            except NoLineError as silence:
+                self._end()
+                return Answer.failed(_OUTCOMES[silence.said.outcome], silence.said.text)
+            except BaseException:
+                self._end()  # in the middle of a conversation nothing more can be asked
+                raise
+            return answer
+
+    def _running(self) -> LineProgram:
+        """The engine, started and set up if it does not run."""
+        if self._is_closed:
+            raise PlayerError(f"{self!r} is closed")
+        if self._programs:
+            return next(iter(self._programs))
+        try:
+            program = LineProgram(self.arguments)
+        except OSError as error:
+            raise PlayerError(f"{self!r} cannot be started: {error.strerror}") from None
+        self._programs.add(program)
+        self._greet(Conversation(program, self.timeout))
+        return program
+
+    def _refuse(self, why: str) -> NoReturn:
+        """Raise `PlayerError` for an engine that is of no use here."""
+        raise PlayerError(f"{self!r} {why}")
+
+    def _end(self) -> None:
+        _end(self._programs)
+
+    def close(self) -> None:
+        """End the engine. Waits for an answer that is being given."""
+        with self._lock:
+            self._is_closed = True
+            self._end()
+
+
+def as_milliseconds(seconds: object, owner: str) -> int:
+    """`seconds` in whole milliseconds, at least one. Raises `ParameterError` unless positive and finite."""
+    return max(1, round(1000 * as_seconds("seconds", seconds, owner)))
+
+
+def answered(read: Callable[[str, Game], int], said: str, position: Position) -> Answer:
+    """The answer whose cell is read from what was said; unreadable if that raises `NotationError`."""
+    try:
+        return Answer.of(read(said, position.game), position, said)
+    except NotationError:
+        return Answer.failed("unreadable", said)
+
+
+def _end(programs: set[LineProgram]) -> None:
+    while programs:
+        programs.pop().end()

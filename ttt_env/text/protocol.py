@@ -1,0 +1,86 @@
+"""The protocol of bots: a line of JSON for each question, a line of JSON for each answer (`docs/bots.md`)."""
+
+import json
+from typing import Any, NamedTuple
+
+from ttt_env.agent import Answer
+from ttt_env.errors import ImpossiblePositionError, NotationError, shown
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_seconds
+from ttt_env.rules.game import Game, Position
+
+
+class Question(NamedTuple):
+    """What a bot is asked: the position, in which the game goes on, and the seconds it has for its answer.
+
+    `seconds` is None where nobody waits for the answer.
+    """
+
+    position: Position
+    seconds: float | None = None
+
+    @property
+    def line(self) -> str:
+        """The question as a line of JSON, without its end: ASCII, its keys always in this order.
+
+        >>> print(Question(Position.parse("XOX/OXX/O.."), 9.5).line)
+        {"game": "tictactoe-v0", "position": "XOX/OXX/O..", "to_move": "O", "legal": [7, 8], "seconds": 9.5}
+        """
+        question = {
+            "game": self.position.game.name,
+            "position": str(self.position),
+            "to_move": self.position.to_move,
+            "legal": self.position.legal_cells,
+        }
+        return json.dumps(question if self.seconds is None else question | {"seconds": self.seconds})
+
+
+def read_question(line: str, game: Game | None = None) -> Question:
+    """The question that a line asks, of this game or, by default, of the one that it names.
+
+    Only `position` has to be there. Keys that the protocol does not have are passed over, as are `to_move`
+    and `legal`, which follow from the position. Raises `NotationError` for a line that is no question,
+    `UnknownGameError` for a game that nobody knows, `ImpossiblePositionError` for a position that cannot come
+    up or in which the game is over, `ParameterError` for `seconds` that are no positive number.
+    """
+    data = _object(line)
+    if data is None or "position" not in data:
+        raise NotationError(f'{shown(line)} is no question: a line of JSON with a "position" is needed')
+    position = Position.parse(data["position"], game or get_game(data.get("game", "tictactoe-v0")))
+    if position.is_over:
+        raise ImpossiblePositionError(f"there is no move to ask for: the game {position} is over")
+    seconds = data.get("seconds")
+    return Question(position, None if seconds is None else as_seconds("seconds", seconds, "a question"))
+
+
+def answer_line(cell: int) -> str:
+    """The answer that plays a cell, as a line of JSON without its end.
+
+    >>> answer_line(4)
+    '{"cell": 4}'
+    """
+    return json.dumps({"cell": cell})
+
+
+def read_answer(line: str, position: Position) -> Answer:
+    """What a line answers in a position: the cell, if it is free; else what is wrong with it.
+
+    >>> read_answer('{"cell": 4, "value": 0.5}', get_game("tictactoe-v0").start)
+    Answer(cell=4, outcome='played', said='{"cell": 4, "value": 0.5}')
+    >>> read_answer("4", get_game("tictactoe-v0").start).outcome
+    'unreadable'
+    """
+    data = _object(line)
+    cell = None if data is None else data.get("cell")
+    if type(cell) is not int:
+        return Answer.failed("unreadable", line)
+    return Answer.of(cell, position, line)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """The JSON object on a line, None if there is none."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
