@@ -1,9 +1,11 @@
 """Every document of `docs` runs from top to bottom, as who reads it would try it."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: p
     """Its sessions share their names, its commands a folder, and its function `model` is the endpoint's."""
     namespace: dict[str, Any] = {}
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setitem(MODELS, "my-model", lambda prompt: namespace["model"](prompt))
     for kind, text in blocks_of(path):
         here = text.replace(URL, endpoint.url)

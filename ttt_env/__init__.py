@@ -37,7 +37,7 @@ Results are objects to print, save and load: `Match`, `Exploitability`, `Certifi
 allowed.
 """
 
-from ttt_env.agent import Agent, BatchAgent, agent_names, make_agent
+from ttt_env.agent import Agent, BatchAgent, ForfeitError, agent_names, make_agent
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.enumeration import Enumeration, enumerate_positions
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
@@ -98,6 +98,7 @@ __all__ = [
     "EpisodeOrderError",
     "Explanation",
     "Exploitability",
+    "ForfeitError",
     "Game",
     "GameError",
     "GameLogError",
