@@ -83,7 +83,7 @@ SPECS = {
     "q-learning": [("q-learning", UNTRAINED - {"misère"}), ("q-learning:{q}", ENUMERABLE)],
     "value-network": [("value-network", UNTRAINED), ("value-network:{network}", FEW_CELLS)],
     "alphazero": [
-        ("alphazero", UNTRAINED - {"square"}),
+        ("alphazero", UNTRAINED - {"square", "5,5,4", "qubic"}),
         ("alphazero:{alphazero},simulations=1", FEW_CELLS),
         ("alphazero:{alphazero},simulations=20,solve=false,seed=1", FEW_CELLS),
     ],
