@@ -139,6 +139,11 @@ def test_a_proof_by_threats_has_a_line_of_best_play(game, monkeypatch):
     assert position.winner == "X"
 
 
+def test_the_budget_of_nodes_holds_for_threats_too(monkeypatch):
+    monkeypatch.setattr(proof, "_THREAT_ROUNDS", ((10, 100_000),))
+    assert 3000 <= prove("qubic-v0", nodes=4000).nodes <= 4000
+
+
 def test_two_stones_each_of_qubic_are_won_by_threats_alone():
     game = ttt_env.get_game("qubic-v0")
     position = game.start

@@ -21,8 +21,8 @@ _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, roun
 _SLICE_SECONDS = 0.1
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
-# After so many nodes a win by threats is tried, which may expand so many positions for each quiet one.
-_THREAT_ROUNDS = ((2_000_000, 1_000), (4_000_000, 400_000))
+# After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
+_THREAT_ROUNDS = ((20_000_000, 100_000), (22_000_000, 400_000), (24_000_000, 1_600_000))
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ def prove(
 
     Two questions are asked, "does the player to move win?" and, if not, "does the other?". The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
-    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). `progress` is called
+    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
+    not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
     about ten times a second. The search may be interrupted at any time.
 
     Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
@@ -207,7 +208,7 @@ class _Prover:
         return None, False
 
     def _search_threats(self, question: ThreatQuestion, max_nodes: int) -> bool | None:
-        return self._search(question, max_nodes, WIDTH)
+        return self._search(question, min(max_nodes, self.max_nodes - self.nodes), WIDTH)
 
     def _search(self, question: "_Question | ThreatQuestion", max_nodes: float, width: int) -> bool | None:
         """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""

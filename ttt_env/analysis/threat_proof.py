@@ -15,6 +15,7 @@ WIDTH = 3  # quiet moves of these that are tried in full
 _TRIAL = 20  # positions expanded to learn how hard a reply is
 _SLICE = 1000  # positions expanded before the budget is asked
 _FEW = 10_000  # more than enough to find a win again
+_MAX_NODES = 1 << 24  # of the graph, 1 GB, before what was searched in vain is dropped
 _HARDEST = 1 << 40
 
 
@@ -153,6 +154,7 @@ class ThreatProver:
         """Whether the seat, to move, wins by threats alone; None if too few were expanded."""
         if position.is_over:
             return position.winner == self._seat
+        self._graph = self._kernel.pruned(self._graph, _MAX_NODES)
         kernel, node, answer = self._kernel, self._node(position), None
         if node < 0:
             return bool(node == kernel.WINS_AT_ONCE)

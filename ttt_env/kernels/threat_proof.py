@@ -317,14 +317,19 @@ def pruned(g: ThreatGraph, max_nodes: int = _MANY_NODES) -> ThreatGraph:
     kept = np.flatnonzero(g.numbers[: g.state[N_NODES], WON] == 0)
     new_nodes = np.full(len(g.moves), -1, np.int32)
     new_nodes[kept] = np.arange(len(kept), dtype=np.int32)
-    edges = np.zeros_like(g.edges)
-    g.state[N_NODES], g.state[N_EDGES] = len(kept), _keep_edges(g, kept, new_nodes, edges)
-    for array in (g.stones, g.moves, g.numbers):
-        array[: len(kept)] = array[kept]
+    edges = np.zeros(g.state[N_EDGES], np.int32)
+    n_edges = _keep_edges(g, kept, new_nodes, edges)
+    g.state[N_NODES], g.state[N_EDGES] = len(kept), n_edges
     node_at = new_nodes[g.node_at]
-    return _with_room(
-        g._replace(edges=edges, keys=np.where(node_at < 0, NONE, g.keys), node_at=node_at), len(g.moves)
+    smaller = g._replace(
+        stones=g.stones[kept],
+        moves=g.moves[kept],
+        numbers=g.numbers[kept],
+        edges=edges[:n_edges],
+        keys=np.where(node_at < 0, NONE, g.keys),
+        node_at=node_at,
     )
+    return _with_room(smaller, 2 * len(kept) + _FIRST_NODES)
 
 
 @compiled

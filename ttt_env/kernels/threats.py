@@ -20,7 +20,7 @@ from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 
 _LEVELS = 34  # a threat and its reply take two of 64 cells
-_FAILED_BITS = 20  # of the number of failed positions that are kept
+_FAILED_BITS = 18  # of the number of failed positions that are kept
 _TWO = np.uint64(2)
 _FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
 _SCATTER_1, _SCATTER_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
