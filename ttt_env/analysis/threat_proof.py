@@ -61,6 +61,7 @@ class ThreatProver:
 
     def prepare(self, position: Position) -> None:
         """Call every compiled function of the search once, on a position of any game."""
+        self._key(position)
         self._by_threats(position, 1)
         self._graph = self._kernel.pruned(self._graph, 0)
 
