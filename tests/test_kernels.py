@@ -298,6 +298,10 @@ CLOCKS = {
         "ttt_env.analysis.proof", "time.monotonic", "proof", ["search", "judge"],
         "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
     ),
+    "threat-proof": (
+        "ttt_env.analysis.proof", "time.monotonic", "threat_proof", ["search", "node_of", "key_of"],
+        "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
+    ),
     "q-learning": (
         "ttt_env.agents.learned.q_learning", "perf_counter", "q_learning", ["play_games"],
         "module.train(seconds=1e-9)",

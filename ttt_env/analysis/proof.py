@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, Self
 
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
+from ttt_env.analysis.threat_proof import WIDTH, ThreatProver, ThreatQuestion
 from ttt_env.errors import ImpossiblePositionError, ParameterError
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.words import RESULTS
@@ -20,6 +21,8 @@ _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, roun
 _SLICE_SECONDS = 0.1
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
+# After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
+_THREAT_ROUNDS = ((20_000_000, 100_000), (22_000_000, 400_000), (24_000_000, 1_600_000))
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,8 @@ def prove(
 
     Two questions are asked, "does the player to move win?" and, if not, "does the other?". The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
-    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). `progress` is called
+    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
+    not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
     about ten times a second. The search may be interrupted at any time.
 
     Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
@@ -149,6 +153,7 @@ class _Prover:
         self.game, self.report = game, report
         _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
+        self.threats: dict[Seat, ThreatProver] = {}
 
     def begin(self, nodes: float, seconds: float) -> None:
         """Start the clock of a search with this budget."""
@@ -175,11 +180,22 @@ class _Prover:
 
     def wins(self, seat: Seat, position: Position) -> bool:
         """Whether this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
-        for width in _WIDTHS:
-            answer, is_exact = self._ask(seat, position, width, inf)
+        begun, rounds = self.nodes, list(() if self.game.misere else _THREAT_ROUNDS)
+        for width in (*_WIDTHS, self.game.n_cells):
+            answer, is_exact = None, False
+            while answer is None:
+                max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
+                answer, is_exact = self._ask(seat, position, width, max_nodes)
+                if answer is None and self._wins_by_threats(seat, position, rounds.pop(0)[1]):
+                    return True
             if answer or is_exact:
-                return bool(answer)
-        return bool(self._ask(seat, position, self.game.n_cells, inf)[0])
+                break
+        return bool(answer)
+
+    def _wins_by_threats(self, seat: Seat, position: Position, max_expanded: int) -> bool:
+        if seat not in self.threats:
+            self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
+        return self.threats[seat].wins(position, max_expanded)
 
     def _ask(self, seat: Seat, position: Position, width: int, max_nodes: float) -> tuple[bool | None, bool]:
         """Whether the seat wins, or None after `max_nodes` nodes; and whether that holds for every width."""
@@ -191,7 +207,10 @@ class _Prover:
                 return answer, question.is_exact
         return None, False
 
-    def _search(self, question: "_Question", max_nodes: float, width: int) -> bool | None:
+    def _search_threats(self, question: ThreatQuestion, max_nodes: int) -> bool | None:
+        return self._search(question, min(max_nodes, self.max_nodes - self.nodes), WIDTH)
+
+    def _search(self, question: "_Question | ThreatQuestion", max_nodes: float, width: int) -> bool | None:
         """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
         check_wanted()
         begin = time.monotonic()
@@ -224,6 +243,10 @@ class _Prover:
         cells = self.questions[seat].ordered_cells(position)
         if value == -1:
             return cells[0]
+        if value == 1 and mover in self.threats:
+            winning_cell = self.threats[mover].winning_cell(position)
+            if winning_cell is not None:
+                return winning_cell
         max_nodes = _FIRST_TRIAL
         while True:
             for cell in cells:
@@ -288,4 +311,10 @@ def _prepare() -> None:
     game = Game("two cells", (2,), [(0, 1)])
     question = _Question(game, "X")
     question.begin(game.start, game.n_cells)
-    ready("the proof search", lambda: question.search(1), lambda: question.ordered_cells(game.start))
+    threats = ThreatProver(game, "X", lambda part, n_nodes: part.search(n_nodes)[0])
+    ready(
+        "the proof search",
+        lambda: question.search(1),
+        lambda: question.ordered_cells(game.start),
+        lambda: threats.prepare(game.start),
+    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ttt_env.kernels.compiled import inner
+from ttt_env.kernels.compiled import bare, inner
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.rules.boards import Masks
 
@@ -87,6 +87,19 @@ def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
     """The empty cells that complete a set of `stones`; `masks` are the sets to try, none of them owned."""
     cells = NONE
     for mask in masks:
+        if mask & others == NONE:
+            rest = mask & ~stones
+            if not is_several(rest):
+                cells |= rest
+    return cells
+
+
+@bare
+def completing_through(stones: np.uint64, others: np.uint64, sets: WinningSets, cell: int) -> np.uint64:
+    """The empty cells that complete a set of `stones` through this cell, none of which is owned."""
+    cells = NONE
+    for number in range(sets.first[cell], sets.first[cell + 1]):
+        mask = sets.through[number]
         if mask & others == NONE:
             rest = mask & ~stones
             if not is_several(rest):

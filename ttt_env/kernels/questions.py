@@ -10,7 +10,7 @@ from ttt_env.kernels.compiled import inner
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import SIGNED_CODE_CELLS
-from ttt_env.rules.symmetry import symmetries
+from ttt_env.rules.symmetry import Permutation, symmetries
 
 NO, YES, OPEN = 0, 1, 2
 COMPLETE = 1 << 40  # the weight of a set without empty cells; each empty cell halves it
@@ -55,11 +55,12 @@ def heaviest(cells: np.uint64, weights: NDArray[np.int64]) -> np.uint64:
 
 
 @lru_cache(maxsize=8)
-def stone_codes(game: Game) -> Masks:
+def stone_codes(game: Game, permutations: tuple[Permutation, ...] | None = None) -> Masks:
     """What each stone adds to the codes of a position, `[symmetries, 2, cells]`.
 
-    A position has one code for each symmetry; the smallest of them is the same for symmetric positions. Codes
-    are in base three where they fit, else sums of random numbers.
+    A position has one code for each symmetry, or for each of a group of `permutations`; together, and so the
+    smallest, they are the same for symmetric positions. Codes are in base three where they fit, else sums of
+    random numbers.
 
     Random numbers for boards of more than 39 cells: two of 10⁸ positions then have the same code with a
     probability below 1 in 1000 (Zobrist, A new hashing method with application for game playing, 1970).
@@ -68,7 +69,7 @@ def stone_codes(game: Game) -> Masks:
         digits = np.array([[stone * 3**cell for cell in range(game.n_cells)] for stone in (1, 2)], np.uint64)
     else:
         digits = np.random.default_rng(0).integers(0, 1 << 64, (2, game.n_cells), np.uint64)
-    return np.stack([digits[:, list(permutation)] for permutation in symmetries(game)])
+    return np.stack([digits[:, list(permutation)] for permutation in permutations or symmetries(game)])
 
 
 def codes_of(of_stones: Masks, first: int, second: int) -> Masks:
