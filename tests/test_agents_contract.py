@@ -107,7 +107,7 @@ SLOW = {
         "epsilon",
         "mixture",
     )
-}
+} | {("adaptive", name) for name in TO_BE_PLAYED}  # it is no fixed policy, and asked position by position
 
 
 def _table(game, path):

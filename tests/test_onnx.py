@@ -70,6 +70,12 @@ def model(name, game=TICTACTOE, **options):
     return SB3.from_model(game, algorithm(policy, env, seed=0, device="cpu", **settings), **options)
 
 
+def slow_but_the_first(names):
+    """To write a file takes a second: one of each kind is written in the fast tests."""
+    first, *others = names
+    return [first, *(pytest.param(name, marks=pytest.mark.slow) for name in others)]
+
+
 class TestExport:
     @pytest.mark.parametrize("spec", ["value-network", "alphazero:simulations=0"])
     def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
@@ -80,7 +86,7 @@ class TestExport:
         assert proved.unbeatable
         assert proved.to_dict() == ttt_env.certify(agent).to_dict()
 
-    @pytest.mark.parametrize("name", MODELS)
+    @pytest.mark.parametrize("name", slow_but_the_first(MODELS))
     def test_plays_as_a_model_of_stable_baselines3_in_every_position(self, name, tmp_path):
         agent = model(name)
         again = exported(agent, tmp_path)
@@ -97,8 +103,9 @@ class TestExport:
             greedy.policies(all_boards()), model("MaskablePPO").policies(all_boards())
         )
 
-    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-    def test_plays_as_alphazero_on_every_board(self, game, tmp_path):
+    @pytest.mark.parametrize("board", slow_but_the_first(GAMES))
+    def test_plays_as_alphazero_on_every_board(self, board, tmp_path):
+        game = GAMES[board]
         agent, boards = AlphaZero.of(random_network(game), simulations=1), some_boards(game)
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
