@@ -52,6 +52,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from contest.records import machine
+from marked import write_table
 
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
@@ -302,6 +303,9 @@ def contenders_for(setup: Setup) -> dict[str, Any]:
     }
 
 
+README = Path(__file__).parent / "README.md"
+
+
 def lines_of(path: Path | None) -> list[dict[str, Any]]:
     """The lines of a file, none if there is none."""
     if path is None or not path.exists():
@@ -386,6 +390,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, each turn")
     parser.add_argument("--out", type=Path, help="a file of JSON lines, to which rounds are added")
     parser.add_argument("--table", action="store_true", help="of the lines in --out; measure nothing")
+    parser.add_argument("--write", action="store_true", help="only write those tables into README.md here")
     arguments = parser.parse_args()
     lines = lines_of(arguments.out)
 
@@ -396,6 +401,9 @@ def main() -> None:
                 file.write(json.dumps(line) + "\n")
         print(f"{line['game']}, {line['simulations']} simulations, round {line['round']}", flush=True)
 
+    if arguments.write:
+        write_table(README, f"{table(lines)}\n", "selfplay")
+        return
     if not arguments.table:
         prepare()
         for setup in SETUPS:

@@ -8,6 +8,7 @@ import pytest
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
+import benchmark_selfplay  # noqa: E402
 import build_pretrained  # noqa: E402
 import train_unbeatable  # noqa: E402
 from marked import with_table  # noqa: E402
@@ -38,6 +39,11 @@ def test_that_of_trainings():
 
 def test_that_of_the_agents_that_come_trained():
     assert with_table(TEXT, build_pretrained.table(FOLDER), "pretrained") == TEXT
+
+
+def test_those_of_self_play():
+    lines = benchmark_selfplay.lines_of(SCRIPTS / "figures" / "selfplay-speed.jsonl")
+    assert with_table(TEXT, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == TEXT
 
 
 def test_a_training_without_its_goal_counts_as_none():
