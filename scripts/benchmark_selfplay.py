@@ -76,6 +76,7 @@ try:
 except ImportError:
     pyspiel, PACKAGES = None, ["numba"]
 
+README = Path(__file__).parent / "README.md"
 C = 1.25  # of PUCT
 CONCENTRATION = 10.0  # of the noise: its alpha is this by the number of legal moves, in OpenSpiel of all
 MOVES = 1024  # between two networks
@@ -301,9 +302,6 @@ def contenders_for(setup: Setup) -> dict[str, Any]:
         OURS_ALONE: Ours(game, replace(settings, games=1), anew=True),
         OURS_PROVING: Ours(game, settings, solve=True),
     }
-
-
-README = Path(__file__).parent / "README.md"
 
 
 def lines_of(path: Path | None) -> list[dict[str, Any]]:

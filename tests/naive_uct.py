@@ -121,7 +121,7 @@ class NaiveSearch:
             if self.solve and node.value is not None:
                 result = node.value
             node.visits += 1
-            node.wins += {1: 1.0, 0: self.draw, -1: 0.0}[result]
+            node.wins += self.draw * (1 - abs(result)) + max(result, 0)  # a network says what is between
             result = -result
 
     def proved(self, node):

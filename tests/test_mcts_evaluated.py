@@ -35,16 +35,6 @@ class NaiveEvaluated(NaiveSearch):
         masks = (sum(1 << cell for cell in cells) for cells in (mine, theirs))
         return float(self.network.values(Boards.of([Position(self.network.game, *masks)]))[0])
 
-    def backpropagate(self, path, result):
-        for node in reversed(path):
-            if self.solve and node.value is None:
-                node.value = self.proved(node)
-            if self.solve and node.value is not None:
-                result = node.value
-            node.visits += 1
-            node.wins += self.draw * (1 - abs(result)) + max(result, 0)
-            result = -result
-
 
 def network(game, view="mover"):
     made = BoardNetwork.random(game, np.random.default_rng(0), start="symmetric", view=view)

@@ -81,9 +81,9 @@ def worst_case(
         rows, cells = np.nonzero(_policies(player, boards) > 0 if is_asked else boards.legal)
         after = boards[rows].play(cells)
         results = np.where(after.is_won, -1 if played_game.misere else 1, 0) * (1 if is_asked else -1)
-        for at in np.flatnonzero(after.is_over & (results < worst)):
-            if results[at] < worst:
-                worst, found = int(results[at]), (len(layers) - 1, int(rows[at]), int(cells[at]))
+        at = int(np.where(after.is_over, results, worst).argmin())
+        if after.is_over[at] and results[at] < worst:
+            worst, found = int(results[at]), (len(layers) - 1, int(rows[at]), int(cells[at]))
         layers.append(_distinct(after, rows, cells))
     return WorstCase(played_game, seat, worst, _record(played_game, layers, *found), asked)
 

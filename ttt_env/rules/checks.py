@@ -80,6 +80,13 @@ def as_integer(name: str, value: object, owner: str, least: int, most: int | Non
     return number
 
 
+def as_bool(name: str, value: object, owner: str) -> bool:
+    """True or False as it is. Raises `ParameterError` for anything else, also for 0 and 1."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name}={value!r} of {owner}: True and False are allowed")
+    return value
+
+
 def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
     """The weights scaled so that the largest is 1, `float64[size]`; None: all of them 1.
 

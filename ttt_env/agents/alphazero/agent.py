@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Effort, Floats, of_legal_cells
 from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
-from ttt_env.agents.pretrained import pretrained_file
-from ttt_env.errors import ParameterError
+from ttt_env.agents.pretrained import effort_of_network, pretrained_file
 from ttt_env.explanation import CellNumbers, Explanation, Unit, named_cells
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, as_number
+from ttt_env.rules.checks import as_bool, as_integer, as_number
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 
@@ -86,9 +85,8 @@ class AlphaZero(BatchAgent):
         BatchAgent.__init__(self, network.game)
         self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, _MAX_SIMULATIONS))
         self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
-        for name, value in (("solve", solve), ("threats", threats)):
-            if not isinstance(value, bool):
-                raise ParameterError(f"{name}={value!r} of alphazero: True and False are allowed")
+        as_bool("solve", solve, "alphazero")
+        as_bool("threats", threats, "alphazero")
         self._parameters = simulations, seed, c, solve, threats
         self.network = network
         c_init = as_number("c", c, "alphazero", _MAX_C)
@@ -116,10 +114,7 @@ class AlphaZero(BatchAgent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
-        if parameters.get("path") is None:
-            pretrained_file("alphazero", game)
-        return "little"
+        return effort_of_network("alphazero", game, parameters.get("path"))
 
     @property
     def seconds_per_move(self) -> float:  # noqa: D102

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
-from ttt_env.agents.pretrained import pretrained_file
+from ttt_env.agents.pretrained import effort_of_network, pretrained_file
 from ttt_env.errors import ParameterError
 from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import winning_sets
@@ -57,10 +57,7 @@ class ValueNetwork(BatchAgent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
-        if parameters.get("path") is None:
-            pretrained_file("value-network", game)
-        return "little"
+        return effort_of_network("value-network", game, parameters.get("path"))
 
     @classmethod
     def of(cls, network: BoardNetwork) -> "ValueNetwork":

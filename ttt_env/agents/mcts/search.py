@@ -20,7 +20,7 @@ from ttt_env.kernels.compiled import ready
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
-from ttt_env.rules.checks import as_integer, as_number, as_seconds, one_of
+from ttt_env.rules.checks import as_bool, as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
 from ttt_env.stopping import check_wanted, is_due
 
@@ -291,8 +291,7 @@ def _check_settings(c: object, draw: object, playout: object, solve: object) -> 
     as_number("c", c, "mcts", _MAX_C)
     as_number("draw", draw, "mcts", 1.0)
     one_of("playout of mcts", playout, PLAYOUTS)
-    if not isinstance(solve, bool):
-        raise ParameterError(f"solve={solve!r} of mcts: True and False are allowed")
+    as_bool("solve", solve, "mcts")
 
 
 def checked_budget(simulations: object, seconds: object) -> tuple[int | None, float | None]:

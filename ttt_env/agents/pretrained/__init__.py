@@ -39,6 +39,17 @@ def pretrained_file(name: str, game: Game) -> Path:
     )
 
 
+def effort_of_network(name: str, game: Game, path: object) -> Effort:
+    """What it takes to load an agent's network, that of `path` or the one that comes with this package.
+
+    Raises as `pretrained_file` does where there is none, `GameTooLargeError` for more than 64 cells.
+    """
+    check_size(game)
+    if path is None:
+        pretrained_file(name, game)
+    return "little"
+
+
 class PretrainedTable(Lookup):
     """Plays a policy table: the one that comes with this package under `name`, or that of a path."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ttt_env.agents.alphazero.network import NetworkSize
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.checks import as_integer, as_number
+from ttt_env.rules.checks import as_bool, as_integer, as_number
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_instant
 
@@ -94,8 +94,7 @@ class Settings:
             raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
         if not as_number("concentration", changed.concentration, KIND) > 0:
             raise ParameterError(f"concentration={changed.concentration!r} of {KIND}: it must be above 0")
-        if not isinstance(changed.threats, bool):
-            raise ParameterError(f"threats={changed.threats!r} of {KIND}: True and False are allowed")
+        as_bool("threats", changed.threats, KIND)
         judged = _integers("judged", changed.judged)
         if not judged:
             raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
