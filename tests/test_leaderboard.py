@@ -178,6 +178,18 @@ def test_what_is_too_large_to_be_kept_does_not_count_as_the_goal(monkeypatch):
     assert made.policy is None and made.curve[-1].exploitability == 0 and made.ended == "returned"
 
 
+def test_a_run_goes_on_until_a_policy_at_0_can_be_kept(monkeypatch, tmp_path):
+    def train(make_env, seed, report):
+        return next(policy for policy in ("minimax", "newell-simon") if report(policy))
+
+    monkeypatch.setattr(protocol, "MOST_ROWS", len(protocol.judge("newell-simon", TTT)[0]))
+    made = protocol.attempt(train, TTT, 0, 60)
+    assert [point.exploitability for point in made.curve] == [0, 0] and made.ended == "goal"
+    line = records.record_of(Entry("two", "here:train", train, "solver"), TTT, 0, 60, made)
+    records.add(tmp_path / "two.jsonl", line, made.policy)
+    assert not list(records.faults(tmp_path / "two.jsonl"))
+
+
 ALGORITHM = """
 import ttt_env
 

@@ -148,8 +148,6 @@ def _faults_of_text(record: Record) -> Iterator[str]:
             yield f"the {name} of its curve fall"
         if abs(numbers[-1] - record[name]) > 1e-5:
             yield f"{name} is {record[name]}, and {numbers[-1]} at the end of its curve"
-    if any(point.exploitability == 0 for point in curve[:-1]):
-        yield "its curve goes on after exploitability 0"
     if any(getattr(curve[-1], figure) != record[figure] for figure in Judged._fields):
         yield "its curve ends with another policy"
 
