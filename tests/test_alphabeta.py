@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.marks import slow
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.agents.planning.lookahead import utility
 from ttt_env.agents.planning.planners import Minimax
@@ -31,7 +32,7 @@ def some_boards(name, most):
     return [position for boards in chosen for position in boards]
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 20])
+@pytest.mark.parametrize("depth", [1, 2, 3, slow(4), slow(5), 20])
 @pytest.mark.parametrize(
     ("game", "most"),
     [
@@ -67,9 +68,9 @@ def naive_values(game, depth):
     [
         ("mnk-v0:m=5,n=5,k=4", 1, 40),
         ("mnk-v0:m=5,n=5,k=4", 2, 20),
-        pytest.param("mnk-v0:m=5,n=5,k=4", 3, 4, marks=pytest.mark.slow),
+        slow("mnk-v0:m=5,n=5,k=4", 3, 4),
         ("mnk-v0:m=5,n=4,k=4,misere=true", 3, 4),
-        pytest.param("qubic-v0", 2, 4, marks=pytest.mark.slow),
+        slow("qubic-v0", 2, 4),
         ("qubic-v0", 1, 4),
     ],
 )

@@ -155,6 +155,7 @@ class TestTraining:
         assert_equal(weights_of(one), weights_of(same))
         assert not np.array_equal(weights_of(one)[0], weights_of(other)[0])
 
+    @pytest.mark.slow
     def test_learns_down_both_losses(self):
         training = tiny(updates=30, batch=64)
         training.step()

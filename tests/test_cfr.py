@@ -95,6 +95,7 @@ def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
         assert 0 < found.nash_conv <= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cfr", "cfr+"])
 @pytest.mark.parametrize("game", GAMES)
 def test_four_times_the_iterations_at_least_halve_the_exploitability(game, variant):

@@ -12,6 +12,7 @@ import pytest
 
 import ttt_env
 from tests import naive, reference
+from tests.marks import slow
 from ttt_env import Solution, enumerate_positions
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.layers import reachable
@@ -44,7 +45,7 @@ def files_of(folder):
     return {path.name: path.read_bytes() for path in folder.glob("ply-*")}
 
 
-@pytest.mark.parametrize("game", [*SMALL, LOPSIDED, NO_SETS_SHARE_A_CELL, *LARGE], ids=str)
+@pytest.mark.parametrize("game", [*SMALL, LOPSIDED, NO_SETS_SHARE_A_CELL, *map(slow, LARGE)], ids=str)
 def test_every_value_is_that_of_solve(game, tmp_path):
     game = ttt_env.get_game(game)
     enumeration, solution = enumerate_positions(game, tmp_path), ttt_env.solve(game)
@@ -126,7 +127,7 @@ def stop_after(n_tasks):
     return progress
 
 
-@pytest.mark.parametrize("n_tasks", [1, 150, 350])
+@pytest.mark.parametrize("n_tasks", [150, slow(1), slow(350)])
 def test_what_was_ended_early_goes_on(n_tasks, tmp_path):
     game = "mnk-v0:m=4,n=3,k=3"
     enumerate_positions(game, tmp_path / "whole")

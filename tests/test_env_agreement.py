@@ -9,6 +9,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.marks import slow
 from ttt_env import Game, Position
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
@@ -86,7 +87,7 @@ def agree_on_the_step(
     assert info["action_mask"].tolist() == env.action_masks().astype(int).tolist() == allowed
 
 
-@pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=["normal", "misere"])
+@pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE)], ids=["normal", "misere"])
 class TestEveryPosition:
     def test_two_players_follow_the_rules_on_every_action(self, game: Game) -> None:
         env = ttt_env.make(game)

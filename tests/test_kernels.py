@@ -93,6 +93,7 @@ def files_of_compiled_code(copy):
 # --- Never older than its sources -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
     assert run(copy) == (["1001", "0"], [])
     assert run(copy) == (["1001", "1"], [])  # was kept
@@ -313,6 +314,7 @@ CLOCKS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "clock", "kernel", "functions", "use"), CLOCKS.values(), ids=CLOCKS)
 def test_the_clock_starts_when_all_is_compiled(module, clock, kernel, functions, use):
     script = f"""

@@ -374,6 +374,7 @@ def committed():
     return sorted(RESULTS.glob("*.jsonl"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", committed(), ids=lambda file: file.stem)
 def test_the_lines_of_the_repository_are_certified_again(file):
     assert list(records.faults(file)) == []
@@ -419,6 +420,7 @@ def test_the_scripts_of_frameworks_that_take_part_can_be_asked_to_train():
         assert [name.arg for name in functions["train"].args.args] == ["make_env", "seed", "report"]
 
 
+@pytest.mark.slow
 def test_a_script_of_a_framework_takes_part_in_an_environment_of_its_own(tmp_path):
     """In this one, which has what CleanRL's needs; it is too short to come to anything."""
     options = ("--game", "tictactoe-v0", "--seeds", "1", "--cpu-seconds", "0.01", "--out", "lines.jsonl")

@@ -3,6 +3,7 @@
 import pytest
 
 import ttt_env
+from tests.marks import slow
 from ttt_env import certify_all, exploitability_all
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
 
@@ -22,7 +23,7 @@ class Leaking(ttt_env.BatchAgent):
         return boards.cells(boards.occupied_masks).astype(float)
 
 
-@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("workers", [None, slow(2)])
 def test_each_is_judged_as_if_alone(workers):
     agents = [*SPECS, first_free]
     certificates = certify_all(agents, workers=workers)

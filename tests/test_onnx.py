@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.marks import slow, slow_but_the_first
 from tests.running import ttt
 from tests.test_alphazero import GAMES as ALL_GAMES
 from tests.test_alphazero import network as random_network
@@ -70,14 +71,10 @@ def model(name, game=TICTACTOE, **options):
     return SB3.from_model(game, algorithm(policy, env, seed=0, device="cpu", **settings), **options)
 
 
-def slow_but_the_first(names):
-    """To write a file takes a second: one of each kind is written in the fast tests."""
-    first, *others = names
-    return [first, *(pytest.param(name, marks=pytest.mark.slow) for name in others)]
-
-
 class TestExport:
-    @pytest.mark.parametrize("spec", ["value-network", "alphazero:simulations=0"])
+    """To write a file takes a second: one of each kind is written in the fast tests."""
+
+    @pytest.mark.parametrize("spec", ["alphazero:simulations=0", slow("value-network")])
     def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
         agent = ttt_env.make_agent(spec)
         again = exported(agent, tmp_path)
@@ -109,7 +106,7 @@ class TestExport:
         agent, boards = AlphaZero.of(random_network(game), simulations=1), some_boards(game)
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
-    @pytest.mark.parametrize("view", ["xo", "xo+turn"])
+    @pytest.mark.parametrize("view", ["xo", slow("xo+turn")])
     def test_plays_as_a_value_network_of_another_view(self, view, tmp_path):
         network = BoardNetwork.random(
             ALL_GAMES["5,4,4"], np.random.default_rng(1), start="symmetric", view=view, empty=0.2

@@ -81,6 +81,7 @@ def test_networks_of_16_cells_come_too():
     assert {path.stem for path in NETWORKS} == {"alphazero@square", "alphazero@4-4-4"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
 def test_a_network_is_found_by_its_game_and_does_not_lose(path):
     assert path.stat().st_size < MOST_OF_A_NETWORK

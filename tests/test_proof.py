@@ -8,6 +8,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.proof import prove
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
@@ -67,7 +68,7 @@ def test_every_position_of_3x3(game):
         ("mnk-v0:m=4,n=3,k=4", 100),
         ("mnk-v0:m=4,n=4,k=3", 150),
         ("square-v0", 150),
-        ("mnk-v0:m=4,n=4,k=4,misere=true", 40),
+        slow("mnk-v0:m=4,n=4,k=4,misere=true", 40),
     ],
 )
 def test_random_positions_of_enumerable_games(game, n_positions):

@@ -8,6 +8,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.marks import slow_but_the_first
 from tests.naive_uct import MASK, SplitMix64
 from ttt_env.agents.learned.lookup import code
 from ttt_env.agents.learned.q_learning import QLearning, explored, train
@@ -86,7 +87,7 @@ def test_the_positions_are_all_up_to_symmetry():
     assert (won, len(over) - won) == (135, 3)  # three drawn boards up to symmetry
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", slow_but_the_first(GAMES))
 def test_random_games_end_in_the_values_of_perfect_play(game):
     game = ttt_env.get_game(game)
     agent, boards = train(game, seed=1, games=1_000_000, goal=None, epsilon=1.0), open_boards(game)

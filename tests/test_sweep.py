@@ -254,6 +254,7 @@ class TestOfNetworks:
     def needs_torch(self):
         pytest.importorskip("sb3_contrib")
 
+    @pytest.mark.slow
     def test_an_interrupted_trial_goes_on_as_if_nothing_had_happened(self, tmp_path):
         """Interrupted in its fourth evaluation, after which the last checkpoint is that of the third."""
         import torch

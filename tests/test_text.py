@@ -305,6 +305,7 @@ class TestIllegal:
 
 
 class TestRewards:
+    @pytest.mark.slow
     def test_are_the_solvers_on_every_position_and_move(self) -> None:
         """For both seats: the result of the game by its rules, and minus the value lost by the solution."""
         game = ttt_env.get_game("tictactoe-v0")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.marks import slow
 from ttt_env.analysis import proof
 from ttt_env.analysis.proof import prove
 from ttt_env.analysis.threat_proof import ThreatProver
@@ -68,7 +69,7 @@ def checked(game, rng, n_positions):
 
 
 @pytest.mark.parametrize(
-    ("game", "n_positions"), [("tictactoe-v0", 100), ("mnk-v0:m=4,n=4,k=3", 40), ("square-v0", 40)]
+    ("game", "n_positions"), [("tictactoe-v0", 100), ("mnk-v0:m=4,n=4,k=3", 40), slow("square-v0", 40)]
 )
 def test_wins_agree_with_the_solution(game, n_positions):
     assert checked(ttt_env.get_game(game), np.random.default_rng(8), n_positions) > n_positions // 4
@@ -109,7 +110,7 @@ def plays_out(found, game):
     return len(seen)
 
 
-@pytest.mark.parametrize("game", ["mnk-v0:m=5,n=3,k=3", "mnk-v0:m=4,n=4,k=3", "square-v0:n=5"])
+@pytest.mark.parametrize("game", ["mnk-v0:m=5,n=3,k=3", "mnk-v0:m=4,n=4,k=3", slow("square-v0:n=5")])
 def test_the_strategy_wins_against_every_reply(game):
     game = ttt_env.get_game(game)
     found = prover(game)
@@ -117,6 +118,7 @@ def test_the_strategy_wins_against_every_reply(game):
     assert plays_out(found, game) > 100
 
 
+@pytest.mark.slow
 def test_the_graph_grows_and_is_pruned_without_loss(monkeypatch):
     monkeypatch.setattr(kernel, "_FIRST_NODES", 256)
     monkeypatch.setattr(kernel.pruned, "__defaults__", (0,))

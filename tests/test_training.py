@@ -36,6 +36,7 @@ def same_weights(one, two):
     return all(torch.equal(first, second) for first, second in pairs)
 
 
+@pytest.mark.slow
 def test_a_learned_agent_is_certified():
     """Deep Q-learning takes some seconds to be unbeatable on both seats."""
     found = []
@@ -76,6 +77,7 @@ def test_ends_in_time():
     assert 1.0 <= found[-1].seconds < 30
 
 
+@pytest.mark.slow
 def test_same_seed_same_model():
     one, two, other = (train(steps=9000, seed=seed, until="budget") for seed in (1, 1, 2))
     assert same_weights(one, two) and not same_weights(one, other)
@@ -104,14 +106,8 @@ def test_mistakes(options, told):
 
 
 class TestResume:
-    @pytest.mark.parametrize(
-        ("algo", "steps"),
-        [
-            ("maskable-ppo", 8192),
-            pytest.param("ppo", 8192, marks=pytest.mark.slow),
-            pytest.param("dqn", 8192, marks=pytest.mark.slow),
-        ],
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("algo", "steps"), [("maskable-ppo", 8192), ("ppo", 8192), ("dqn", 8192)])
     def test_is_as_if_nothing_had_happened(self, algo, steps, tmp_path):
         """The same weights, bit by bit: model, optimizer, buffer, pool, games and generators have gone on."""
         options = {"algo": algo, "seed": 3, "until": "budget"}

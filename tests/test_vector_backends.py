@@ -15,6 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import ttt_env
+from tests.marks import slow
 from tests.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
 from ttt_env import BatchAgent, Boards, Position
 from ttt_env.envs.vector import env as vector
@@ -117,7 +118,7 @@ def play_alike(envs: list[VectorGameEnv], n_steps: int = 25, **reset: Any) -> No
 
 
 class TestIsNumpys:
-    @pytest.mark.parametrize("seat", ["X", "O"])
+    @pytest.mark.parametrize("seat", ["X", slow("O")])
     def test_over_every_position_action_and_reply(self, both: Any, seat: str) -> None:
         positions = [position for position in open_positions() if position.to_move == seat]
         envs = both(len(positions), "random", autoreset_mode="disabled")

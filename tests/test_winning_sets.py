@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.marks import slow
 from ttt_env.agent import BatchAgent, checked_policies
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
@@ -185,7 +186,7 @@ class TestRemembered:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("name", ["random", "weights", "first"])
+    @pytest.mark.parametrize("name", [slow("random"), "weights", "first"])
     def test_costly_ones_lead_below_the_value_of_the_game(self, name):
         """On 3×3, a draw: a possible move loses a position that was not lost."""
         agent = ttt_env.make_agent(name if name != "first" else lambda position: position.legal_cells[0])

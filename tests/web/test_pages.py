@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from tests.marks import slow
 from tests.web.serving import Endless, Patient, Server
 from ttt_env import GameRecord, agent, get_game, solve
 from ttt_env.agent import ENTRY_POINT_GROUP
@@ -149,12 +150,24 @@ def test_an_agent_that_cannot_play_the_game_says_why(client):
     assert page.status_code == 400 and "minimax:depth=4" in complaint(page) and "data-after" not in page.text
 
 
-OFFERED = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-v0", "qubic-v0",
-           "square-v0:n=5", "mnk-v0:m=9,n=9,k=5"]  # fmt: skip
-LARGE = ["square-v0", "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=3,k=3"]
+OFFERED = [
+    "tictactoe-v0",
+    "tictactoe-v0:misere=true",
+    "mnk-v0",
+    "qubic-v0",
+    "square-v0:n=5",
+    "mnk-v0:m=9,n=9,k=5",
+]
+LARGE = [
+    "mnk-v0:m=4,n=3,k=3",
+    "square-v0",
+    "square-v0:misere=true",
+    "mnk-v0:m=4,n=4,k=4",
+    "mnk-v0:m=5,n=3,k=3",
+]
 
 
-@pytest.mark.parametrize("game", [*OFFERED, *(pytest.param(game, marks=pytest.mark.slow) for game in LARGE)])
+@pytest.mark.parametrize("game", [*OFFERED, *map(slow, LARGE)])
 def test_whoever_is_offered_can_play_and_the_others_are_shown_with_the_reason(game, client):
     page = client.get(f"/play?game={game}")
     assert page.status_code == 200
