@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-browser test-all frameworks check wheel browser engines clean
+.PHONY: demo docs test test-browser test-all frameworks check wheel browser engines clean
 
 demo: $(STAMP)
 	$(BIN)/ttt demo
@@ -60,6 +60,10 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Runs every page of the documentation that is a notebook, and writes the site to build/docs. A warning ends it.
+docs: $(STAMP)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
 
 # Builds the sources and from them the wheel, and uses it from an environment that has nothing else, in a project
 # that has an `agents` of its own.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w*|\{.*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TTT = [sys.executable, "-W", "error", "-m", "ttt_env.app"]
 
 
@@ -27,8 +27,9 @@ class Block(NamedTuple):
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """The blocks of a document, from top to bottom."""
-    return [Block(*found) for found in _BLOCK.findall(path.read_text("utf-8"))]
+    """The blocks of a document, from top to bottom, without those that tell Sphinx what to put there."""
+    found = [Block(*each) for each in _BLOCK.findall(path.read_text("utf-8"))]
+    return [block for block in found if not block.kind.startswith("{")]
 
 
 def run_session(text: str, namespace: dict[str, Any], name: str) -> None:

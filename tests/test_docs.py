@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import ttt_env
 from tests.documents import ROOT, blocks_of, run_commands, run_session
 from tests.endpoint import Endpoint
 from tests.scripted_models import MODELS
@@ -22,9 +23,12 @@ DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
 
 
-@pytest.mark.parametrize(
-    "path", sorted(DOCS.rglob("*.md")), ids=lambda path: path.relative_to(DOCS).as_posix()
-)
+def pages() -> list[Path]:
+    """Those that are no notebooks: `make docs` runs these."""
+    return [path for path in sorted(DOCS.rglob("*.md")) if "\nkernelspec:" not in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(DOCS).as_posix())
 def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its sessions share their names, its commands a folder, and its function `model` is the endpoint's."""
     namespace: dict[str, Any] = {}
@@ -46,6 +50,12 @@ def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: p
             run_commands(here, tmp_path)
     questions = [json.dumps(request["messages"]) for request in endpoint.requests]
     assert len(questions) == len(set(questions))
+
+
+def test_the_reference_has_every_public_name() -> None:
+    text = (DOCS / "reference" / "api.md").read_text("utf-8")
+    listed = set(re.findall(r"^\.\. auto\w+:: (\w+)", text, re.MULTILINE))
+    assert listed >= {name for name in ttt_env.__all__ if not name.endswith("_v0")}
 
 
 def make_program(folder: Path, name: str, suffix: str, text: str) -> None:
