@@ -1,6 +1,13 @@
 """How the site is built: `make docs` runs every page that is a notebook, and writes to `build/docs`."""
 
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import ttt_env
+
+HERE = Path(__file__).parent
 
 project = "ttt_env"
 author = "the developers of ttt_env"
@@ -16,6 +23,7 @@ myst_heading_anchors = 3
 # Notebooks run in the build, from top to bottom; an error, or a warning of Python, ends it.
 nb_execution_mode = "cache"
 nb_execution_cache_path = "../build/notebooks"
+nb_execution_in_temp = True
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_output_stderr = "error"
@@ -27,7 +35,23 @@ autodoc_default_options = {"members": True, "show-inheritance": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 
+smartquotes = False  # they make one dash of the two of an option
+add_module_names = False
+
 html_theme = "furo"
 html_title = f"ttt_env {version}"
 html_favicon = "../scripts/figures/board.svg"
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+def write_commands(_: Any) -> None:
+    """Write the page of the commands, as Typer describes them, without its shortened list of them."""
+    describe = [sys.executable, "-m", "typer", "ttt_env.app.cli", "utils", "docs", "--name", "ttt"]
+    told = subprocess.run(describe, check=True, capture_output=True, text=True).stdout
+    commands = told[told.index("\n## ") :]
+    (HERE / "reference" / "commands.md").write_text("# Command line\n" + commands, "utf-8")
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx when it begins."""
+    app.connect("builder-inited", write_commands)
