@@ -1,6 +1,6 @@
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -71,9 +71,9 @@ wheel: $(STAMP)
 	rm -rf dist build/empty build/project
 	$(BIN)/python -m build --installer pip
 	$(PYTHON) -m venv build/empty
-	build/empty/bin/python -m pip install --quiet dist/*.whl
+	build/empty/$(notdir $(BIN))/python -m pip install --quiet dist/*.whl
 	mkdir -p build/project/agents && touch build/project/agents/__init__.py
-	cd build/project && ../empty/bin/python -W error -c "import agents, ttt_env; \
+	cd build/project && ../empty/$(notdir $(BIN))/python -W error -c "import agents, ttt_env; \
 	  assert 'project' in agents.__file__; \
 	  assert all(ttt_env.certify(name).unbeatable for name in ('minimax', 'ppo', 'dqn')); \
 	  ttt_env.make('tictactoe-v0', opponent='random').reset(seed=0); print('the wheel works')"

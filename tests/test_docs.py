@@ -68,6 +68,15 @@ def test_the_reference_has_every_agent() -> None:
     assert agents == {point.name: (point.module, point.attr) for point in ours}
 
 
+def test_the_commands_for_contributors_exist(tmp_path: Path) -> None:
+    (commands,) = (text for kind, text in blocks_of(ROOT / "CONTRIBUTING.md") if kind == "sh")
+    assert len(run_commands(commands, tmp_path)) == 3
+
+
+def test_what_is_cited_is_this_version() -> None:
+    assert f"\nversion: {ttt_env.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
 def make_program(folder: Path, name: str, suffix: str, text: str) -> None:
     """A block that begins with the name of its file is this file; C is compiled."""
     source = folder / f"{name}.{suffix}"
