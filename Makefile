@@ -27,7 +27,7 @@ SLOW_memory := tests/web/test_memory.py
 SLOW_proofs := tests/test_proof.py
 SLOW_ray := $(wildcard tests/test_ray*.py)
 SLOW_scripts := tests/test_scripts.py tests/test_framework_scripts.py tests/test_benchmark_selfplay.py
-SLOW_tables := tests/test_readme.py
+SLOW_tables := tests/test_ladder.py tests/test_docs.py
 SLOW_web := $(filter-out $(SLOW_memory),$(wildcard tests/web/test_*.py))
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 

@@ -1,5 +1,7 @@
 """How the site is built: `make docs` runs every page that is a notebook, and writes to `build/docs`."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +46,27 @@ html_favicon = "../scripts/figures/board.svg"
 copybutton_exclude = ".linenos, .gp, .go"
 
 
+# Pages that are written when the site is built, of those that lie beside the scripts.
+SCRIPTS = HERE.parent / "scripts"
+COPIED = {
+    SCRIPTS / "README.md": HERE / "experiments.md",
+    SCRIPTS / "frameworks" / "README.md": HERE / "frameworks.md",
+}
+
+
+def write_copies(_: Any) -> None:
+    """Copy the pages of the scripts, with links that lead on from where they are then."""
+    for source, page in COPIED.items():
+
+        def moved(link: re.Match[str], source: Path = source) -> str:
+            target = (source.parent / link[1]).resolve()
+            return f"]({os.path.relpath(COPIED.get(target, target), HERE)}{link[2] or ''})"
+
+        page.write_text(
+            re.sub(r"\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)", moved, source.read_text("utf-8")), "utf-8"
+        )
+
+
 def write_commands(_: Any) -> None:
     """Write the page of the commands, as Typer describes them, without its shortened list of them."""
     describe = [sys.executable, "-m", "typer", "ttt_env.app.cli", "utils", "docs", "--name", "ttt"]
@@ -54,4 +77,5 @@ def write_commands(_: Any) -> None:
 
 def setup(app: Any) -> None:
     """Called by Sphinx when it begins."""
+    app.connect("builder-inited", write_copies)
     app.connect("builder-inited", write_commands)

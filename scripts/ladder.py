@@ -1,6 +1,6 @@
 """What every classical agent is worth on one game, exactly: the ladder.
 
-Writes the table of the README (Markdown between two markers, one row an agent) and the heat map of
+Writes the tables of docs/guide/ladder.md (Markdown between two markers, one row an agent) and the heat map of
 everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,
 `--game mnk-v0:m=4,n=4,k=4`) a match is a walk over up to ten million positions: all of them take twenty
 minutes and 2.2 GB.
@@ -96,7 +96,7 @@ def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[s
 
 
 def markdown(played: Tournament, agents: list[str], with_times: bool) -> str:
-    """The table between the markers by which the README's copy is found."""
+    """The table between the markers by which the copy on the page is found."""
     head = [*HEAD, *(["µs a move"] if with_times else [])]
     table = [head, ["---"] * len(head), *rows(played, agents, with_times)]
     lines = [f"| {' | '.join(row)} |" for row in table]

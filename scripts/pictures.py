@@ -1,4 +1,4 @@
-"""The pictures of the README: what agents show of themselves in a notebook.
+"""The pictures of the documentation: what agents show of themselves in a notebook.
 
 Writes the policy of softmax minimax in the position of Lachlan Gibson's "Making tic-tac-toe interesting with
 AI" and the game tree below it, the certificate of a beatable agent (each as SVG and PNG), and as an animated

@@ -1,4 +1,4 @@
-"""Every document of `docs` runs from top to bottom, as who reads it would try it."""
+"""Every document runs from top to bottom, as who reads it would try it."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ttt_env
-from tests.documents import ROOT, blocks_of, run_commands, run_session
+from tests.documents import ROOT, Block, blocks_of, run_commands, run_session
 from tests.endpoint import Endpoint
 from tests.scripted_models import MODELS
 from ttt_env import get_game
@@ -22,36 +22,105 @@ from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
+WRITTEN = {"experiments.md", "frameworks.md", "commands.md"}  # by the build of the site, where there was one
+# What takes long in a block of Python, and in its place what shows in seconds that the block runs.
+SHORTER = {
+    "model.learn(2_000_000,": "model.learn(5_000,",
+    'assert ttt_env.certify("sb3:ppo.zip")': 'ttt_env.certify("sb3:ppo.zip")',
+}
 
 
-def pages() -> list[Path]:
-    """Those that are no notebooks, which `make docs` runs, and that it does not write."""
-    every = [path for path in sorted(DOCS.rglob("*.md")) if path != DOCS / "reference" / "commands.md"]
-    return [path for path in every if "\nkernelspec:" not in path.read_text("utf-8")]
+def documents() -> list[Path]:
+    """Those that are no notebooks, which run when the site is built."""
+    pages = [path for path in sorted(DOCS.rglob("*.md")) if path.name not in WRITTEN]
+    return [ROOT / "README.md", *(path for path in pages if "\nkernelspec:" not in path.read_text("utf-8"))]
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(DOCS).as_posix())
-def test_document(path: Path, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its sessions share their names, its commands a folder, and its function `model` is the endpoint's."""
-    namespace: dict[str, Any] = {}
+def takes_long(block: Block) -> bool:
+    """Whether a block trains until an agent is certified."""
+    is_training = block.kind == "sh" and "certified unbeatable" in block.text
+    return is_training or any(long in block.text for long in SHORTER)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a document runs: nothing of it is left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_document(path: Path, endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sessions share their names, its commands a folder, and its function `model` is the endpoint's."""
+    namespace: dict[str, Any] = {}
     monkeypatch.setitem(MODELS, "my-model", lambda prompt: namespace["model"](prompt))
-    for kind, text in blocks_of(path):
-        here = text.replace(URL, endpoint.url)
-        if named := re.match(r"(?:#|//) (\w+)\.(\w+)", text):
-            make_program(tmp_path, *named.groups(), text)
+    for block in blocks_of(path):
+        kind, here = block.kind, block.text.replace(URL, endpoint.url)
+        if named := re.match(r"(?:#|//) (\w+)\.(\w+)", block.text):
+            make_program(folder, *named.groups(), block.text)
         elif kind == "pycon":
             run_session(here, namespace, path.name)
+        elif kind == "python":
+            run_python(shortened(here), path)
         elif kind == "json":
             check_protocol(here)
         elif kind == "ini":
             assert here == variants_file(get_game("mnk-v0:m=4,n=3,k=3"))
+        elif kind == "sh" and not takes_long(block):
+            run_commands(here, folder)
         else:
-            assert kind == "sh"
-            run_commands(here, tmp_path)
+            assert kind in ("sh", "text")
     questions = [json.dumps(request["messages"]) for request in endpoint.requests]
     assert len(questions) == len(set(questions))
+
+
+def long_blocks() -> list[Any]:
+    """Each of them once: some stand in two documents."""
+    found = {block.text: block for path in documents() for block in blocks_of(path) if takes_long(block)}
+    return [pytest.param(block, id=block.id) for block in found.values()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", long_blocks())
+def test_what_takes_long_keeps_its_promise(block: Block, folder: Path) -> None:
+    if block.kind == "python":
+        run_python(block.text, folder)
+    else:
+        for line, printed in run_commands(block.text, folder):
+            assert "certified unbeatable" not in line or "CERTIFIED UNBEATABLE" in printed
+
+
+def shortened(text: str) -> str:
+    """A block of Python with its long parts made short."""
+    for long, short in SHORTER.items():
+        text = text.replace(long, short)
+    return text
+
+
+def run_python(text: str, path: Path) -> None:
+    """Run a block of Python by itself."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("sb3_contrib")
+    threads = torch.get_num_threads()
+    try:
+        exec(compile(text, path.name, "exec"), {})
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_pictures_are_there() -> None:
+    for path in documents():
+        pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", path.read_text("utf-8"))
+        assert [each for each in pictures if not (path.parent / each).is_file()] == [], path
+
+
+def test_links_lead_somewhere() -> None:
+    """On the site Sphinx sees to that; these are read in the repository."""
+    for path in (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")):
+        links = re.findall(r"\]\((?!\w+:)([^)#]+)", path.read_text("utf-8"))
+        assert [each for each in links if not (path.parent / each).exists()] == [], path
 
 
 def test_the_reference_has_every_public_name() -> None:
