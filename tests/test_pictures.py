@@ -121,7 +121,7 @@ class TestFiles:
         with Image.open(tmp_path / "policy.png") as image:
             shown = np.asarray(image.convert("RGB"))
         for cell in (2, 5, 8):
-            box = layout_of((3, 3)).tiles[cell]
+            box = layout_of(GIBSON.game).tiles[cell]
             tile = shown[box.y : box.y + box.height, box.x : box.x + box.width]
             assert (tile == rgb(INK)).all(axis=-1).sum() > 100
 

@@ -121,7 +121,7 @@ class TestLooks:
 class TestLayout:
     @pytest.mark.parametrize("shape", SHAPES)
     def test_tiles_do_not_meet_and_lie_in_their_layers_panel(self, shape: tuple[int, ...]) -> None:
-        layout = layout_of(shape)
+        layout = layout_of(game_of(shape))
         times_used = np.zeros((layout.height, layout.width), dtype=int)
         for box in layout.tiles:
             tile(times_used, box)[...] += 1
@@ -132,14 +132,14 @@ class TestLayout:
         assert len(layout.panels) == (shape[0] if len(shape) == 3 else 1)
 
     def test_layers_keep_a_clear_gap(self) -> None:
-        layout = layout_of((4, 4, 4))
+        layout = layout_of(game_of((4, 4, 4)))
         first, second, third, _ = layout.panels
         assert second.x - (first.x + first.width) >= 0.4 * layout.cell
         assert third.y - (first.y + first.height) >= 0.4 * layout.cell
 
     def test_three_small_layers_stand_in_a_row_and_qubic_in_two(self) -> None:
-        assert len({panel.y for panel in layout_of((3, 3, 3)).panels}) == 1
-        assert len({panel.y for panel in layout_of((4, 4, 4)).panels}) == 2
+        assert len({panel.y for panel in layout_of(game_of((3, 3, 3))).panels}) == 1
+        assert len({panel.y for panel in layout_of(game_of((4, 4, 4))).panels}) == 2
 
 
 class TestSvg:
@@ -147,7 +147,7 @@ class TestSvg:
     def test_it_is_xml_with_a_tile_for_each_cell(self, shape: tuple[int, ...]) -> None:
         position = some_stones(shape)
         root = ElementTree.fromstring(draw_svg(position))
-        layout = layout_of(shape)
+        layout = layout_of(game_of(shape))
         assert root.tag == SVG + "svg" and root.get("role") == "img"
         assert len(root.findall(SVG + "rect")) == 1 + len(layout.panels) + len(layout.tiles)
         assert len(root.findall(SVG + "path")) == position.x_mask.bit_count()
@@ -169,7 +169,7 @@ class TestSvg:
 
     def test_a_stone_lies_in_the_middle_of_its_tile(self) -> None:
         circle = ElementTree.fromstring(draw_svg(MIDGAME)).find(SVG + "circle")
-        box = layout_of((3, 3)).tiles[2]
+        box = layout_of(MIDGAME.game).tiles[2]
         assert circle is not None
         assert float(circle.attrib["cx"]) == box.x + box.width / 2
         assert float(circle.attrib["cy"]) == box.y + box.height / 2
@@ -191,27 +191,28 @@ class TestPixels:
     def test_each_tile_has_the_colour_of_its_stone_alone(self, shape: tuple[int, ...]) -> None:
         position = some_stones(shape)
         picture = draw_pixels(position)
-        for cell, box in enumerate(layout_of(shape).tiles):
+        for cell, box in enumerate(layout_of(game_of(shape)).tiles):
             shown = tile(picture, box)
             assert has_colour(shown, STONE["X"]) == bool(position.x_mask >> cell & 1)
             assert has_colour(shown, STONE["O"]) == bool(position.o_mask >> cell & 1)
 
     def test_a_move_changes_the_picture_in_its_tile_alone(self) -> None:
         before, after = draw_pixels(MIDGAME), draw_pixels(MIDGAME.play(3))
-        box = layout_of((3, 3)).tiles[3]
+        box = layout_of(MIDGAME.game).tiles[3]
         assert (tile(before, box) != tile(after, box)).any()
         tile(after, box)[...] = tile(before, box)
         assert (before == after).all()
 
     def test_the_last_move_is_tinted(self) -> None:
-        picture, box = draw_pixels(MIDGAME, last=4), layout_of((3, 3)).tiles[4]
+        picture, box = draw_pixels(MIDGAME, last=4), layout_of(MIDGAME.game).tiles[4]
         assert has_colour(tile(picture, box), TINT["X"]) and has_colour(tile(picture, box), STONE["X"])
         assert not has_colour(draw_pixels(MIDGAME), TINT["X"])
 
     def test_completed_sets_are_filled(self) -> None:
         picture = draw_pixels(ROW_OF_X, last=0)
         share = [
-            (tile(picture, box) == rgb(STONE["X"])).all(axis=-1).mean() for box in layout_of((3, 3)).tiles
+            (tile(picture, box) == rgb(STONE["X"])).all(axis=-1).mean()
+            for box in layout_of(MIDGAME.game).tiles
         ]
         assert min(share[:3]) > 0.5 and max(share[3:]) == 0
 

@@ -10,6 +10,8 @@ Environments
 Games
     get_game            a game by id, such as "tictactoe-v0" or "mnk-v0:m=4,n=4,k=3"
     Game                a game of your own: a shape and its winning sets (`runs`, `squares`)
+    register_game       lets all that takes an id know a game of yours; `save_game`, `load_game` keep it
+    game_names          the ids that there are
     Position, Boards    one position, or a batch of them; `random_position` draws one
     planes_of           positions as the arrays that the environments show
     GameRecord          a played game; text in and out
@@ -74,9 +76,10 @@ from ttt_env.explanation import CellNumbers, Explanation
 from ttt_env.network import network_agent
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game, runs, squares
+from ttt_env.rules.catalogue import game_names, get_game, register_game, runs, squares
 from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.notation import GameRecord
+from ttt_env.storage.game_file import load_game, save_game
 
 __version__ = "0.1.0"
 
@@ -133,7 +136,9 @@ __all__ = [
     "enumerate_positions",
     "exploitability",
     "exploitability_all",
+    "game_names",
     "get_game",
+    "load_game",
     "make",
     "make_agent",
     "make_vec",
@@ -145,7 +150,9 @@ __all__ = [
     "prove",
     "qubic_v0",
     "random_position",
+    "register_game",
     "runs",
+    "save_game",
     "solve",
     "square_v0",
     "squares",

@@ -11,11 +11,11 @@ from threading import Thread
 from typing import Any, get_args
 
 from ttt_env.agent import Answer, AskedAgent, Outcome
-from ttt_env.analysis.saved import game_from_dict, game_to_dict
 from ttt_env.errors import ResultFileError
 from ttt_env.rules.checks import as_path, one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.storage.files import opened, reason
+from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]

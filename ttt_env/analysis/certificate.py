@@ -25,7 +25,7 @@ from ttt_env.analysis.recorded import (
     is_own,
     source_of,
 )
-from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
+from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.errors import PolicyError
 from ttt_env.render.picture import Picture
@@ -36,6 +36,7 @@ from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_tabulated
+from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
 _SPOT_CHECKS = 6  # positions of each ply in which single and batch answers are compared

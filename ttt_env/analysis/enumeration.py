@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.grid import Grid
-from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
+from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.workers import Backend, Progress, Workers
 from ttt_env.errors import ResultFileError
 from ttt_env.kernels.sets import winning_sets
@@ -37,6 +37,7 @@ from ttt_env.rules.checks import as_integer, as_path
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_filed
 from ttt_env.storage.files import reason, write_atomically
+from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 CHUNK = 1 << 22  # placements: half a second of work, and little enough to be sent about
 

@@ -7,7 +7,7 @@ from functools import cache
 from math import inf
 from typing import Any, Self
 
-from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
+from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.threat_proof import WIDTH, ThreatProver, ThreatQuestion
 from ttt_env.errors import ImpossiblePositionError, ParameterError
 from ttt_env.kernels.sets import winning_sets
@@ -16,6 +16,7 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
 from ttt_env.stopping import check_wanted
+from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from ttt_env.errors import ResultFileError, UnknownGameError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
+from ttt_env.errors import ResultFileError
 from ttt_env.storage.files import opened, reason, write_atomically
 
 
@@ -77,21 +75,3 @@ def write_json(data: Mapping[str, Any], path: str | Path) -> None:
 
 def _as_json(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
-def game_to_dict(game: Game) -> dict[str, Any]:
-    """The name of a game; with its shape, winning sets and `misere` if it is not in the catalogue."""
-    try:
-        is_known = get_game(game.name) == game
-    except UnknownGameError:
-        is_known = False
-    rules = {"shape": game.shape, "winning_sets": game.winning_sets, "misere": game.misere}
-    return {"name": game.name} if is_known else {"name": game.name, **rules}
-
-
-def game_from_dict(data: Mapping[str, Any]) -> Game:
-    """The game for which `game_to_dict` gave this."""
-    if "winning_sets" not in data:
-        return get_game(data["name"])
-    winning_sets = [tuple(cells) for cells in data["winning_sets"]]
-    return Game(data["name"], tuple(data["shape"]), winning_sets, misere=bool(data["misere"]))

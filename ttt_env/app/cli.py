@@ -27,10 +27,12 @@ from ttt_env.app.console import (
 from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
+from ttt_env.app.models import game_of
 from ttt_env.errors import ParameterError, TttEnvError
-from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.rules.catalogue import game_names, get_game, register_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
+from ttt_env.storage.game_file import load_game
 from ttt_env.storage.game_log import GameLog
 
 app = typer.Typer(
@@ -50,7 +52,12 @@ _WORKERS = "number of processes that share the work"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
-GameOption = Annotated[str, typer.Option("--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3")]
+GameOption = Annotated[
+    str,
+    typer.Option(
+        "--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours"
+    ),
+]
 Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
 RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
 Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
@@ -155,7 +162,7 @@ def train(
             search["pool.scripted"] = [opponent]
         sweep_order = SweepOrder(
             algo,
-            get_game(game),
+            game_of(game),
             [seed] if seeds is None else seeds_of(seeds),
             search,
             steps=steps,
@@ -170,7 +177,7 @@ def train(
         raise typer.Exit(sweep_and_judge(sweep_order, Console()))
     order = Order(
         algo,
-        get_game(game),
+        game_of(game),
         seconds=seconds,
         seed=seed,
         out=out,
@@ -278,7 +285,7 @@ def certify(
     settings = {"temperature": temperature, "key_variable": key_variable, "timeout": timeout}
     order = Order(
         agents or [],
-        get_game(game),
+        game_of(game),
         out=out,
         workers=workers,
         ray=ray is not None,
@@ -315,7 +322,7 @@ def export(
 
     if (out is None) == (onnx is None):
         raise ParameterError("export writes a table or, with --onnx FILE, a network: name one file")
-    agent = make_agent(spec_of(model), get_game(game))
+    agent = make_agent(spec_of(model), game_of(game))
     if out is not None:
         _write_table(agent, out, model)
     if onnx is not None:
@@ -368,7 +375,7 @@ def solve(
     from ttt_env.analysis.solution import solve as solution_of
     from ttt_env.app.solving import InterruptibleProof, check_can_be_saved
 
-    solved = get_game(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
+    solved = game_of(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
     start = solved.start if position is None else Position.parse(position, solved)
     if save is not None:
         check_can_be_saved(solved)
@@ -409,7 +416,7 @@ def play(
     """Play in the terminal: against an agent, with somebody beside you, or watch two agents."""
     from ttt_env.app.terminal.play import seated, sit_down
 
-    played = get_game(game)
+    played = game_of(game)
     sit_down(played, seated(players or ["minimax"], seat, played), seed, games, record)
 
 
@@ -464,6 +471,10 @@ def web(
             help="file of a model, or a bot as process:COMMAND, that may play too; may be given several times"
         ),
     ] = None,
+    games: Annotated[
+        list[Path] | None,
+        typer.Option(help="file of a game of yours, which the page offers too; may be given several times"),
+    ] = None,
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
     games_file: Annotated[
         Path | None, typer.Option(help="file of the game log, if not the usual one")
@@ -483,6 +494,8 @@ def web(
     from ttt_env.app.web.start import export as write_files
     from ttt_env.app.web.start import start
 
+    for path in games or []:
+        register_game(load_game(path))
     if export is not None:
         write_files(export, models or [], typer.echo)
         return
@@ -503,10 +516,10 @@ def agents(
         else:
             typer.echo(agent_text(name))
     elif as_json:
-        print_json({"agents": [agent_facts(each) for each in agent_names()], "games": list(CATALOGUE)})
+        print_json({"agents": [agent_facts(each) for each in agent_names()], "games": game_names()})
     else:
         typer.echo("agents: " + ", ".join(agent_names()))
-        typer.echo("games:  " + ", ".join(CATALOGUE))
+        typer.echo("games:  " + ", ".join(game_names()))
         typer.echo("`ttt agents NAME` shows an agent with its parameters.")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from ttt_env.app.models import game_of
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import one_of
 
@@ -44,7 +45,7 @@ def made(
     from ttt_env.engines.piskvork.engine import PiskvorkEngine
     from ttt_env.engines.uci.engine import UciEngine
 
-    played = None if game is None else get_game(game)
+    played = None if game is None else game_of(game)
     match one_of("protocol", protocol, PROTOCOLS):
         case "uci":
             return UciEngine(agent, played or get_game("tictactoe-v0"), say, seed)

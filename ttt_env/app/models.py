@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game
 from ttt_env.rules.specs import split_spec
+from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 
 _AGENTS_WITH_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network", "alphazero", "onnx")
@@ -12,6 +15,11 @@ _AGENT_OF = {  # by an array of the file
     "view": "value-network",
     "policy_filter": "alphazero",
 }
+
+
+def game_of(text: str) -> Game:
+    """The game of an id, or that of a file of a game. Raises as `get_game` and `load_game` do."""
+    return load_game(text) if text.endswith(".json") else get_game(text)
 
 
 def spec_of(text: str) -> str:

@@ -7,7 +7,7 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from ttt_env.analysis.saved import game_to_dict, write_json
+from ttt_env.analysis.saved import write_json
 from ttt_env.datasets.card import card
 from ttt_env.datasets.chat import Ties
 from ttt_env.datasets.croissant import croissant
@@ -19,6 +19,7 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, write_atomically
+from ttt_env.storage.game_file import game_to_dict
 from ttt_env.text.wording import BoardStyle
 
 DatasetProgress = Callable[[str, int, int], object]

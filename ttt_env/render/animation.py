@@ -20,7 +20,7 @@ def draw_gif(record: GameRecord) -> bytes:
     except ImportError as error:
         raise ImportError('animations need the extra "plot": pip install "ttt-env[plot]"') from error
     moves = zip(record.positions(), (None, *record.cells), strict=True)
-    layout = layout_of(record.game.shape)
+    layout = layout_of(record.game)
     fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)
     cell_size = max(MIN_CELL, min(layout.cell, fitting))
     frames = (Image.fromarray(draw_pixels(position, cell, cell_size)) for position, cell in moves)

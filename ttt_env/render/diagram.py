@@ -12,7 +12,7 @@ def draw_diagram(record: GameRecord) -> str:
 
     The tiles of completed winning sets stand out.
     """
-    layout = layout_of(record.game.shape)
+    layout = layout_of(record.game)
     looks = looks_of(record.positions()[-1])
     tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
     for number, cell in enumerate(record.cells, 1):

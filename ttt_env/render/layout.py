@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ttt_env.rules.game import Position, Seat
+from ttt_env.rules.game import Coordinates, Game, Position, Seat, spacing
 
 CARD = "#f7f5f0"
 PANEL = "#c8d0db"
@@ -45,13 +45,17 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The plan of a picture: a panel for each layer, a tile for each cell. Width and height are even."""
+    """The plan of a picture: a panel for each layer, a tile for each cell. Width and height are even.
+
+    Tiles are round where a game has coordinates of its own.
+    """
 
     width: int
     height: int
     cell: int
     panels: tuple[Box, ...]
     tiles: tuple[Box, ...]
+    is_round: bool = False
 
     @property
     def card(self) -> Box:
@@ -66,11 +70,13 @@ class Layout:
     @property
     def tile_radius(self) -> float:
         """The radius of a tile's corners."""
-        return TILE_RADIUS * self.cell
+        return self.tiles[0].width / 2 if self.is_round else TILE_RADIUS * self.cell
 
     @property
     def panel_radius(self) -> float:
-        """The radius of a panel's corners, concentric with those of the tiles in them."""
+        """The radius of a panel's corners, concentric with those of the tiles in them if these have any."""
+        if self.is_round:
+            return 2 * TILE_RADIUS * self.cell
         return self.tile_radius + self.tiles[0].x - self.panels[0].x
 
 
@@ -149,9 +155,55 @@ def n_abreast(n_blocks: int, width: int, gap: int, limit: int) -> int:
     return -(-n_blocks // n_rows)
 
 
+def layout_of(game: Game, cell: int | None = None) -> Layout:
+    """The layout for the board of a game, with cells of this width; None: one that fits the board."""
+    return _in_rows(game.shape, cell) if game.coordinates is None else _by_coordinates(game.coordinates, cell)
+
+
+class Places(NamedTuple):
+    """Where the cells of a board with coordinates lie, in widths of a cell from the top left corner.
+
+    `width` and `height` are those of the whole board. Cells are as wide as they can be without overlapping.
+    """
+
+    width: float
+    height: float
+    corners: Coordinates
+
+
 @lru_cache(maxsize=32)
-def layout_of(shape: tuple[int, ...], cell: int | None = None) -> Layout:
-    """The layout for a board of this shape, with cells of this width; None: one that fits the board."""
+def places_of(coordinates: Coordinates) -> Places:
+    """The places of cells that are drawn at these coordinates.
+
+    >>> places_of(((0, 0), (4, 0), (2, 2)))
+    Places(width=3.0, height=2.0, corners=((0.0, 0.0), (2.0, 0.0), (1.0, 1.0)))
+    """
+    unit = spacing(coordinates)
+    left, top = (min(axis) for axis in zip(*coordinates, strict=True))
+    corners = tuple(((x - left) / unit, (y - top) / unit) for x, y in coordinates)
+    width, height = (max(axis) + 1 for axis in zip(*corners, strict=True))
+    return Places(width, height, corners)
+
+
+@lru_cache(maxsize=32)
+def _by_coordinates(coordinates: Coordinates, cell: int | None) -> Layout:
+    width, height, corners = places_of(coordinates)
+    cell = cell or _handy_cell(width + 2 * MARGIN, height + 2 * MARGIN)
+    margin, inset = round(MARGIN * cell), max(1, round(TILE_INSET * cell))
+    board = Box(margin, margin, round(width * cell), round(height * cell))
+    squares = [Box(margin + round(x * cell), margin + round(y * cell), cell, cell) for x, y in corners]
+    return Layout(
+        _even(board.width + 2 * margin),
+        _even(board.height + 2 * margin),
+        cell,
+        (_grown(board, round(MARGIN * cell / 2)),),
+        tuple(_grown(square, -inset) for square in squares),
+        is_round=True,
+    )
+
+
+@lru_cache(maxsize=32)
+def _in_rows(shape: tuple[int, ...], cell: int | None) -> Layout:
     layers, rows, columns = layers_of(shape)
     abreast = n_abreast(layers, columns, 1, MAX_ROW)
     cell = cell or _handy_cell(_span(abreast, columns), _span(-(-layers // abreast), rows))

@@ -17,7 +17,6 @@ from ttt_env.render.layout import (
     RING_RADIUS,
     STROKE,
     TILE,
-    TILE_RADIUS,
     Box,
     Layout,
     Look,
@@ -36,11 +35,11 @@ def draw_pixels(position: Position, last: int | None = None, cell_size: int | No
     It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default
     tic-tac-toe is about 480 pixels wide, and a large board is kept within 1,000.
     """
-    layout = layout_of(position.game.shape, cell_size)
+    layout = layout_of(position.game, cell_size)
     picture = _empty_board(layout).copy()
     for box, look in zip(layout.tiles, looks_of(position, last), strict=True):
         if look.mark:
-            _paste(picture, box, _stone(look, box.width, layout.cell))
+            _paste(picture, box, _stone(look, box.width, layout.cell, layout.tile_radius))
     return picture
 
 
@@ -64,11 +63,11 @@ def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -
 
 
 @lru_cache(maxsize=64)
-def _stone(look: Look, side: int, cell: int) -> Pixels:
+def _stone(look: Look, side: int, cell: int, radius: float) -> Pixels:
     """A tile with a stone on it, `[side, side, 3]`."""
     tile, stone = look.colours
     distance = _stroke_distance(look.mark, *_from_centre(side, side), cell)
-    return _painted(_rounded(side, side, TILE_RADIUS * cell, tile, PANEL), distance, stone)
+    return _painted(_rounded(side, side, radius, tile, PANEL), distance, stone)
 
 
 def _stroke_distance(mark: Seat | None, x: Floats, y: Floats, cell: int) -> Floats:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ttt_env.render.diagram import draw_diagram
 from ttt_env.render.layout import CARD, INK, layout_of, n_abreast
 from ttt_env.render.svg import draw_svg
-from ttt_env.rules.game import SEATS, Position
+from ttt_env.rules.game import SEATS, Game, Position
 from ttt_env.rules.notation import GameRecord
 
 _MAX_CELLS = 27  # of a board that is drawn after every move
@@ -84,7 +84,7 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
     """Each board as SVG, with the x of its right edge and the y of its bottom edge."""
     if not boards:
         return
-    width, height = _size(boards[0].position.game.shape)
+    width, height = _size(boards[0].position.game)
     abreast = n_abreast(len(boards), width, _GAP, _MAX_ROW_WIDTH)
     for place, board in enumerate(boards):
         x = _PADDING + place % abreast * (width + _GAP)
@@ -94,8 +94,8 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
         yield f'<g transform="translate({x:g} {y:g})">{svg}</g>{caption}', x + width, y + height + _CAPTION
 
 
-def _size(shape: tuple[int, ...]) -> tuple[int, float]:
-    layout = layout_of(shape)
+def _size(game: Game) -> tuple[int, float]:
+    layout = layout_of(game)
     width = min(_MAX_BOARD_WIDTH, round(_CELL * layout.width / layout.cell))
     return width, width * layout.height / layout.width
 

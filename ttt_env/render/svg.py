@@ -42,7 +42,7 @@ def draw_svg(
 
     Raises `ParameterError` if `policy` is no distribution over the free cells.
     """
-    layout = layout_of(position.game.shape)
+    layout = layout_of(position.game)
     shares = {} if policy is None else _checked(policy, position)
     tiles = [
         _share(box, shares[cell], layout) if cell in shares else tile(box, look, layout)

@@ -1,7 +1,9 @@
 """A position as text for the terminal."""
 
-from ttt_env.render.layout import layers_of, mark_at, n_abreast
-from ttt_env.rules.game import SEATS, Position
+from collections.abc import Sequence
+
+from ttt_env.render.layout import layers_of, mark_at, n_abreast, places_of
+from ttt_env.rules.game import SEATS, Coordinates, Position
 from ttt_env.rules.notation import GameRecord
 
 _TERMINAL = 80
@@ -10,6 +12,8 @@ _GAP = 3
 
 def draw_text(position: Position, last: int | None = None, numbers: bool = False) -> str:
     """The board in box-drawing lines; the layers of a three-dimensional board side by side.
+
+    A game with coordinates of its own is drawn by them, each cell in round brackets.
 
     The stone of the move `last` stands in brackets. With `numbers`, free cells show theirs.
 
@@ -22,14 +26,46 @@ def draw_text(position: Position, last: int | None = None, numbers: bool = False
     │ 6 │ 7 │ 8 │
     └───┴───┴───┘
     """
-    layers, rows, columns = layers_of(position.game.shape)
-    width = 2 + (len(str(position.game.n_cells - 1)) if numbers else 1)
-    glyphs = [_glyph(position, cell, last, numbers, width) for cell in range(position.game.n_cells)]
+    game = position.game
+    width = 2 + (len(str(game.n_cells - 1)) if numbers else 1)
+    glyphs = [_glyph(position, cell, last, numbers, width) for cell in range(game.n_cells)]
+    if game.coordinates is not None:
+        return _scattered(
+            [glyph if "[" in glyph else f"({glyph[1:-1]})" for glyph in glyphs], game.coordinates
+        )
+    layers, rows, columns = layers_of(game.shape)
     lines = [glyphs[i : i + columns] for i in range(0, len(glyphs), columns)]
     boards = [_board(lines[i : i + rows]) for i in range(0, len(lines), rows)]
     if layers == 1:
         return "\n".join(boards[0])
     return _side_by_side([[f"layer {i}", *board] for i, board in enumerate(boards)])
+
+
+def _scattered(glyphs: Sequence[str], coordinates: Coordinates) -> str:
+    """Glyphs of one width, at these coordinates."""
+    lines: dict[int, str] = {}
+    placed = zip(character_places(coordinates, len(glyphs[0])), glyphs, strict=True)
+    for (row, column), glyph in sorted(placed):
+        lines[row] = lines.get(row, "").ljust(column) + glyph
+    return "\n".join(lines.get(row, "") for row in range(max(lines) + 1))
+
+
+def character_places(coordinates: Coordinates, width: int) -> list[tuple[int, int]]:
+    """The line and the column of characters at which each cell begins, if each is so many characters wide.
+
+    >>> character_places(((0, 0), (4, 0), (2, 2)), 3)
+    [(0, 0), (0, 8), (2, 4)]
+    """
+    corners = places_of(coordinates).corners
+    # The tenths of columns in a cell's width by which cells at even distances stand so in the lines, too.
+    choices = range(10 * (width + 1), 20 * (width + 1))
+    tenths = min(choices, key=lambda tenths: max(_rounding(x * tenths / 10) for x, _ in corners))
+    return [(round(2 * y), round(x * tenths / 10)) for x, y in corners]
+
+
+def _rounding(number: float) -> int:
+    """How far a number is from an integer, in whole tenths."""
+    return int(10 * abs(number - round(number)))
 
 
 def draw_game(record: GameRecord) -> str:

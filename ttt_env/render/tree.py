@@ -103,7 +103,7 @@ def _n_lines(node: TreeNode) -> int:
 
 
 def _board_height(node: TreeNode) -> float:
-    layout = layout_of(node.position.game.shape)
+    layout = layout_of(node.position.game)
     return _BOARD * layout.height / layout.width
 
 

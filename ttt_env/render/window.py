@@ -49,7 +49,7 @@ class Window:
         self._state = "closed"
 
     def _open(self, position: Position) -> None:
-        layout = layout_of(position.game.shape)
+        layout = layout_of(position.game)
         if _opens_display((layout.width, layout.height)):
             self._state = "open"
         else:

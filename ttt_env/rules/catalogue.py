@@ -4,8 +4,10 @@ A version, the `v0` of an id, changes when the behaviour of a game does: its rul
 its cell numbers. Speed and drawing do not change it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
 from itertools import product
 from math import prod
@@ -26,6 +28,7 @@ from ttt_env.rules.specs import (
 )
 
 Cells = tuple[int, ...]
+_ID = re.compile(r"[A-Za-z][\w.-]*")
 
 
 def runs(shape: Iterable[int], k: int) -> list[Cells]:
@@ -119,10 +122,57 @@ CATALOGUE: dict[str, Callable[..., Game]] = {
 }
 
 
+ENTRY_POINT_GROUP = "ttt_env.games"
+_registered: dict[str, Game] = {}
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """The games of other packages."""
+    return {
+        point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in CATALOGUE
+    }
+
+
+def game_names() -> list[str]:
+    """The ids of all games: of this package, of others that are installed, and those that were registered."""
+    return list(dict.fromkeys([*CATALOGUE, *sorted(_installed()), *_registered]))
+
+
+def register_game(game: Game) -> None:
+    """Let `get_game`, and all that takes an id, know a game of yours by its name, in this process.
+
+    A package of yours registers its games for good by entry points of the group `ttt_env.games`, each a
+    function that returns a `Game` and whose parameters have defaults.
+
+    Raises `GameError` for a name that no id can have, or that another game has.
+    """
+    if not _ID.fullmatch(game.name):
+        raise GameError(
+            f"{shown(game.name)} is no id: letters, digits, `_`, `-` and `.` are allowed, a letter first, "
+            f"such as ring-v0"
+        )
+    if game.name in game_names() and _registered.get(game.name) != game:
+        raise GameError(f"there is a game {game.name} already, and it is another one")
+    _registered[game.name] = game
+
+
+def builder(name: str) -> Callable[..., Game]:
+    """The function that makes the game of an id. Raises `UnknownGameError` if there is none."""
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    if name in _registered:
+        return lambda: _registered[name]
+    if name not in _installed():
+        raise UnknownGameError(unknown("game", name, game_names()))
+    build: Callable[..., Game] = _installed()[name].load()
+    return build
+
+
 def parameters_of_game(game: Game | str) -> dict[str, Parameter]:
     """The parameters that `get_game` takes for this game; none for a `Game` or an unknown id."""
     name = split_spec(game).name if isinstance(game, str) else ""
-    return parameters_of(CATALOGUE[name]) if name in CATALOGUE else {}
+    return parameters_of(builder(name)) if name in game_names() else {}
 
 
 def get_game(game: Game | str, **parameters: Any) -> Game:
@@ -141,9 +191,7 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
     if not isinstance(game, str):
         raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {shown(game)}")
     spec = split_spec(game)
-    if spec.name not in CATALOGUE:
-        raise UnknownGameError(unknown("game", spec.name, CATALOGUE))
-    build = CATALOGUE[spec.name]
+    build = builder(spec.name)
     allowed = parameters_of(build)
     texts, others = read_items(spec, build)
     check_names(spec.name, [*(key_of(item) or item.strip() for item in others), *parameters], allowed)
@@ -164,4 +212,4 @@ def _checked(name: str, allowed: dict[str, Parameter], parameters: dict[str, Any
 
 @lru_cache(maxsize=256)
 def _build(name: str, parameters: tuple[tuple[str, Any], ...]) -> Game:
-    return CATALOGUE[name](**dict(parameters))
+    return builder(name)(**dict(parameters))

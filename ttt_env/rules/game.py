@@ -1,9 +1,9 @@
 """Games as data, and the rules of play on plain Python ints."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
+Coordinates = tuple[tuple[float, float], ...]
+_FARTHEST = 1e6  # of a coordinate
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,8 +39,12 @@ class Game:
     collections of cells; order and repetitions in them do not count. `name` is one line of printable text of
     up to 500 letters, without space around it.
 
-    Raises `GameError` for a name, a shape or winning sets that make no game, `GameTooLargeError` for more
-    than 400 cells (20×20) or 20,000 winning sets.
+    `coordinates` say where each cell is drawn, as `(x, y)`, x to the right and y down, in any unit; by
+    default the cells lie in the rows of `shape`. They are no rule: games that differ in nothing else are
+    equal.
+
+    Raises `GameError` for a name, a shape, winning sets or coordinates that make no game, `GameTooLargeError`
+    for more than 400 cells (20×20) or 20,000 winning sets.
 
     >>> Game("corners", (2, 2), [(0, 3), (1, 2)])
     Game('corners', (2, 2), 2 winning sets)
@@ -48,13 +54,22 @@ class Game:
     shape: tuple[int, ...]
     winning_sets: tuple[tuple[int, ...], ...]
     misere: bool = False
+    coordinates: Coordinates | None = field(default=None, compare=False)
 
     def __init__(
-        self, name: str, shape: Iterable[int], winning_sets: Iterable[Iterable[int]], misere: bool = False
+        self,
+        name: str,
+        shape: Iterable[int],
+        winning_sets: Iterable[Iterable[int]],
+        misere: bool = False,
+        coordinates: Iterable[tuple[float, float]] | None = None,
     ) -> None:
         line, axes = _checked_name(name), checked_shape(shape)
         sets = _checked_sets(winning_sets, prod(axes))
-        self.__dict__.update(name=line, shape=axes, winning_sets=sets, misere=_checked_flag(misere))
+        places = None if coordinates is None else _checked_coordinates(coordinates, prod(axes))
+        self.__dict__.update(
+            name=line, shape=axes, winning_sets=sets, misere=_checked_flag(misere), coordinates=places
+        )
 
     def __hash__(self) -> int:
         return hash((self.name, self.misere))
@@ -64,7 +79,7 @@ class Game:
         return f"Game({self.name!r}, {self.shape}, {len(self.winning_sets)} winning sets{misere})"
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), (self.name, self.shape, self.winning_sets, self.misere)
+        return type(self), (self.name, self.shape, self.winning_sets, self.misere, self.coordinates)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -389,6 +404,34 @@ def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
         raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
     check_board(f"a board of shape {shown(axes)}", prod(axes))
     return axes
+
+
+def _checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: int) -> Coordinates:
+    """The coordinates of all cells, no two at one place."""
+    try:
+        places = [(float(x), float(y)) for x, y in islice(coordinates, n_cells + 1)]
+    except (TypeError, ValueError):
+        raise GameError(
+            f"coordinates holds a pair of numbers for each cell, not {shown(coordinates)}"
+        ) from None
+    is_finite = all(abs(number) <= _FARTHEST for place in places for number in place)
+    if len(places) != n_cells or not is_finite:
+        raise GameError(
+            f"coordinates holds {n_cells} pairs of numbers up to {_FARTHEST:g}, one for each cell, "
+            f"not {shown(coordinates)}"
+        )
+    length = max(max(axis) - min(axis) for axis in zip(*places, strict=True))
+    if length >= spacing(places) * BOARD_CELLS:
+        raise GameError(
+            f"coordinates: two cells are closer to each other than a {BOARD_CELLS}th of the board's length"
+        )
+    return tuple(places)
+
+
+def spacing(coordinates: Sequence[tuple[float, float]]) -> float:
+    """The width that squares around these places can have at most without overlapping; 1 for a single one."""
+    pairs = combinations(coordinates, 2)
+    return min((max(abs(x - u), abs(y - v)) for (x, y), (u, v) in pairs), default=1.0)
 
 
 def _checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[tuple[int, ...], ...]:

@@ -18,7 +18,7 @@ from ttt_env.agents.training.checkpoint import save_checkpoint
 from ttt_env.agents.training.evaluation import Evaluation
 from ttt_env.agents.training.recipe import recipe
 from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.saved import game_to_dict, write_json
+from ttt_env.analysis.saved import write_json
 from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.analysis.workers import Backend, Workers
 from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError, shown
@@ -27,6 +27,7 @@ from ttt_env.rules.checks import as_integer, as_path, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import MAX_SEED, TABLE_CELLS, is_tabulated
 from ttt_env.storage.files import opened, reason
+from ttt_env.storage.game_file import game_to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

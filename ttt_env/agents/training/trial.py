@@ -15,10 +15,11 @@ from ttt_env.agents.training.own import OWN_ALGORITHMS, check_own, train_own
 from ttt_env.agents.training.pool import OpponentPool
 from ttt_env.agents.training.recipe import recipe, recipe_names
 from ttt_env.analysis.dossier import versions
-from ttt_env.analysis.saved import Saved, game_to_dict
+from ttt_env.analysis.saved import Saved
 from ttt_env.errors import ParameterError, PolicyFileError, unknown
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import as_file_name
+from ttt_env.storage.game_file import game_to_dict
 
 Ended: TypeAlias = Literal["goal", "budget", "asha", "error"]
 _GAME_LETTERS = 60  # in the name of a file

@@ -15,7 +15,7 @@ import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.evaluation import Exploitability, Forfeited, Match, summed
-from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
+from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
 from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 from ttt_env.analysis.workers import Backend, Progress, Workers
@@ -26,6 +26,7 @@ from ttt_env.render.words import signed
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_tabulated
+from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -4,7 +4,8 @@ from rich.text import Text
 
 from ttt_env.render.coordinates import column_name
 from ttt_env.render.layout import Look, layers_of, looks_of, n_abreast
-from ttt_env.rules.game import Position, Seat
+from ttt_env.render.text import character_places
+from ttt_env.rules.game import Coordinates, Position, Seat
 
 STYLES: dict[Seat, str] = {"X": "bold red", "O": "bold cyan"}
 _QUIET = "dim"
@@ -18,15 +19,30 @@ def board(position: Position, last: int | None = None, numbers: bool = True, wid
     The stone of the move `last` stands in brackets, those of completed winning sets between stars. With
     `numbers`, free cells show theirs.
     """
-    layers, rows, columns = layers_of(position.game.shape)
-    wide = len(str(position.game.n_cells - 1)) + 2
+    game = position.game
+    wide = len(str(game.n_cells - 1)) + 2
     cells = [_cell(cell, look, wide, numbers) for cell, look in enumerate(looks_of(position, last))]
+    if game.coordinates is not None:
+        return _scattered(cells, game.coordinates)
+    layers, rows, columns = layers_of(game.shape)
     lines = [cells[i : i + columns] for i in range(0, len(cells), columns)]
     blocks = [_block(lines[i : i + rows], wide) for i in range(0, len(lines), rows)]
     if layers > 1:
         size = blocks[0][-1].cell_len
         blocks = [[_title(layer, size), *block] for layer, block in enumerate(blocks, 1)]
     return _side_by_side(blocks, width)
+
+
+def _scattered(cells: list[Text], coordinates: Coordinates) -> Text:
+    """The cells at these coordinates, each in round brackets."""
+    whole = [Text.assemble(("(", _QUIET), cell, (")", _QUIET)) for cell in cells]
+    placed = zip(character_places(coordinates, whole[0].cell_len), whole, strict=True)
+    lines: dict[int, Text] = {}
+    for (row, column), cell in sorted(placed, key=lambda each: each[0]):
+        line = lines.setdefault(row, Text())
+        line.pad_right(column - line.cell_len)
+        line.append_text(cell)
+    return Text("\n").join(lines.get(row, Text()) for row in range(max(lines) + 1))
 
 
 def _cell(cell: int, look: Look, wide: int, numbers: bool) -> Text:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import atan2, ceil
 
 from ttt_env.app.web.insight import MoveInsight
-from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast
+from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast, places_of
 from ttt_env.render.words import percent, signed
 from ttt_env.rules.game import Game, Position, Seat, cells_of
 
@@ -24,13 +24,14 @@ _HALF = 0.4  # of a stroke through a single cell, in cells
 class Tile:
     """A cell of a drawn board: its place, its stone, its accent, and what is known about a move there.
 
+    Row and column are numbers of cells from the top left one, whole numbers unless the board is scattered.
     `told` is more to say about it in words; a cell that is lit belongs to what is spoken of.
     """
 
     cell: int
     layer: int
-    row: int
-    column: int
+    row: float
+    column: float
     place: str
     mark: Seat | None
     accent: str
@@ -62,20 +63,18 @@ class Tile:
 
 @dataclass(frozen=True)
 class DrawnBoard:
-    """The tiles by layer, and how many layers stand side by side.
+    """The tiles by layer, the height and width of a layer in cells, and how many layers stand side by side.
 
+    A board is scattered if its cells have coordinates, and lie in no rows.
     `strokes` are, by layer, the parts of the completed winning sets there as paths of SVG, in cells.
     """
 
-    columns: int
+    rows: float
+    columns: float
     abreast: int
     layers: tuple[tuple[Tile, ...], ...]
     strokes: tuple[tuple[str, ...], ...]
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of a layer."""
-        return len(self.layers[0]) // self.columns
+    is_scattered: bool
 
     @property
     def aspect(self) -> float:
@@ -86,29 +85,31 @@ class DrawnBoard:
 def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> DrawnBoard:
     """The board of a position, with what is known about its moves."""
     game = position.game
-    n_layers, rows, columns = layers_of(game.shape)
     known = {insight.cell: insight for insight in insights}
     tiles = []
     for cell, look in enumerate(looks_of(position, last)):
         place, free = place_of(game, cell), bool(position.legal_mask >> cell & 1)
         tiles.append(Tile(cell, *_indices(game, cell), place, look.mark, look.accent, free, known.get(cell)))
-    size = rows * columns
-    layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
     completed = [mask for mask in game.winning_masks if position.theirs & mask == mask]
     strokes = strokes_of(game, completed)
-    return DrawnBoard(columns, n_abreast(n_layers, columns, 1, 9), layers, strokes)
+    if game.coordinates is not None:
+        places = places_of(game.coordinates)
+        return DrawnBoard(places.height, places.width, 1, (tuple(tiles),), strokes, True)
+    n_layers, rows, columns = layers_of(game.shape)
+    size = rows * columns
+    layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
+    return DrawnBoard(rows, columns, n_abreast(n_layers, columns, 1, 9), layers, strokes, False)
 
 
 def strokes_of(game: Game, masks: Iterable[int]) -> tuple[tuple[str, ...], ...]:
     """By layer, a path of SVG, in cells, through its cells of each of these winning sets."""
     sets = [[_indices(game, cell) for cell in cells_of(mask)] for mask in masks]
     return tuple(
-        tuple(path for places in sets for path in _part(places, layer))
-        for layer in range(layers_of(game.shape)[0])
+        tuple(path for places in sets for path in _part(places, layer)) for layer in range(_n_layers(game))
     )
 
 
-def _part(places: list[tuple[int, int, int]], layer: int) -> list[str]:
+def _part(places: list[tuple[int, float, float]], layer: int) -> list[str]:
     """The path through the cells of a set in this layer, none if it has none there.
 
     Through a single cell it goes in the direction that the set has from above, as a dot if it is upright.
@@ -121,13 +122,13 @@ def _part(places: list[tuple[int, int, int]], layer: int) -> list[str]:
     return [f"M{x + 0.5 - across:g} {y + 0.5 - up:g}L{x + 0.5 + across:g} {y + 0.5 + up:g}"]
 
 
-def _path(places: list[tuple[int, int]]) -> str:
+def _path(places: list[tuple[float, float]]) -> str:
     """The path of SVG through the middles of cells that are given by row and column.
 
     If they are on no line, it goes around their middle.
     """
     (y0, x0), (y1, x1) = places[0], places[-1]
-    is_line = all((x1 - x0) * (y - y0) == (y1 - y0) * (x - x0) for y, x in places)
+    is_line = all(abs((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)) < _HALF / 10 for y, x in places)
     ends = [places[0], places[-1]]
     if not is_line:
         middle_y, middle_x = (sum(each) / len(places) for each in zip(*places, strict=True))
@@ -135,18 +136,28 @@ def _path(places: list[tuple[int, int]]) -> str:
     return "M" + "L".join(f"{x + 0.5:g} {y + 0.5:g}" for y, x in ends) + ("" if is_line else "Z")
 
 
-def _sign(number: int) -> int:
+def _sign(number: float) -> int:
     return (number > 0) - (number < 0)
 
 
 def place_of(game: Game, cell: int) -> str:
-    """A cell in words: its number, its layer if there are several, its row and its column."""
+    """A cell in words: its number, its layer if there are several, its row and its column if it is in one."""
+    if game.coordinates is not None:
+        return f"Cell {cell}"
     layer, row, column = _indices(game, cell)
-    of_layer = f"layer {layer + 1}, " if layers_of(game.shape)[0] > 1 else ""
+    of_layer = f"layer {layer + 1}, " if _n_layers(game) > 1 else ""
     return f"Cell {cell}, {of_layer}row {row + 1}, column {column + 1}"
 
 
-def _indices(game: Game, cell: int) -> tuple[int, int, int]:
+def _n_layers(game: Game) -> int:
+    return 1 if game.coordinates is not None else layers_of(game.shape)[0]
+
+
+def _indices(game: Game, cell: int) -> tuple[int, float, float]:
+    """The layer, the row and the column of a cell."""
+    if game.coordinates is not None:
+        x, y = places_of(game.coordinates).corners[cell]
+        return 0, round(y, 3), round(x, 3)
     _, rows, columns = layers_of(game.shape)
     layer, rest = divmod(cell, rows * columns)
     return layer, *divmod(rest, columns)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ttt_env.errors import GameError, ParameterError
-from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.catalogue import game_names, get_game
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import INTERACTIVE_CELLS, is_enumerable
 from ttt_env.rules.specs import split_spec
@@ -22,6 +22,11 @@ SIDES: dict[str, dict[str, tuple[str, int]]] = {
     "mnk-v0": {"m": ("columns", 5), "n": ("rows", 5), "k": ("in a row", 4)},
 }
 """The numbers that a kind of game takes, by parameter: label and default."""
+
+
+def kinds() -> dict[str, str]:
+    """The names by which games are offered: those of this package, those installed, and those registered."""
+    return {name: KINDS.get(name, name) for name in game_names()}
 
 
 def parse_game(text: str) -> Game:
@@ -59,7 +64,8 @@ def rule_of(game: Game) -> str:
         "square-v0": (f"Square on {sides}", "has four stones on the corners of a square, upright or tilted,"),
         "mnk-v0": (f"{length} in a row on {sides}", f"has {length} stones in a row"),
         "qubic-v0": (f"Qubic, tic-tac-toe in a {sides} cube", "has four stones in a row in any direction"),
-    }.get(split_spec(game.name).name, ("Tic-tac-toe", "has three stones in a row"))
+        "tictactoe-v0": ("Tic-tac-toe", "has three stones in a row"),
+    }.get(split_spec(game.name).name, (game.name, f"owns one of {len(game.winning_sets)} winning sets"))
     return f"{name}: whoever {feat} first {'loses' if game.misere else 'wins'}."
 
 

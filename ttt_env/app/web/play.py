@@ -14,7 +14,7 @@ from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.games import KINDS, SIDES, form_of_game, game_of_form, parse_game, rule_of
+from ttt_env.app.web.games import SIDES, form_of_game, game_of_form, kinds, parse_game, rule_of
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength
 from ttt_env.app.web.live import sweep_at
@@ -22,6 +22,7 @@ from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
+from ttt_env.rules.catalogue import parameters_of_game
 from ttt_env.rules.game import SEATS
 from ttt_env.rules.sizes import MASK_CELLS
 
@@ -208,7 +209,8 @@ class PlayPages:
             is_exact=is_solved(table.game),
             is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,
-            kinds=KINDS,
+            kinds=kinds(),
+            can_be_misere="misere" in parameters_of_game(table.game.name),
             sides=SIDES,
             form=form_of_game(table.game),
             is_known=self._house.tickets.holds(table, visit.ticket),

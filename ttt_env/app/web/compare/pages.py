@@ -40,7 +40,7 @@ from ttt_env.app.web.compare.softmax import GAME as SWEPT_GAME
 from ttt_env.app.web.compare.softmax import OPENINGS, SLIDERS, curves, temperatures
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.games import KINDS, parse_game
+from ttt_env.app.web.games import kinds, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.live import sweep_of
@@ -477,7 +477,13 @@ class People(ComparePart):
         played = {} if log is None else await self._house.desk.move("quick", games_of, log)
         whole = {"records": await self._records(game), "alone": False} if is_whole(request) else {}
         return self._page(
-            request, "compare_people.html", reader.complaints, game=game, played=played, kinds=KINDS, **whole
+            request,
+            "compare_people.html",
+            reader.complaints,
+            game=game,
+            played=played,
+            kinds=kinds(),
+            **whole,
         )
 
     async def table(self, request: Request) -> Response:

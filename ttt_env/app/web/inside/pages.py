@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of
-from ttt_env.app.web.games import KINDS, parse_game
+from ttt_env.app.web.games import kinds, parse_game
 from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
@@ -106,7 +106,7 @@ class InsidePages:
             complaints=complaints,
             is_later=is_later,
             part=PARTS[look["view"]],
-            games={name: _moved(look.table, kind) for kind, name in KINDS.items()},
+            games={name: _moved(look.table, kind) for kind, name in kinds().items()},
             **context,
         )
 

@@ -103,7 +103,7 @@ class EmptyBoard:
 @lru_cache(maxsize=32)
 def grid_of(game: Game) -> EmptyBoard:
     """The empty board on which all the small boards of a tree are drawn."""
-    layout = layout_of(game.shape, _CELL)
+    layout = layout_of(game, _CELL)
     edge = layout.panels[0].x
     width, height = layout.width - 2 * edge, layout.height - 2 * edge
     return EmptyBoard(f"{edge} {edge} {width} {height}", height / width, "".join(map(_square, layout.tiles)))
@@ -111,7 +111,7 @@ def grid_of(game: Game) -> EmptyBoard:
 
 def stones_of(twig: Twig) -> dict[str, str]:
     """The paths on a small board by class: the last move, completed sets, and the stones of X and of O."""
-    boxes, position = layout_of(twig.position.game.shape, _CELL).tiles, twig.position
+    boxes, position = layout_of(twig.position.game, _CELL).tiles, twig.position
     last = [boxes[cell] for cell in twig.cells[-1:]]
     completed = [boxes[cell] for cell in cells_of(completed_mask(position))]
     return {

@@ -14,6 +14,7 @@ const ARROWS = { ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0], ArrowLeft: [0, 0, -1
 
 function neighbour(tile, [up, down, across]) {
   const [layer, row, column] = placeOf(tile);
+  if (tile.form.matches(".scattered")) return nearest(row, column, down, across);
   const target = tileAt(layer + up, row + down, column + across);
   if (target) return target;
   // Over the edge, into the board beside this one.
@@ -21,6 +22,18 @@ function neighbour(tile, [up, down, across]) {
   const beside = tiles().filter((each) => placeOf(each)[0] === layer + across + down * abreast);
   const line = beside.filter((each) => placeOf(each)[across ? 1 : 2] === (across ? row : column));
   return across + down > 0 ? line[0] : line.at(-1);
+}
+
+// On a board without rows: the cell that lies nearest in a direction.
+function nearest(row, column, down, across) {
+  let [found, least] = [undefined, Infinity];
+  for (const each of tiles()) {
+    const [, y, x] = placeOf(each);
+    const along = (y - row) * down + (x - column) * across;
+    const far = along + 2 * Math.abs((y - row) * across) + 2 * Math.abs((x - column) * down);
+    if (along > .01 && far < least) [found, least] = [each, far];
+  }
+  return found;
 }
 
 const placeOf = (tile) => tile.dataset.at.split(" ").map(Number);

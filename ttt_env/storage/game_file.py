@@ -1,0 +1,73 @@
+"""Games as dictionaries and as files: JSON that anybody can write by hand."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ttt_env.errors import GameError
+from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.rules.game import Game
+from ttt_env.rules.specs import split_spec
+from ttt_env.storage.files import opened, reason, write_atomically
+
+FORMAT = "ttt_env game 1"
+_MOST_BYTES = 1 << 25
+
+
+def game_to_dict(game: Game) -> dict[str, Any]:
+    """The name of a game; with its rules and its drawing if it is none of this package."""
+    spec = split_spec(game.name).name
+    return {"name": game.name} if spec in CATALOGUE and get_game(game.name) == game else _described(game)
+
+
+def _described(game: Game) -> dict[str, Any]:
+    described = {
+        "name": game.name,
+        "shape": game.shape,
+        "winning_sets": game.winning_sets,
+        "misere": game.misere,
+    }
+    return described if game.coordinates is None else described | {"coordinates": game.coordinates}
+
+
+def game_from_dict(data: Mapping[str, Any]) -> Game:
+    """The game for which `game_to_dict` gave this; may raise any error for other data."""
+    if "winning_sets" not in data:
+        return get_game(data["name"])
+    return Game(
+        data["name"],
+        tuple(data["shape"]),
+        [tuple(cells) for cells in data["winning_sets"]],
+        misere=bool(data.get("misere", False)),
+        coordinates=data.get("coordinates"),
+    )
+
+
+def save_game(game: Game, path: str | Path) -> None:
+    """Write a game as a JSON file, which `load_game` reads. Raises `OSError` if it cannot be written."""
+    text = json.dumps({"format": FORMAT, **_described(game)})
+    write_atomically(path, lambda stream: stream.write(text.encode()))
+
+
+def load_game(path: str | Path) -> Game:
+    """The game of a file that `save_game` or a person wrote.
+
+    Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere` and `coordinates`, of
+    which the last two may be left out.
+
+    Raises `GameError` if there is no such file, or none of a game.
+    """
+    try:
+        with opened(path) as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise GameError(f"it has more than {_MOST_BYTES:,} bytes")
+        data = json.loads(content)
+        if not isinstance(data, dict) or not {"name", "shape", "winning_sets"} <= data.keys():
+            raise GameError("name, shape and winning_sets are needed")
+        return game_from_dict(data)
+    except OSError as error:
+        raise GameError(f"{path} cannot be read: {reason(error)}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise GameError(f"{path} is no file of a game: {error}") from error
