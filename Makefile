@@ -14,7 +14,7 @@ test: $(STAMP)
 
 # The page as people use it, in Chromium; skipped where there is none.
 test-browser: $(STAMP)
-	$(PYTEST) -m "browser and not slow" tests/web
+	$(PYTEST) -m "browser and not slow" tests/web tests/test_scripts.py
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
 PARTS := contract effort engines games learning memory proofs ray scripts tables web

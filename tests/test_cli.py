@@ -21,6 +21,7 @@ from ttt_env.agents import training
 from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.recorded import answering
+from ttt_env.app import cli
 from ttt_env.app.scorecard import scorecard
 
 
@@ -366,6 +367,23 @@ class TestJson:
         ttt("games", "import", str(tmp_path / "in.txt"))
         assert json_of("games")["games"] == {"tictactoe-v0": 1}
         assert ttt("games", "export", "-").stdout == "tictactoe-v0: 4 0 8\n"
+
+
+class TestDocs:
+    def test_opens_what_is_built(self, tmp_path, monkeypatch, capsys):
+        opened = []
+        monkeypatch.setattr("webbrowser.open", opened.append)
+        monkeypatch.setattr(cli, "CLONE", tmp_path)
+        cli.docs()
+        assert "help(ttt_env)" in capsys.readouterr().out
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs" / "conf.py").touch()
+        cli.docs()
+        assert f"run `make docs` in {tmp_path}" in capsys.readouterr().out and opened == []
+        (tmp_path / "build" / "docs").mkdir(parents=True)
+        (tmp_path / "build" / "docs" / "index.html").touch()
+        cli.docs()
+        assert opened == [(tmp_path / "build" / "docs" / "index.html").as_uri()]
 
 
 class TestStandardOutput:

@@ -55,6 +55,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
         ["--game", "mnk-v0:m=3,n=2,k=2,misere=true", "--temperatures", "0", "1"],
         "| true | ascribed 0 | ascribed 1 | minimax | adaptive:posterior | adaptive:likeliest |",
     ),
+    "tour.py": (["--out", ".", "--pages", "1"], "tour.gif, "),
     "web_pictures.py": (["--out", ".", "web-why", "web-phone"], "web-phone.png"),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
@@ -66,7 +67,7 @@ TAKE_LONG = {
     "q_learning_curve.py",
     "value_network_figures.py",
 }
-NEEDS_CHROMIUM = {"web_pictures.py"}
+NEEDS_CHROMIUM = {"tour.py", "web_pictures.py"}
 STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
 
 

@@ -52,6 +52,7 @@ _WORKERS = "number of processes that share the work"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
+CLONE = Path(__file__).parents[2]  # of the repository, if the package runs from one
 GameOption = Annotated[
     str,
     typer.Option(
@@ -500,6 +501,21 @@ def web(
         write_files(export, models or [], typer.echo)
         return
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
+
+
+@app.command()
+def docs() -> None:
+    """Open the documentation in the browser, once it is built, or say how to build it."""
+    import webbrowser
+
+    page = CLONE / "build" / "docs" / "index.html"
+    if page.is_file():
+        typer.echo(page.as_uri())
+        webbrowser.open(page.as_uri())
+    elif (CLONE / "docs" / "conf.py").is_file():
+        typer.echo(f"The documentation is not built yet: run `make docs` in {CLONE}")
+    else:
+        typer.echo("`make docs` builds the documentation in a clone of the repository; help(ttt_env) is here")
 
 
 @app.command()

@@ -1,0 +1,115 @@
+"""The animated picture of the README: a training until its agent is certified, and then the page.
+
+The training runs as `ttt train` does, and what it prints is shown line by line; the page is served and
+photographed as in `web_pictures.py`, whose needs it shares. Writes `tour.gif`, of some 20 seconds and less
+than a megabyte.
+"""
+
+import argparse
+import io
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from PIL import Image
+from selenium import webdriver
+from web_pictures import Shot, chromium, served, taken
+
+SIZE = (1120, 840)  # of the window
+SHOWN = (840, 630)  # of the animation
+N_COLOURS = 64
+MAX_BYTES = 1_000_000
+COMMAND = "ttt train maskable-ppo --out ppo.zip"
+LAST_LINE = "CERTIFIED UNBEATABLE"
+STYLE = (
+    "margin:0;padding:24px 32px;background:#15181d;color:#e8e6e1;font:20px/1.5 'DejaVu Sans Mono',monospace;"
+    "white-space:pre-wrap"
+)
+PAGES = {  # and how many milliseconds each is shown
+    "/play?x=person&o=minimax": 1200,
+    "/play?x=person&o=minimax&moves=4.0": 1200,
+    "/play?x=person&o=minimax&moves=4.0&see=1": 2200,
+    "/play?x=person&o=minimax&moves=4.0.1.7&see=1": 2000,
+    "/play?x=person&o=minimax&moves=4.0.1.7.8.5": 1200,
+    "/inside?view=tree&moves=0.3.1.4.6.7&x.temperature=0.2": 2000,
+    "/compare?row=weights&column=win-block&at=3": 2400,
+}
+
+
+def main() -> None:
+    """Train, take the pictures, and write the animation."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("."), help="folder to write to")
+    parser.add_argument("--pages", type=int, default=len(PAGES), help="so many of the pages")
+    arguments = parser.parse_args()
+    with served() as url, chromium() as browser:
+        frames = [*terminal(browser, printed()), *pages(browser, url, arguments.pages)]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    path = arguments.out / "tour.gif"
+    path.write_bytes(animated(frames))
+    seconds = sum(duration for _, duration in frames) / 1000
+    print(f"{path}, {seconds:.0f} s, {path.stat().st_size / 1000:.0f} kB")
+
+
+def printed() -> list[str]:
+    """What the training prints, up to the line that certifies its agent."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "ttt_env.app", *COMMAND.split()[1:]]
+        run = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    lines = run.stdout.splitlines()
+    end = next((i for i, line in enumerate(lines) if line.startswith(LAST_LINE)), None)
+    if end is None:
+        raise SystemExit(f"the training did not end certified:\n{run.stdout}")
+    return lines[: end + 1]
+
+
+def terminal(browser: webdriver.Chrome, lines: list[str]) -> Iterator[tuple[Image.Image, int]]:
+    """Pictures of a terminal in which the command is typed and the lines come, each with its duration."""
+    for n_letters in range(0, len(COMMAND), 9):
+        yield picture(browser, screen(COMMAND[:n_letters], [])), 150
+    for n_lines, line in enumerate(lines):
+        if line.strip():
+            shown = 2500 if line is lines[-1] else 600 if "exploitability" in line else 200
+            yield picture(browser, screen(COMMAND, lines[: n_lines + 1])), shown
+
+
+def screen(command: str, lines: list[str]) -> str:
+    """The address of a page that looks like a terminal."""
+    text = "\n".join(
+        f"<b style='color:#7fd1ae'>{escape(line)}</b>" if line.startswith(LAST_LINE) else escape(line)
+        for line in lines
+    )
+    body = f"<b style='color:#8ab4f8'>$ {escape(command)}</b>\n{text}"
+    page = f'<meta charset="utf-8"><pre style="{STYLE};min-height:100vh">{body}</pre>'
+    return f"data:text/html;charset=utf-8,{quote(page)}"
+
+
+def pages(browser: webdriver.Chrome, url: str, most: int) -> Iterator[tuple[Image.Image, int]]:
+    """Pictures of the page, and how long each is shown."""
+    for address, duration in [*PAGES.items()][:most]:
+        yield picture(browser, url + address), duration
+
+
+def picture(browser: webdriver.Chrome, address: str) -> Image.Image:
+    """What a browser shows at this address."""
+    return Image.open(io.BytesIO(taken(browser, "", Shot(address, SIZE)))).convert("RGB").resize(SHOWN)
+
+
+def animated(frames: list[tuple[Image.Image, int]]) -> bytes:
+    """A GIF of these pictures, which begins again at its end."""
+    pictures = [each.quantize(N_COLOURS, dither=Image.Dither.NONE) for each, _ in frames]
+    file = io.BytesIO()
+    durations = [duration for _, duration in frames]
+    pictures[0].save(
+        file, "GIF", save_all=True, append_images=pictures[1:], duration=durations, loop=0, optimize=True
+    )
+    assert file.tell() <= MAX_BYTES, f"the animation takes {file.tell()} bytes"
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    main()
