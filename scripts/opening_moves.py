@@ -6,6 +6,7 @@ are moves of which the search could prove neither within `--seconds`. Prints a M
 """
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
@@ -16,12 +17,13 @@ from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.play import play_game
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.symmetry import automorphisms, transform
 
 KEPT, LOST, UNKNOWN = "kept", "lost", "unknown"
 
 
 class Wins:
-    """Says of positions with O to move whether X wins them; each one is proved once."""
+    """Says of positions with O to move whether X wins them; of symmetric ones one is proved."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -29,9 +31,13 @@ class Wins:
 
     def after(self, position: Position) -> str:
         """Whether the move that led to this position has kept the win."""
+        images = (transform(position, permutation) for permutation in automorphisms(position.game))
+        position = min(images, key=lambda image: (image.mine, image.theirs))
         if position not in self.known:
-            lower, upper = ttt_env.prove(position.game, position, seconds=self.seconds).bounds
+            proof = ttt_env.prove(position.game, position, seconds=self.seconds)
+            lower, upper = proof.bounds
             self.known[position] = KEPT if upper == -1 else LOST if lower > -1 else UNKNOWN
+            print(f"{position}: {self.known[position]}, {proof.seconds:.1f} s", file=sys.stderr)
         return self.known[position]
 
 
