@@ -1,0 +1,257 @@
+"""How a tournament goes: who is certified, who meets whom, and what comes of it."""
+
+import shutil
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple, Self
+from zlib import crc32
+
+import numpy as np
+
+from ttt_env.agent import Agent, Forfeit, ForfeitError
+from ttt_env.analysis.certificate import Certificate
+from ttt_env.analysis.evaluation import Forfeited, Match, match, match_of, summed
+from ttt_env.analysis.play import moves_between
+from ttt_env.analysis.tournament.standings import Encounter, Standing, points_of, standings
+from ttt_env.analysis.tournament.swiss import Round, swiss_round
+from ttt_env.app.tournament.journal import Computed, Journal, Meeting, Played
+from ttt_env.app.tournament.plan import Plan
+from ttt_env.app.tournament.players import Players
+from ttt_env.errors import ParameterError, PolicyError, ResultFileError, TttEnvError
+from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import is_enumerable
+
+JOURNAL, ANSWERS, CERTIFICATES = "journal.jsonl", "answers", "certificates"
+WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
+"""The files that show the results."""
+_OURS = {JOURNAL, ANSWERS, CERTIFICATES, *WRITTEN}
+_COMPARED = ("unbeatable", "worst_case", "positions", "n_blunders", "n_missed_wins")
+Say = Callable[[str], object]
+
+
+class Verdict(NamedTuple):
+    """What is proved about an entry, or why nothing is, and what the certificate that it brought is worth."""
+
+    certificate: Certificate | None
+    lack: str = ""
+    brought: str = ""
+
+
+class Contest:
+    """A tournament in a folder, where it is kept, and goes on from what is there.
+
+    With `again` what an earlier run has left there is removed first. `say` is told what is being done.
+
+    Raises `ParameterError` for a folder that holds anything but a tournament, and as `Players` and `Journal`
+    do; then nothing is played.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, *, again: bool = False, say: Say = lambda _: None) -> None:
+        self.plan, self.folder, self._say = plan, folder, say
+        _check_folder(folder)
+        self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
+        if again:
+            _remove(folder)
+        self.journal = Journal(folder / JOURNAL, plan.game, plan.keys, self.players.fingerprints)
+        self.verdicts: dict[str, Verdict] = {}
+        self.rounds: list[Round] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.players.__exit__(*error)
+        self.journal.close()
+
+    @property
+    def encounters(self) -> list[Encounter]:
+        """The meetings that are finished, in the order in which they are played."""
+        found = []
+        for number, (pairs, _) in enumerate(self.rounds, 1):
+            for meeting in (Meeting(number, *pair) for pair in pairs):
+                played = self._result(meeting)
+                if played is not None:
+                    found.append(Encounter(number, *meeting[1:], played))
+        return found
+
+    @property
+    def byes(self) -> dict[int, str]:
+        """Who has a bye, by the number of the round."""
+        return {number: bye for number, (_, bye) in enumerate(self.rounds, 1) if bye is not None}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all is played."""
+        n_pairs = sum(len(pairs) for pairs, _ in self.rounds)
+        return len(self.rounds) == self.plan.rounds and len(self.encounters) == n_pairs
+
+    def standings(self) -> list[Standing]:
+        """The table of what is finished."""
+        return standings(self.plan.system, self.plan.names, self.encounters, self.byes)
+
+    def play(self) -> None:
+        """Certify, and let all play that have not."""
+        self._certify()
+        self.rounds.clear()
+        while len(self.rounds) < self.plan.rounds:
+            self.rounds.append(self._next_round())
+            number = len(self.rounds)
+            for pair in self.rounds[-1].pairs:
+                self._meet(Meeting(number, *pair))
+
+    def _next_round(self) -> Round:
+        names = self.plan.names
+        if self.plan.system == "all-play-all":
+            return Round(list(combinations(names, 2)), None)
+        points = points_of("swiss", names, self.encounters, self.byes)
+        met = [pair for pairs, _ in self.rounds for pair in pairs]
+        return swiss_round(points, met, set(self.byes.values()))
+
+    def _certify(self) -> None:
+        for entry in self.plan.entries:
+            name = entry.name
+            self._say(f"certifying {name}")
+            certificate, lack = None, self.players.lack_of_certificate(name)
+            try:
+                if not lack:
+                    certificate = self._certificate(name)
+                elif entry.is_fixed:
+                    self.players.tabulate(name)
+            except TttEnvError as error:
+                lack = f"it fails where it is asked: {error}"
+            brought = "" if entry.certificate is None else _compared(entry.certificate, certificate)
+            self.verdicts[name] = Verdict(certificate, lack, brought)
+
+    def certificate_file(self, name: str) -> Path:
+        """The file of an entry's certificate."""
+        return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
+
+    def _certificate(self, name: str) -> Certificate:
+        file = self.certificate_file(name)
+        if file.exists():
+            try:
+                return Certificate.load(file)
+            except ResultFileError:
+                pass  # it is made anew
+        certificate = self.players.certificate(name)
+        certificate.save(file)
+        self.players.tabulate(name)
+        return certificate
+
+    def _meet(self, meeting: Meeting) -> None:
+        """Compute or play what is missing of a meeting."""
+        text = f"round {meeting.round} of {self.plan.rounds}, {meeting.first} v {meeting.second}"
+        self._say(text)
+        if meeting in self.journal.computed:
+            return
+        if meeting not in self.journal.games and self._is_computed(meeting):
+            try:
+                self.journal.add_computed(meeting, self._computed(meeting))
+                return
+            except PolicyError:
+                pass  # its policy is none in some position: games show who loses by that
+        while (number := len(self.journal.games.get(meeting, ()))) < self.plan.games:
+            self._say(f"{text}, game {number + 1} of {self.plan.games}")
+            self.journal.add_game(meeting, self._played(meeting, number))
+
+    def _is_computed(self, meeting: Meeting) -> bool:
+        names = meeting.first, meeting.second
+        return self.plan.exact and is_enumerable(self.plan.game) and all(map(self.players.is_fixed, names))
+
+    def _computed(self, meeting: Meeting) -> Computed:
+        before = self.journal.computed.get(meeting._replace(round=1))
+        if before is None:
+            result = match(*self.players.pair(meeting.first, meeting.second), self.plan.game, exact=True)
+        else:
+            result = before.match
+        return Computed(result, tuple(self._played(meeting, number) for number in range(2)))
+
+    def _played(self, meeting: Meeting, number: int) -> Played:
+        """The game of this number, whose random numbers depend on the seed, the round and the names alone."""
+        names = (crc32(name.encode()) for name in meeting[1:])
+        key = (meeting.round, *names, number)
+        rng = np.random.default_rng(np.random.SeedSequence(self.plan.seed, spawn_key=key))
+        return play_to_the_end(*self.players.pair(*meeting.seated(number)), rng)
+
+    def games_of(self, meeting: Meeting) -> tuple[Played, ...]:
+        """The games of a meeting: those that count or, where it is computed, examples."""
+        if (computed := self.journal.computed.get(meeting)) is not None:
+            return computed.examples
+        return tuple(self.journal.games.get(meeting, ()))
+
+    def _result(self, meeting: Meeting) -> Match | None:
+        if (computed := self.journal.computed.get(meeting)) is not None:
+            return computed.match
+        games = self.journal.games.get(meeting, [])
+        return match_of_games(meeting, games) if len(games) == self.plan.games else None
+
+    def forfeits(self, name: str) -> tuple[Forfeited, ...]:
+        """What an entry has lost in games by naming no free cell."""
+        own = [each for each in self.encounters if name in (each.first, each.second)]
+        return summed(sum((each.seen_by(name).forfeits[0] for each in own), ()))
+
+
+def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
+    """A game of `x` moving first against `o`; who names no free cell, or fails in any way, has lost it."""
+    cells: list[int] = []
+    forfeit = None
+    try:
+        for cell in moves_between(x, o, rng):
+            cells.append(cell)
+    except ForfeitError as error:
+        forfeit = error.forfeit
+    except Exception as error:  # nothing that an entry does may end the tournament
+        position = GameRecord(x.game, tuple(cells)).positions()[-1]
+        forfeit = Forfeit(position, "crashed", f"{type(error).__name__}: {error}"[:1000])
+    return Played(GameRecord(x.game, tuple(cells)), forfeit)
+
+
+def match_of_games(meeting: Meeting, games: list[Played]) -> Match:
+    """The sampled match that these games are, from the side of the first."""
+    counts = np.zeros((2, 3), np.int64)
+    losses: tuple[list[Forfeited], list[Forfeited]] = [], []
+    for number, played in enumerate(games):
+        seat = number % 2  # of the first: X in games of even number
+        end = 1 if played.winner is None else 0 if (played.winner == "X") == (seat == 0) else 2
+        counts[seat, end] += 1
+        if played.forfeit is not None:
+            position, outcome, said = played.forfeit
+            losses[0 if end == 2 else 1].append(Forfeited(outcome, 1, str(position), said))
+    first, second = (summed(tuple(each)) for each in losses)
+    return match_of(counts, (first, second))
+
+
+def _compared(file: Path, ours: Certificate | None) -> str:
+    """What became of the certificate in a file that an entry brought: it is not believed, but checked."""
+    try:
+        theirs = Certificate.load(file)
+    except ResultFileError as error:
+        return f"the certificate that it brought cannot be read: {error}"
+    if ours is None:
+        return "the certificate that it brought is not checked, so it does not count"
+    if theirs.game != ours.game:
+        return f"the certificate that it brought is of {theirs.game.name}"
+    for key in _COMPARED:
+        said, found = getattr(theirs, key), getattr(ours, key)
+        if said != found:
+            return f"the certificate that it brought is wrong: it says {key} = {said}, and here it is {found}"
+    return "the certificate that it brought is confirmed"
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise `ParameterError` for a folder that holds something else than a tournament."""
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"{str(folder)!r} is no folder: choose another one (--out)")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).is_file():
+        raise ParameterError(f"{str(folder)!r} is not empty, and no tournament's: choose another one (--out)")
+
+
+def _remove(folder: Path) -> None:
+    """Remove what an earlier run has left; files of others stay."""
+    for name in _OURS:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
