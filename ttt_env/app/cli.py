@@ -27,6 +27,7 @@ from ttt_env.app.console import (
 from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
+from ttt_env.app.tournament.command import tournament as tournament_of_file
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.checks import one_of
@@ -436,6 +437,7 @@ def text(
 
 app.command()(dataset)
 app.command()(engine)
+app.command("tournament")(tournament_of_file)
 
 
 @app.command()
