@@ -66,5 +66,5 @@ def _print_table(results: "Results") -> None:
     for standing in results.standings:
         table.add_row(*map(Text, results.row(standing)))
     Console(soft_wrap=True).print(table)
-    lines = [*results.told(), *(f"{name}: {results.proved(name)}." for name in results.order)]
+    lines = [*results.told(), *(f"{name}: {results.proved(name)}" for name in results.order)]
     typer.echo("\n".join(["", *lines]))

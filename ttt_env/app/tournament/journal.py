@@ -86,12 +86,20 @@ class Journal:
         header = {"format": _FORMAT, "keys": dict(keys), "files": dict(files)}
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = path.open("ab")
+        try:
+            self._go_on(header)
+        except BaseException:
+            self.close()
+            raise
+
+    def _go_on(self, header: Mapping[str, Any]) -> None:
+        """Take what is in the file, or begin it with this header."""
         if fcntl is not None:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise ResultFileError(
-                    f"{path}: this tournament is being played by another process"
+                    f"{self._file.path}: this tournament is being played by another process"
                 ) from error
         lines = self._read()
         if lines:

@@ -153,14 +153,14 @@ def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
 
 
 def _entry(data: object, number: int, folder: Path, timeout: float, memory: int | None) -> Entry:
-    table = _Table(data, f"entry {number}", _ENTRY_KEYS)
+    named = data.get("name") if isinstance(data, dict) else None
+    table = _Table(data, f"entry {shown(named) if named else number}", _ENTRY_KEYS)
     name = table.need("name", _name)
-    table.owner = f"entry {name!r}"
     kinds: tuple[Kind, ...] = get_args(Kind)
-    named = [kind for kind in kinds if kind in table.data]
-    if len(named) != 1:
-        raise ParameterError(f"{table.owner} needs one of the keys {', '.join(kinds)}, and has {named}")
-    (kind,) = named
+    given = [kind for kind in kinds if kind in table.data]
+    if len(given) != 1:
+        raise ParameterError(f"{table.owner} needs one of the keys {', '.join(kinds)}, and has {given}")
+    (kind,) = given
     if kind != "command" and (wrong := [key for key in _OF_COMMANDS if key in table.data]):
         raise ParameterError(f"{wrong[0]} of {table.owner}: this key belongs to a command")
     place = folder / (table.read("folder", _text) or ".")

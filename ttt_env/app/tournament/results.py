@@ -109,8 +109,8 @@ class Results:
             )
         if self.plan.system == "swiss":
             lines.append(
-                "Who takes more than half of the points of a meeting gets 1 point in the table; both get ½ if "
-                "each takes half. A bye is 1 point. Buchholz, then Sonneborn–Berger decide between equals."
+                "Who takes more than half of the points of a meeting gets 1 point in the table; both get ½ "
+                "if each takes half. A bye is 1 point. Buchholz, then Sonneborn–Berger decide between equals."
             )
         else:
             lines.append("Sonneborn–Berger decides between equals.")
@@ -144,7 +144,7 @@ class Results:
         rule = ["--:", "---", "---", *["--:"] * (len(head) - 3)]
         table = [f"| {' | '.join(map(_escaped, row))} |" for row in [head, rule, *rows]]
         rounds = f"{self.plan.system}, {self.plan.rounds} {'round' if self.plan.rounds == 1 else 'rounds'}"
-        proved = [f"- {_escaped(name)}: {_escaped(self.proved(name))}." for name in self.order]
+        proved = [f"- {_escaped(name)}: {_escaped(self.proved(name))}" for name in self.order]
         lost = [
             f"- {_escaped(name)} lost {_escaped(str(each))}."
             for name in self.order

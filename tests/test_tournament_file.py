@@ -1,0 +1,435 @@
+"""Tournaments that a file describes: what it may say, what comes of it, and that it goes on after a kill."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests import hostile_bots
+from tests.hostile_bots import HOSTILE
+from tests.running import ttt
+from tests.test_players import end
+from ttt_env import Agent, GameRecord
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.certificate import Certificate
+from ttt_env.app.tournament.contest import Contest, play_to_the_end
+from ttt_env.app.tournament.plan import read_plan
+from ttt_env.errors import TournamentFileError
+from ttt_env.storage.game_log import read_records
+
+pytest.importorskip("scipy")
+pytest.importorskip("networkx")
+GAME = ttt_env.get_game("tictactoe-v0")
+FIRST_FREE = """\
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"cell": json.loads(line)["legal"][0]}), flush=True)
+"""
+PYTHON = sys.executable
+RESULTS = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
+
+
+def toml(*entries, **keys):
+    """The text of a file: keys, and the entries as dictionaries."""
+    lines = [f"{key} = {json.dumps(value)}" for key, value in ({"game": GAME.name} | keys).items()]
+    for entry in entries:
+        lines += ["[[entry]]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items())]
+    return "\n".join(lines)
+
+
+def write(folder, *entries, **keys):
+    path = folder / "class.toml"
+    path.write_text(toml(*entries, **keys), "utf-8")
+    return path
+
+
+def spec(name, **more):
+    return {"name": name, "spec": name, **more}
+
+
+def results_in(folder):
+    return json.loads((folder / "results.json").read_text("utf-8"))
+
+
+TWO = (spec("random"), spec("minimax"))
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("game = ", "is no TOML"),
+            (toml(*TWO, sytem="swiss"), "unknown key of the tournament 'sytem': did you mean system"),
+            (toml(*TWO, system="swis"), "unknown system 'swis': did you mean swiss"),
+            (toml(*TWO, game="chess"), "unknown game 'chess'"),
+            (toml(*TWO, games=3), "games=3 of the tournament: an even number"),
+            (toml(*TWO, games="2"), "games='2' of the tournament: integers from 2"),
+            (toml(*TWO, seed=-1), "seed=-1"),
+            (toml(*TWO, exact=1), "exact=1"),
+            (toml(*TWO, timeout=0), "timeout=0"),
+            (toml(*TWO, system="swiss", rounds=2), "rounds=2: 2 entries can play at most 1"),
+            (toml(TWO[0]), "takes 2 to 200 entries"),
+            ("entry = 3\n" + toml(), "takes 2 to 200 entries"),
+            ("\n".join(toml(*TWO).splitlines()[1:]), "the tournament needs the key game"),
+            (toml(*TWO, spec("Random") | {"spec": "rules"}), "two entries are called 'random' and 'Random'"),
+            (toml(*TWO, {"spec": "rules"}), "entry 3 needs the key name"),
+            (toml(*TWO, {"name": "Ada"}), "entry 'Ada' needs one of the keys spec, command, model"),
+            (toml(*TWO, spec("rules", model="a.npz")), "needs one of the keys .* and has"),
+            (toml(*TWO, spec("rules", comand="a")), "key of entry 'rules' 'comand': did you mean command"),
+            (toml(*TWO, spec("rules", memory=64)), "memory of entry 'rules': this key belongs to a command"),
+            (toml(*TWO, spec("minmax")), "entry 'minmax' cannot play: unknown agent 'minmax'"),
+            (toml(*TWO, {"name": "Ada\n", "spec": "rules"}), "a text in one line"),
+            (toml(*TWO, {"name": "Ada", "model": "a.npz"}), "there is no file .*a.npz"),
+            (toml(*TWO, {"name": "Ada", "model": "a.zip"}), "run no code"),
+            (toml(*TWO, {"name": "Ada", "command": "no-such-program"}), "entry 'Ada' cannot play: .*no-such"),
+            (toml(*TWO, {"name": "Ada", "command": f"{PYTHON} ada.py"}), "there is no file 'ada.py'"),
+            (toml(*TWO, {"name": "Ada", "command": "sh", "folder": "ada"}), "there is no folder .*ada"),
+            (toml(*TWO, spec("rules", certificate="c.json")), "certificate of entry .* there is no file"),
+            (toml(*TWO, spec("rules", certify=True), game="qubic-v0"), "cannot play: qubic-v0 has 64 cells"),
+        ],
+    )  # fmt: skip
+    def test_what_is_wrong_is_named_before_anything_is_played(self, text, words, tmp_path):
+        path = tmp_path / "class.toml"
+        path.write_text(text, "utf-8")
+        with pytest.raises(TournamentFileError, match=words):
+            Contest(read_plan(path), tmp_path / "out")
+        assert os.listdir(tmp_path) == ["class.toml"]
+
+    def test_a_file_that_is_not_there(self, tmp_path):
+        run = ttt("tournament", "class.toml", cwd=tmp_path)
+        assert run.returncode == 2 and run.stderr == "ttt: class.toml cannot be read: there is no such file\n"
+
+    def test_a_folder_of_something_else_is_left_alone(self, tmp_path):
+        path = write(tmp_path, *TWO)
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "diary.txt").write_text("dear diary")
+        run = ttt("tournament", path, "--out", tmp_path / "mine", "--again")
+        assert run.returncode == 2 and "is not empty, and no tournament's" in run.stderr
+        assert os.listdir(tmp_path / "mine") == ["diary.txt"]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A folder with a tournament of agents, a model and programs, all against all, and its results."""
+    folder = tmp_path_factory.mktemp("school")
+    (folder / "ada").mkdir()
+    (folder / "ada" / "bot.py").write_text(FIRST_FREE)
+    (folder / "cheat.py").write_text("while True:\n    input()\n    print('{\"cell\": 0}', flush=True)\n")
+    Lookup.of("rules").save(folder / "rules.npz")
+    ttt_env.certify("minimax").save(folder / "minimax.json")
+    ada = {"name": "Ada", "author": "Ada <b>", "folder": "ada", "command": [PYTHON, "-S", "bot.py"]}
+    path = write(
+        folder,
+        ada | {"fixed": True},
+        ada | {"name": "Ada, asked"},
+        {"name": "Cheat", "command": f"{PYTHON} -S cheat.py", "fixed": True},
+        {"name": "Rules", "model": "rules.npz", "certificate": "minimax.json"},
+        spec("minimax", certificate="minimax.json"),
+        spec("random", certify=False, certificate="minimax.json"),
+        name="Class 7b",
+        games=4,
+    )
+    run = ttt("tournament", path)
+    assert run.returncode == 0, run.stderr
+    return folder, results_in(folder / "class-results"), run
+
+
+class TestResults:
+    def test_what_can_be_computed_is(self, played):
+        folder, results, _ = played
+        agents = {"minimax": "minimax", "random": "random", "Rules": f"lookup:{folder / 'rules.npz'}"}
+        n_exact = 0
+        for meeting in results["meetings"]:
+            names = meeting["first"], meeting["second"]
+            assert meeting["exact"] == ("Ada, asked" not in names)
+            if set(names) <= set(agents):
+                found = ttt_env.match(*(agents[name] for name in names), exact=True)
+                assert meeting["as_x"] == found.as_x._asdict() and meeting["source"] == "policy"
+                n_exact += 1
+            elif meeting["exact"]:
+                assert meeting["source"] == "recorded" and meeting["interval"] is None
+            else:
+                assert meeting["games"] == 4 and meeting["interval"]
+        assert n_exact == 3 and len(results["meetings"]) == 15 and results["is_complete"]
+
+    def test_recorded_answers_are_those_that_it_gives(self, played):
+        _, results, _ = played
+        found = ttt_env.match(lambda position: position.legal_cells[0], "minimax", exact=True)
+        of = {(each["first"], each["second"]): each for each in results["meetings"]}
+        assert of["Ada", "minimax"]["as_o"] == found.as_o._asdict()
+
+    def test_who_cheats_loses_by_a_named_reason(self, played):
+        _, results, run = played
+        entries = {entry["name"]: entry for entry in results["entries"]}
+        assert entries["Cheat"]["points"] == 0 and not entries["Cheat"]["is_exact"]
+        assert [(lost["outcome"], lost["games"]) for lost in entries["Cheat"]["forfeits"]] == [("taken", 4)]
+        assert "names no free cell (taken" in entries["Cheat"]["proved"]
+        # Against recorded answers nobody is asked, and the examples show by what it loses.
+        shown = [
+            each
+            for each in results["games_played"]
+            if not each["counts"] and "Cheat" in (each["x"], each["o"])
+        ]
+        assert {each["forfeit"] for each in shown} == {"taken"} and "Cheat: loses this game" in run.stdout
+
+    def test_every_game_is_a_record_that_can_be_replayed(self, played):
+        folder, results, _ = played
+        lines = (folder / "class-results" / "games.txt").read_text().splitlines()
+        assert lines == [each["record"] for each in results["games_played"]] and len(lines) == 5 * 4 + 10 * 2
+        for each in results["games_played"]:
+            record = GameRecord.parse(each["record"])
+            if each["forfeit"] is None:
+                assert record.is_over and record.winner == each["winner"]
+            else:
+                assert not record.is_over and record.positions()[-1].to_move != each["winner"]
+        assert len(read_records(folder / "class-results" / "games.txt")) == len(lines)
+
+    def test_counted_games_make_the_sampled_results(self, played):
+        _, results, _ = played
+        for meeting in results["meetings"]:
+            if meeting["exact"]:
+                continue
+            pair = {meeting["first"], meeting["second"]}
+            games = [each for each in results["games_played"] if {each["x"], each["o"]} == pair]
+            assert [each["x"] for each in games] == [meeting["first"], meeting["second"]] * 2
+            won = [each["x"] if each["winner"] == "X" else each["o"] for each in games if each["winner"]]
+            points = won.count(meeting["first"]) + (4 - len(won)) / 2
+            assert meeting["points"] == pytest.approx(points / 4)
+
+    def test_points_are_sums_and_the_table_says_what_is_exact(self, played):
+        folder, results, _ = played
+        for entry in results["entries"]:
+            own = [each for each in results["meetings"] if entry["name"] in (each["first"], each["second"])]
+            points = [
+                each["points"] if each["first"] == entry["name"] else 1 - each["points"] for each in own
+            ]
+            assert entry["points"] == pytest.approx(sum(points)) and not entry["is_exact"]  # one is sampled
+        with (folder / "class-results" / "table.csv").open(newline="") as file:
+            rows = {row["name"]: row for row in csv.DictReader(file)}
+        assert (
+            float(rows["random"]["margin against minimax"])
+            == 0
+            < float(rows["random"]["margin against Ada, asked"])
+        )
+        table = (folder / "class-results" / "table.md").read_text()
+        assert "10 meetings are computed" in table and "5 are sampled, in 4 games each" in table
+
+    def test_certificates_are_made_here_and_those_that_are_brought_are_checked(self, played):
+        folder, results, _ = played
+        entries = {entry["name"]: entry for entry in results["entries"]}
+        minimax = entries["minimax"]["certificate"]
+        assert minimax["unbeatable"] and entries["minimax"]["certificate_brought"].endswith("is confirmed")
+        loaded = Certificate.load(folder / "class-results" / minimax["file"])
+        assert loaded == ttt_env.certify("minimax")
+        assert "is wrong: it says unbeatable = True" in entries["Rules"]["certificate_brought"]
+        assert (
+            entries["Ada"]["certificate"]["source"] == "recorded" and entries["Ada"]["certificate"]["asked"]
+        )
+        refuted = GameRecord.parse(entries["Ada"]["certificate"]["refutation"]["record"])
+        assert refuted.value(entries["Ada"]["certificate"]["refutation"]["seat"]) == -1
+        assert entries["Ada, asked"]["not_certified"] == "it may answer differently each time it is asked"
+        assert entries["random"]["not_certified"] == "its entry says certify = false"
+        assert entries["random"]["certificate_brought"].endswith("is not checked, so it does not count")
+
+    def test_the_page_needs_nothing_else_and_shows_names_as_they_are(self, played):
+        folder, _, _ = played
+        page = (folder / "class-results" / "index.html").read_text("utf-8")
+        assert "Ada &lt;b&gt;" in page and "Ada <b>" not in page
+        assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+        assert " src=" not in page and "<link" not in page and "@import" not in page and "url(" not in page
+
+    def test_nothing_is_played_again(self, played):
+        folder, _, _ = played
+        out = folder / "class-results"
+        before = {name: (out / name).read_bytes() for name in [*RESULTS, "journal.jsonl"]}
+        (folder / "cheat.py").touch()
+        run = ttt("tournament", folder / "class.toml", "--json")
+        assert run.returncode == 0 and json.loads(run.stdout) == results_in(out)
+        assert {name: (out / name).read_bytes() for name in before} == before
+
+    def test_another_tournament_is_refused_with_what_has_changed(self, played):
+        folder, _, _ = played
+        path, bot = folder / "class.toml", folder / "ada" / "bot.py"
+        text, program = path.read_text(), bot.read_text()
+        journal = (folder / "class-results" / "journal.jsonl").read_bytes()
+        try:
+            path.write_text(text.replace("games = 4", "games = 6\nseed = 1").replace("Ada <b>", "Ada"))
+            run = ttt("tournament", path)
+            assert run.returncode == 2
+            assert (
+                "since these have changed: games, entry 'Ada'.author" in run.stderr and "seed" in run.stderr
+            )
+            path.write_text(text)
+            bot.write_text(f"{program}\n# better")
+            run = ttt("tournament", path)
+            assert run.returncode == 2 and "the program or model of 'Ada'" in run.stderr
+        finally:
+            path.write_text(text)
+            bot.write_text(program)
+        assert (folder / "class-results" / "journal.jsonl").read_bytes() == journal
+
+    def test_a_journal_of_something_else(self, tmp_path):
+        path = write(tmp_path, *TWO)
+        out = tmp_path / "class-results"
+        out.mkdir()
+        (out / "journal.jsonl").write_text("dear diary")
+        run = ttt("tournament", path)
+        assert run.returncode == 2 and "is no journal of a tournament" in run.stderr
+        assert (out / "journal.jsonl").read_text() == "dear diary"
+
+
+HANGING = """\
+import json, sys, time
+for line in sys.stdin:
+    with open("asked", "ab") as file:
+        file.write(b".")
+        n_asked = file.tell()
+    if n_asked in (9, 20):
+        open(f"reached {n_asked}", "w").close()
+        time.sleep(1000)
+    print(json.dumps({"cell": json.loads(line)["legal"][0]}), flush=True)
+"""
+
+
+def swiss(folder, n_asked):
+    """The file of a Swiss tournament in which a program hangs in its ninth and its twentieth answer."""
+    folder.mkdir()
+    (folder / "bot.py").write_text(HANGING)
+    (folder / "asked").write_text("." * n_asked)
+    bot = {"name": "Bot", "command": f"{PYTHON} -S bot.py", "timeout": 600}
+    names = ("random", "weights", "rules", "mcts:simulations=20")
+    return write(folder, bot, *map(spec, names), system="swiss", rounds=3, games=4, seed=3)
+
+
+def ended(path, reached, number):
+    """What a run of this file says that gets a signal while a program hangs in an answer."""
+    command = [PYTHON, "-W", "error", "-m", "ttt_env.app", "tournament", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        deadline = time.monotonic() + 300
+        while not (path.parent / f"reached {reached}").exists():
+            assert run.poll() is None and time.monotonic() < deadline, run.communicate()
+            time.sleep(0.01)
+        run.send_signal(number)
+        said = run.communicate(timeout=300)
+    return run.returncode, *said
+
+
+@pytest.mark.parametrize(
+    ("reached", "number", "status"),
+    [(20, signal.SIGKILL, -signal.SIGKILL), pytest.param(9, signal.SIGINT, 130, marks=pytest.mark.slow)],
+    ids=["kill", "Ctrl-C"],
+)
+def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, status, tmp_path):
+    path, whole = swiss(tmp_path / "ended", reached - 9), swiss(tmp_path / "whole", 20)
+    out = path.parent / "class-results"
+    returncode, _, said = ended(path, reached, number)
+    assert returncode == status
+    if number == signal.SIGINT:
+        assert "the same command goes on from there" in said
+        assert not results_in(out)["is_complete"] and "Not finished" in (out / "index.html").read_text()
+    kept = (out / "journal.jsonl").read_bytes()
+    assert len(kept.splitlines()) > 3
+    with (out / "journal.jsonl").open("ab") as file:
+        file.write(b'{"round": 3, "first": "B')  # as far as it came
+    (path.parent / "asked").write_text("." * 20)
+    for file in (path, whole):
+        run = ttt("tournament", file)
+        assert run.returncode == 0, run.stderr
+    assert (out / "journal.jsonl").read_bytes().startswith(kept)
+    for name in (*RESULTS, "journal.jsonl"):
+        assert (out / name).read_bytes() == (whole.parent / "class-results" / name).read_bytes(), name
+    results = results_in(out)
+    assert results["is_complete"] and [bye["round"] for bye in results["byes"]] == [1, 2, 3]
+    met = [frozenset((each["first"], each["second"])) for each in results["meetings"]]
+    assert len(met) == len(set(met)) == 6
+
+
+def test_again_starts_anew(tmp_path):
+    path = write(tmp_path, *TWO)
+    out = tmp_path / "class-results"
+    assert ttt("tournament", path).returncode == 0
+    path.write_text(path.read_text().replace("random", "rules"))
+    (out / "notes.txt").write_text("mine")
+    assert ttt("tournament", path).returncode == 2
+    run = ttt("tournament", path, "--again")
+    assert run.returncode == 0 and {each["name"] for each in results_in(out)["entries"]} == {
+        "rules",
+        "minimax",
+    }
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_two_runs_at_once_are_refused(tmp_path):
+    pytest.importorskip("fcntl")
+    path = write(tmp_path, *TWO)
+    with Contest(read_plan(path), tmp_path / "class-results"):
+        run = ttt("tournament", path)
+    assert run.returncode == 2 and "is being played by another process" in run.stderr
+
+
+def test_hostile_programs_lose_and_harm_nobody(tmp_path):
+    """More of them stand in `test_bots.py`; these come by a file, and run only while they play."""
+    pids = tmp_path / "pids"
+    pids.touch()
+    script = [PYTHON, "-I", "-S", hostile_bots.__file__]
+    hostile = ("hangs", "crashes later", "forks and crashes", "floods output")
+    honest = {"name": "honest", "command": [*script, "honest", "pids"]}
+    bad = [{"name": name, "command": [*script, name, "pids"], "timeout": 0.3} for name in hostile]
+    run = ttt("tournament", write(tmp_path, spec("minimax"), honest, *bad))
+    assert run.returncode == 0, run.stderr
+    assert end(pids.read_text())
+    results = results_in(tmp_path / "class-results")
+    entries = {entry["name"]: entry for entry in results["entries"]}
+    for name in hostile:
+        lost = {each["outcome"] for each in entries[name]["forfeits"]}
+        assert lost == set(HOSTILE[name].outcomes.split(",")), name
+    assert not entries["honest"]["forfeits"] and not entries["minimax"]["forfeits"]
+    for meeting in results["meetings"]:
+        names = meeting["first"], meeting["second"]
+        if "minimax" in names and meeting["first"] != "honest" and "honest" not in names:
+            assert meeting["score"] == (1 if meeting["first"] == "minimax" else -1)
+    assert [entry["name"] for entry in results["entries"]][:2] == ["minimax", "honest"]
+
+
+class Broken(Agent):
+    """Raises whatever it is given when it is asked for its second move."""
+
+    def __init__(self, error):
+        super().__init__(GAME)
+        self.error = error
+
+    def choose(self, position, rng):
+        if position.ply > 1:
+            raise self.error
+        return position.legal_cells[0]
+
+
+@pytest.mark.parametrize("error", [ValueError("NaN"), ttt_env.PolicyError("no policy"), RecursionError()])
+def test_an_agent_that_fails_has_lost_that_game(error):
+    random = ttt_env.make_agent("random", GAME)
+    played = play_to_the_end(random, Broken(error), np.random.default_rng(0))
+    assert played.winner == "X" and len(played.record.cells) == 3
+    assert played.forfeit.outcome == "crashed" and played.forfeit.said.startswith(type(error).__name__)
+    with pytest.raises(KeyboardInterrupt):
+        play_to_the_end(Broken(KeyboardInterrupt()), random, np.random.default_rng(0))
+
+
+@pytest.mark.slow
+def test_an_onnx_file_takes_part(tmp_path):
+    pytest.importorskip("onnxruntime")
+    from tests.onnx_files import write_linear
+
+    write_linear(tmp_path / "net.onnx", GAME)
+    net = {"name": "net", "model": "net.onnx"}
+    run = ttt("tournament", write(tmp_path, net, spec("minimax")))
+    assert run.returncode == 0, run.stderr
+    (meeting,) = results_in(tmp_path / "class-results")["meetings"]
+    found = ttt_env.match(f"onnx:{tmp_path / 'net.onnx'}", "minimax")
+    assert meeting["exact"] and meeting["as_x"] == found.as_x._asdict()
