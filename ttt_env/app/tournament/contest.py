@@ -1,7 +1,7 @@
 """How a tournament goes: who is certified, who meets whom, and what comes of it."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -18,7 +18,7 @@ from ttt_env.analysis.tournament.swiss import Round, swiss_round
 from ttt_env.app.tournament.journal import Computed, Journal, Meeting, Played
 from ttt_env.app.tournament.plan import Plan
 from ttt_env.app.tournament.players import Players
-from ttt_env.errors import ParameterError, PolicyError, ResultFileError, TttEnvError
+from ttt_env.errors import ParameterError, ResultFileError
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
 
@@ -56,24 +56,22 @@ class Contest:
         self.journal = Journal(folder / JOURNAL, plan.game, plan.keys, self.players.fingerprints)
         self.verdicts: dict[str, Verdict] = {}
         self.rounds: list[Round] = []
+        self._finished: dict[Meeting, Encounter] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.players.__exit__(*error)
+        self.players.close()
         self.journal.close()
 
     @property
     def encounters(self) -> list[Encounter]:
         """The meetings that are finished, in the order in which they are played."""
-        found = []
-        for number, (pairs, _) in enumerate(self.rounds, 1):
-            for meeting in (Meeting(number, *pair) for pair in pairs):
-                played = self._result(meeting)
-                if played is not None:
-                    found.append(Encounter(number, *meeting[1:], played))
-        return found
+        meetings = (
+            Meeting(number, *pair) for number, (pairs, _) in enumerate(self.rounds, 1) for pair in pairs
+        )
+        return [found for meeting in meetings if (found := self._encounter(meeting)) is not None]
 
     @property
     def byes(self) -> dict[int, str]:
@@ -118,8 +116,8 @@ class Contest:
                     certificate = self._certificate(name)
                 elif entry.is_fixed:
                     self.players.tabulate(name)
-            except TttEnvError as error:
-                lack = f"it fails where it is asked: {error}"
+            except Exception as error:  # nothing that an entry does may end the tournament
+                lack = f"it fails where it is asked: {type(error).__name__}: {error}"
             brought = "" if entry.certificate is None else _compared(entry.certificate, certificate)
             self.verdicts[name] = Verdict(certificate, lack, brought)
 
@@ -149,8 +147,8 @@ class Contest:
             try:
                 self.journal.add_computed(meeting, self._computed(meeting))
                 return
-            except PolicyError:
-                pass  # its policy is none in some position: games show who loses by that
+            except Exception:  # one of the two fails somewhere: games show who loses by that
+                self._say(f"{text}: to be played")
         while (number := len(self.journal.games.get(meeting, ()))) < self.plan.games:
             self._say(f"{text}, game {number + 1} of {self.plan.games}")
             self.journal.add_game(meeting, self._played(meeting, number))
@@ -180,16 +178,18 @@ class Contest:
             return computed.examples
         return tuple(self.journal.games.get(meeting, ()))
 
-    def _result(self, meeting: Meeting) -> Match | None:
-        if (computed := self.journal.computed.get(meeting)) is not None:
-            return computed.match
-        games = self.journal.games.get(meeting, [])
-        return match_of_games(meeting, games) if len(games) == self.plan.games else None
-
-    def forfeits(self, name: str) -> tuple[Forfeited, ...]:
-        """What an entry has lost in games by naming no free cell."""
-        own = [each for each in self.encounters if name in (each.first, each.second)]
-        return summed(sum((each.seen_by(name).forfeits[0] for each in own), ()))
+    def _encounter(self, meeting: Meeting) -> Encounter | None:
+        """What has come of a meeting, None if it is not finished."""
+        if meeting not in self._finished:
+            games = self.journal.games.get(meeting, [])
+            if (computed := self.journal.computed.get(meeting)) is not None:
+                result = computed.match
+            elif len(games) == self.plan.games:
+                result = match_of_games(games)
+            else:
+                return None
+            self._finished[meeting] = Encounter(*meeting, result)
+        return self._finished[meeting]
 
 
 def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
@@ -207,7 +207,7 @@ def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
     return Played(GameRecord(x.game, tuple(cells)), forfeit)
 
 
-def match_of_games(meeting: Meeting, games: list[Played]) -> Match:
+def match_of_games(games: Sequence[Played]) -> Match:
     """The sampled match that these games are, from the side of the first."""
     counts = np.zeros((2, 3), np.int64)
     losses: tuple[list[Forfeited], list[Forfeited]] = [], []

@@ -141,7 +141,7 @@ class _Page:
     @property
     def forfeits(self) -> list[tuple[str, Any]]:
         """What the entries have lost in games by naming no free cell."""
-        return [(name, lost) for name in self.results.order for lost in self.results.contest.forfeits(name)]
+        return [(name, lost) for name in self.results.order for lost in self.results.forfeits[name]]
 
     @property
     def board(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ttt_env.agent import Agent, AskedAgent, make_agent
 from ttt_env.analysis.certificate import Certificate, certify
@@ -44,11 +44,11 @@ class Players:
             except (TttEnvError, ImportError, OSError) as error:
                 raise TournamentFileError(f"entry {entry.name!r} cannot play: {error}") from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """End all programs."""
         self._end_all_but()
+        for agent in self._kept.values():
+            _end(agent.agent if isinstance(agent, Recorded) else agent)
 
     def _enter(self, entry: Entry) -> None:
         agent = self._made(entry)

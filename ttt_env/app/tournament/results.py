@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ttt_env.agent import quoted
 from ttt_env.analysis.certificate import Certificate
+from ttt_env.analysis.evaluation import Forfeited, summed
 from ttt_env.analysis.saved import game_to_dict
 from ttt_env.analysis.tournament.pairings import margin_of
 from ttt_env.analysis.tournament.standings import Encounter, Standing, share
@@ -59,6 +60,8 @@ class Results:
         self.standings = contest.standings()
         self.encounters = contest.encounters
         self.is_complete = contest.is_complete
+        self.forfeits = {name: _forfeits_of(name, self.encounters) for name in self.plan.names}
+        """What each entry has lost in games by naming no free cell."""
         self.authors = {entry.name: entry.author for entry in self.plan.entries}
 
     @property
@@ -148,7 +151,7 @@ class Results:
         lost = [
             f"- {_escaped(name)} lost {_escaped(str(each))}."
             for name in self.order
-            for each in self.contest.forfeits(name)
+            for each in self.forfeits[name]
         ]
         parts = [
             f"# {_escaped(self.plan.name)}",
@@ -243,7 +246,7 @@ class Results:
             "proved": self.proved(name),
             "not_certified": lack or None,
             "certificate_brought": brought or None,
-            "forfeits": [lost._asdict() for lost in self.contest.forfeits(name)],
+            "forfeits": [lost._asdict() for lost in self.forfeits[name]],
         }
 
     def proved(self, name: str) -> str:
@@ -295,6 +298,11 @@ def rating_text(standing: Standing) -> str:
 def with_margin(number: str, margin: float, is_exact: bool) -> str:
     """A number, with ± its margin unless it is exact."""
     return number if is_exact else f"{number} ±{margin:.2f}"
+
+
+def _forfeits_of(name: str, encounters: list[Encounter]) -> tuple[Forfeited, ...]:
+    own = (each.seen_by(name).forfeits[0] for each in encounters if name in (each.first, each.second))
+    return summed(tuple(lost for losses in own for lost in losses))
 
 
 def _pooled(name: str, encounters: list[Encounter]) -> Share:
