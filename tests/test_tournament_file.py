@@ -19,7 +19,7 @@ from tests.test_players import end
 from ttt_env import Agent, GameRecord
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.certificate import Certificate
-from ttt_env.app.tournament.contest import Contest, play_to_the_end
+from ttt_env.app.tournament.contest import WRITTEN, Contest, play_to_the_end
 from ttt_env.app.tournament.plan import read_plan
 from ttt_env.errors import TournamentFileError
 from ttt_env.storage.game_log import read_records
@@ -33,7 +33,6 @@ for line in sys.stdin:
     print(json.dumps({"cell": json.loads(line)["legal"][0]}), flush=True)
 """
 PYTHON = sys.executable
-RESULTS = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 
 
 def toml(*entries, **keys):
@@ -133,6 +132,7 @@ def played(tmp_path_factory):
         {"name": "Rules", "model": "rules.npz", "certificate": "minimax.json"},
         spec("minimax", certificate="minimax.json"),
         spec("random", certify=False, certificate="minimax.json"),
+        spec("weights", certificate="cheat.py"),
         name="Class 7b",
         games=4,
     )
@@ -144,7 +144,12 @@ def played(tmp_path_factory):
 class TestResults:
     def test_what_can_be_computed_is(self, played):
         folder, results, _ = played
-        agents = {"minimax": "minimax", "random": "random", "Rules": f"lookup:{folder / 'rules.npz'}"}
+        agents = {
+            "minimax": "minimax",
+            "random": "random",
+            "Rules": f"lookup:{folder / 'rules.npz'}",
+            "weights": "weights",
+        }
         n_exact = 0
         for meeting in results["meetings"]:
             names = meeting["first"], meeting["second"]
@@ -157,7 +162,7 @@ class TestResults:
                 assert meeting["source"] == "recorded" and meeting["interval"] is None
             else:
                 assert meeting["games"] == 4 and meeting["interval"]
-        assert n_exact == 3 and len(results["meetings"]) == 15 and results["is_complete"]
+        assert n_exact == 6 and len(results["meetings"]) == 21 and results["is_complete"]
 
     def test_recorded_answers_are_those_that_it_gives(self, played):
         _, results, _ = played
@@ -182,7 +187,7 @@ class TestResults:
     def test_every_game_is_a_record_that_can_be_replayed(self, played):
         folder, results, _ = played
         lines = (folder / "class-results" / "games.txt").read_text().splitlines()
-        assert lines == [each["record"] for each in results["games_played"]] and len(lines) == 5 * 4 + 10 * 2
+        assert lines == [each["record"] for each in results["games_played"]] and len(lines) == 6 * 4 + 15 * 2
         for each in results["games_played"]:
             record = GameRecord.parse(each["record"])
             if each["forfeit"] is None:
@@ -219,7 +224,7 @@ class TestResults:
             < float(rows["random"]["margin against Ada, asked"])
         )
         table = (folder / "class-results" / "table.md").read_text()
-        assert "10 meetings are computed" in table and "5 are sampled, in 4 games each" in table
+        assert "15 meetings are computed" in table and "6 are sampled, in 4 games each" in table
 
     def test_certificates_are_made_here_and_those_that_are_brought_are_checked(self, played):
         folder, results, _ = played
@@ -237,6 +242,8 @@ class TestResults:
         assert entries["Ada, asked"]["not_certified"] == "it may answer differently each time it is asked"
         assert entries["random"]["not_certified"] == "its entry says certify = false"
         assert entries["random"]["certificate_brought"].endswith("is not checked, so it does not count")
+        assert "cannot be read: cheat.py" in entries["weights"]["certificate_brought"]
+        assert not any(str(folder) in (folder / "class-results" / name).read_text() for name in WRITTEN)
 
     def test_the_page_needs_nothing_else_and_shows_names_as_they_are(self, played):
         folder, _, _ = played
@@ -248,7 +255,8 @@ class TestResults:
     def test_nothing_is_played_again(self, played):
         folder, _, _ = played
         out = folder / "class-results"
-        before = {name: (out / name).read_bytes() for name in [*RESULTS, "journal.jsonl"]}
+        assert set(os.listdir(out)) == {*WRITTEN, "journal.jsonl", "answers", "certificates"}
+        before = {name: (out / name).read_bytes() for name in [*WRITTEN, "journal.jsonl"]}
         (folder / "cheat.py").touch()
         run = ttt("tournament", folder / "class.toml", "--json")
         assert run.returncode == 0 and json.loads(run.stdout) == results_in(out)
@@ -275,14 +283,32 @@ class TestResults:
             bot.write_text(program)
         assert (folder / "class-results" / "journal.jsonl").read_bytes() == journal
 
-    def test_a_journal_of_something_else(self, tmp_path):
+    @pytest.mark.parametrize("text", ["dear diary", "dear diary\n", '{"format": "ttt_env answers 1"}\n'])
+    @pytest.mark.parametrize("again", [(), ("--again",)], ids=["on", "again"])
+    def test_a_journal_of_something_else(self, text, again, tmp_path):
         path = write(tmp_path, *TWO)
         out = tmp_path / "class-results"
         out.mkdir()
-        (out / "journal.jsonl").write_text("dear diary")
-        run = ttt("tournament", path)
+        (out / "journal.jsonl").write_text(text)
+        run = ttt("tournament", path, *again)
         assert run.returncode == 2 and "is no journal of a tournament" in run.stderr
-        assert (out / "journal.jsonl").read_text() == "dear diary"
+        assert (out / "journal.jsonl").read_text() == text
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "3",
+            '{"round": 1}',
+            '{"round": 1, "first": "a", "second": "b", "record": "chess: 1", "forfeit": null}',
+        ],
+    )
+    def test_a_journal_with_a_wrong_line(self, line, tmp_path):
+        path = write(tmp_path, *TWO)
+        assert ttt("tournament", path).returncode == 0
+        journal = tmp_path / "class-results" / "journal.jsonl"
+        journal.write_text(f"{journal.read_text()}{line}\n")
+        run = ttt("tournament", path)
+        assert run.returncode == 2 and "journal.jsonl, line 3: " in run.stderr
 
 
 HANGING = """\
@@ -343,7 +369,7 @@ def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, st
         run = ttt("tournament", file)
         assert run.returncode == 0, run.stderr
     assert (out / "journal.jsonl").read_bytes().startswith(kept)
-    for name in (*RESULTS, "journal.jsonl"):
+    for name in (*WRITTEN, "journal.jsonl"):
         assert (out / name).read_bytes() == (whole.parent / "class-results" / name).read_bytes(), name
     results = results_in(out)
     assert results["is_complete"] and [bye["round"] for bye in results["byes"]] == [1, 2, 3]
@@ -370,8 +396,9 @@ def test_two_runs_at_once_are_refused(tmp_path):
     pytest.importorskip("fcntl")
     path = write(tmp_path, *TWO)
     with Contest(read_plan(path), tmp_path / "class-results"):
-        run = ttt("tournament", path)
-    assert run.returncode == 2 and "is being played by another process" in run.stderr
+        for again in ((), ("--again",)):
+            run = ttt("tournament", path, *again)
+            assert run.returncode == 2 and "is being played by another process" in run.stderr
 
 
 def test_hostile_programs_lose_and_harm_nobody(tmp_path):
@@ -381,8 +408,9 @@ def test_hostile_programs_lose_and_harm_nobody(tmp_path):
     script = [PYTHON, "-I", "-S", hostile_bots.__file__]
     hostile = ("hangs", "crashes later", "forks and crashes", "floods output")
     honest = {"name": "honest", "command": [*script, "honest", "pids"]}
-    bad = [{"name": name, "command": [*script, name, "pids"], "timeout": 0.3} for name in hostile]
-    run = ttt("tournament", write(tmp_path, spec("minimax"), honest, *bad))
+    bad = [{"name": name, "command": [*script, name, "pids"]} for name in hostile]
+    bad[0]["timeout"] = 0.3
+    run = ttt("tournament", write(tmp_path, spec("minimax"), honest, *bad, timeout=60))
     assert run.returncode == 0, run.stderr
     assert end(pids.read_text())
     results = results_in(tmp_path / "class-results")

@@ -25,7 +25,6 @@ from ttt_env.rules.sizes import is_enumerable
 JOURNAL, ANSWERS, CERTIFICATES = "journal.jsonl", "answers", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
-_OURS = {JOURNAL, ANSWERS, CERTIFICATES, *WRITTEN}
 _COMPARED = ("unbeatable", "worst_case", "positions", "n_blunders", "n_missed_wins")
 Say = Callable[[str], object]
 
@@ -51,9 +50,9 @@ class Contest:
         self.plan, self.folder, self._say = plan, folder, say
         _check_folder(folder)
         self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
+        self.journal = Journal(folder / JOURNAL, plan.game, plan.keys, self.players.fingerprints, again)
         if again:
             _remove(folder)
-        self.journal = Journal(folder / JOURNAL, plan.game, plan.keys, self.players.fingerprints)
         self.verdicts: dict[str, Verdict] = {}
         self.rounds: list[Round] = []
         self._finished: dict[Meeting, Encounter] = {}
@@ -143,26 +142,26 @@ class Contest:
         self._say(text)
         if meeting in self.journal.computed:
             return
-        if meeting not in self.journal.games and self._is_computed(meeting):
-            try:
-                self.journal.add_computed(meeting, self._computed(meeting))
-                return
-            except Exception:  # one of the two fails somewhere: games show who loses by that
-                self._say(f"{text}: to be played")
+        if meeting not in self.journal.games and (computed := self._computed(meeting)) is not None:
+            self.journal.add_computed(meeting, computed)
+            return
         while (number := len(self.journal.games.get(meeting, ()))) < self.plan.games:
             self._say(f"{text}, game {number + 1} of {self.plan.games}")
             self.journal.add_game(meeting, self._played(meeting, number))
 
-    def _is_computed(self, meeting: Meeting) -> bool:
+    def _computed(self, meeting: Meeting) -> Computed | None:
+        """The computed result of a meeting, None where there is none."""
         names = meeting.first, meeting.second
-        return self.plan.exact and is_enumerable(self.plan.game) and all(map(self.players.is_fixed, names))
-
-    def _computed(self, meeting: Meeting) -> Computed:
+        if not (self.plan.exact and is_enumerable(self.plan.game) and all(map(self.players.is_fixed, names))):
+            return None
         before = self.journal.computed.get(meeting._replace(round=1))
-        if before is None:
-            result = match(*self.players.pair(meeting.first, meeting.second), self.plan.game, exact=True)
-        else:
+        if before is not None:
             result = before.match
+        else:
+            try:
+                result = match(*self.players.pair(*names), self.plan.game, exact=True)
+            except Exception:  # one of the two fails somewhere: games show who loses by that
+                return None
         return Computed(result, tuple(self._played(meeting, number) for number in range(2)))
 
     def _played(self, meeting: Meeting, number: int) -> Played:
@@ -227,7 +226,8 @@ def _compared(file: Path, ours: Certificate | None) -> str:
     try:
         theirs = Certificate.load(file)
     except ResultFileError as error:
-        return f"the certificate that it brought cannot be read: {error}"
+        why = str(error).replace(str(file), file.name)  # no path of this machine goes into the results
+        return f"the certificate that it brought cannot be read: {why}"
     if ours is None:
         return "the certificate that it brought is not checked, so it does not count"
     if theirs.game != ours.game:
@@ -248,8 +248,8 @@ def _check_folder(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove what an earlier run has left; files of others stay."""
-    for name in _OURS:
+    """Remove what an earlier run has left beside its journal; files of others stay."""
+    for name in (ANSWERS, CERTIFICATES, *WRITTEN):
         path = folder / name
         if path.is_dir():
             shutil.rmtree(path)

@@ -1,6 +1,7 @@
 """What a tournament has come to so far, in a file that outlives a kill."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -75,11 +76,20 @@ class Journal:
     """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
 
     The first line holds what the results depend on: the `keys` of the plan and the `fingerprints` of the
-    entries. Raises `TournamentFileError`, which names what has changed, if the file has others;
-    `ResultFileError` for a file that is no journal, and where another process writes to it now.
+    entries. With `again` what the file holds is forgotten.
+
+    Raises `TournamentFileError`, which names what has changed, if the file has others; `ResultFileError` for
+    a file that is no journal, and where another process writes to it now.
     """
 
-    def __init__(self, path: Path, game: Game, keys: Mapping[str, Any], files: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        game: Game,
+        keys: Mapping[str, Any],
+        files: Mapping[str, str],
+        again: bool = False,
+    ) -> None:
         self.games: dict[Meeting, list[Played]] = {}
         self.computed: dict[Meeting, Computed] = {}
         self._game, self._file = game, LineFile(path)
@@ -87,13 +97,18 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = path.open("ab")
         try:
-            self._go_on(header)
+            self._reserve()
+            lines = self._read()
+            if again:
+                os.truncate(path, 0)
+                lines = self._read()
+            self._go_on(lines, header)
         except BaseException:
             self.close()
             raise
 
-    def _go_on(self, header: Mapping[str, Any]) -> None:
-        """Take what is in the file, or begin it with this header."""
+    def _reserve(self) -> None:
+        """Keep other processes from writing to the file. Raises `ResultFileError` if one does."""
         if fcntl is not None:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,7 +116,9 @@ class Journal:
                 raise ResultFileError(
                     f"{self._file.path}: this tournament is being played by another process"
                 ) from error
-        lines = self._read()
+
+    def _go_on(self, lines: list[bytes], header: Mapping[str, Any]) -> None:
+        """Take the lines of the file, or begin it with this header."""
         if lines:
             self._check(lines[0], header)
             for number, line in enumerate(lines[1:], 2):
@@ -131,8 +148,8 @@ class Journal:
             lines = self._file.read()
         except OSError as error:
             raise ResultFileError(f"{self._file.path} cannot be read: {reason(error)}") from error
-        length = min(len(self._file.unfinished), len(_BEGINNING))
-        if not lines and self._file.unfinished[:length] != _BEGINNING[:length]:
+        first = lines[0] if lines else self._file.unfinished
+        if first[: len(_BEGINNING)] != _BEGINNING[: len(first)]:
             raise ResultFileError(f"{self._file.path} is no journal of a tournament")
         return lines
 
