@@ -27,6 +27,9 @@ from ttt_env.storage.game_log import read_records
 pytest.importorskip("scipy")
 pytest.importorskip("networkx")
 GAME = ttt_env.get_game("tictactoe-v0")
+KEYS = ("name", "game", "system", "rounds", "games", "seed", "timeout", "memory", "exact")
+ENTRY_KEYS = ("name", "author", "spec", "command", "model", "folder", "memory", "timeout", "fixed", "certify",
+              "certificate")  # fmt: skip
 FIRST_FREE = """\
 import json, sys
 for line in sys.stdin:
@@ -101,9 +104,35 @@ class TestFiles:
             Contest(read_plan(path), tmp_path / "out")
         assert os.listdir(tmp_path) == ["class.toml"]
 
+    @pytest.mark.parametrize("key", [*KEYS, *ENTRY_KEYS])
+    def test_whatever_a_value_is_its_key_is_named(self, key, tmp_path):
+        """Texts that TOML allows: no error but the named one comes, and few of them are values of a key."""
+        values = ["1979-05-27", "[]", "[[]]", "{}", "{a = 1}", "-1", "1e400", "nan", '""', '"\\u0000"',
+                  f'"{"a" * 300}"', "true", "[1]", "99999999999999999999"]  # fmt: skip
+        n_refused = 0
+        for value in values:
+            lines = toml(*TWO).splitlines()
+            at = 0 if key in KEYS else len(lines)
+            kept = [line for number, line in enumerate(lines) if key not in line or number < at - 2]
+            path = tmp_path / "class.toml"
+            path.write_text("\n".join([*kept[:at], f"{key} = {value}", *kept[at:]]), "utf-8")
+            try:
+                read_plan(path)
+            except TournamentFileError as error:
+                assert key in str(error)
+                n_refused += 1
+        assert n_refused >= len(values) - 4
+
     def test_a_file_that_is_not_there(self, tmp_path):
         run = ttt("tournament", "class.toml", cwd=tmp_path)
         assert run.returncode == 2 and run.stderr == "ttt: class.toml cannot be read: there is no such file\n"
+
+    @pytest.mark.parametrize("library", ["jinja2", "networkx", "scipy"])
+    def test_what_is_not_installed_is_named(self, library, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, library, None)
+        run = ttt("tournament", write(tmp_path, *TWO))
+        assert run.returncode == 2 and f'needs {library} of the extra "tournament"' in run.stderr
+        assert os.listdir(tmp_path) == ["class.toml"]
 
     def test_a_folder_of_something_else_is_left_alone(self, tmp_path):
         path = write(tmp_path, *TWO)

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -26,6 +27,7 @@ JOURNAL, ANSWERS, CERTIFICATES = "journal.jsonl", "answers", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
 _COMPARED = ("unbeatable", "worst_case", "positions", "n_blunders", "n_missed_wins")
+_LIBRARIES = ("jinja2", "networkx", "scipy")
 Say = Callable[[str], object]
 
 
@@ -42,12 +44,17 @@ class Contest:
 
     With `again` what an earlier run has left there is removed first. `say` is told what is being done.
 
-    Raises `ParameterError` for a folder that holds anything but a tournament, and as `Players` and `Journal`
-    do; then nothing is played.
+    Raises `ParameterError` for a folder that holds anything but a tournament, `ImportError` if the extra
+    `tournament` is not installed, and as `Players` and `Journal` do; then nothing is played.
     """
 
     def __init__(self, plan: Plan, folder: Path, *, again: bool = False, say: Say = lambda _: None) -> None:
         self.plan, self.folder, self._say = plan, folder, say
+        if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
+            raise ImportError(
+                f'a tournament needs {", ".join(missing)} of the extra "tournament": '
+                'pip install "ttt-env[tournament]"'
+            )
         _check_folder(folder)
         self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
         self.journal = Journal(folder / JOURNAL, plan.game, plan.keys, self.players.fingerprints, again)

@@ -13,21 +13,18 @@ from ttt_env.render.svg import document, tile
 from ttt_env.render.words import OUTCOMES
 from ttt_env.rules.game import SEATS, Game
 
-BEST_PLAY = "best play"
-"""Who plays against an entry in the game of its certificate."""
+BEST_PLAY = ""
+"""Who plays against an entry in the game of its certificate: the one name that no entry can have."""
+_CALLED = {BEST_PLAY: "best play"}
 LOOKS = (Look(None), *(Look(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")))
 """What a tile may show: nothing; a stone of X, as the last move, in a completed set; the same of O."""
 _TEMPLATE = "index.html"
 
 
 def page(results: Results) -> str:
-    """The page as HTML. Raises `ImportError` if jinja2, of the extra `tournament`, is not installed."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError(
-            'the page of a tournament needs the extra "tournament": pip install "ttt-env[tournament]"'
-        ) from error
+    """The page as HTML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("ttt_env.app.tournament", "static"),
         autoescape=True,
@@ -156,7 +153,7 @@ class _Page:
         names = [*self.results.order, BEST_PLAY]
         place = {name: at for at, name in enumerate(names)}
         return {
-            "names": names,
+            "names": [_CALLED.get(name, name) for name in names],
             "sets": self.plan.game.winning_sets,
             "tiles": tiles_of(self.plan.game),
             "games": [
@@ -173,7 +170,7 @@ def tiles_of(game: Game) -> list[list[str]]:
 
 def _end(x: str, o: str, played: Played) -> str:
     """How a game ends, in words."""
-    names = {"X": x, "O": o}
+    names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
     if played.forfeit is not None:
         position, outcome, said = played.forfeit
         loser = names[position.to_move]

@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, log2
+from os.path import isdir, isfile  # False, and no error, for a name that no file can have
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -164,10 +165,10 @@ def _entry(data: object, number: int, folder: Path, timeout: float, memory: int 
     if kind != "command" and (wrong := [key for key in _OF_COMMANDS if key in table.data]):
         raise ParameterError(f"{wrong[0]} of {table.owner}: this key belongs to a command")
     place = folder / (table.read("folder", _text) or ".")
-    if not place.is_dir():
+    if not isdir(place):
         raise ParameterError(f"folder of {table.owner}: there is no folder {str(place)!r}")
     certificate = table.read("certificate", _text)
-    if certificate is not None and not (folder / certificate).is_file():
+    if certificate is not None and not isfile(folder / certificate):
         raise ParameterError(f"certificate of {table.owner}: there is no file {str(folder / certificate)!r}")
     return Entry(
         name,
@@ -196,7 +197,7 @@ def _source(table: _Table, kind: Kind, folder: Path) -> str | tuple[str, ...]:
             f"model={text!r} of {table.owner}: {' and '.join(MODEL_SUFFIXES)} files are allowed, which run "
             'no code; who trusts a .zip writes spec = "sb3:FILE.zip"'
         )
-    if not path.is_file():
+    if not isfile(path):
         raise ParameterError(f"model of {table.owner}: there is no file {str(path)!r}")
     return spec_of(str(path))
 
@@ -215,7 +216,7 @@ def check_script(entry: Entry, arguments: tuple[str, ...]) -> None:
     """Raise `ParameterError` if the first argument is a script, by its suffix, that does not exist."""
     words = [word for word in arguments[1:] if not word.startswith("-")]
     for script in words[:1]:
-        if script.lower().endswith(_SCRIPTS) and not Path(entry.folder or ".", script).is_file():
+        if script.lower().endswith(_SCRIPTS) and not isfile(Path(entry.folder or ".", script)):
             raise ParameterError(
                 f"command of entry {entry.name!r}: there is no file {script!r} in the folder {entry.folder}"
             )
