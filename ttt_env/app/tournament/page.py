@@ -1,16 +1,17 @@
 """The results of a tournament as one page, which needs no other file and no network."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files as resources
 from typing import Any, NamedTuple
 
 from ttt_env.agent import quoted
+from ttt_env.analysis.evaluation import Forfeited, Match
 from ttt_env.analysis.tournament.standings import Standing, match_points, share
 from ttt_env.app.tournament.journal import Played
 from ttt_env.app.tournament.results import LEGEND, Results, points_text, rating_text, refuted_in
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
-from ttt_env.render.words import OUTCOMES
 from ttt_env.rules.game import SEATS, Game
 
 BEST_PLAY = ""
@@ -32,7 +33,12 @@ def page(results: Results) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"quoted": quoted, "LEGEND": LEGEND, "OUTCOMES": OUTCOMES}
+    environment.globals |= {
+        "quoted": quoted,
+        "points_text": points_text,
+        "rating_text": rating_text,
+        "LEGEND": LEGEND,
+    }
     static = resources("ttt_env.app.tournament") / "static"
     return environment.get_template(_TEMPLATE).render(
         page=_Page(results),
@@ -74,17 +80,16 @@ class _Page:
             games.append(
                 _Shown(each.x, each.o, each.played.record.cells, kind, _end(each.x, each.o, each.played))
             )
-        return games + [self._refutation(name) for name in self.results.order if self._refuted(name)]
+        return games + [shown for name in self.results.order for shown in self._refutations(name)]
 
-    def _refuted(self, name: str) -> Any:
+    def _refutations(self, name: str) -> Iterator[_Shown]:
+        """The game of an entry's certificate that beats it, if there is one."""
         certificate = self.results.verdict(name).certificate
-        return None if certificate is None else refuted_in(certificate)
-
-    def _refutation(self, name: str) -> _Shown:
-        certificate, (seat, record) = self.results.verdict(name).certificate, self._refuted(name)
-        x, o = (name, BEST_PLAY) if seat == "X" else (BEST_PLAY, name)
-        forfeit = None if certificate is None else certificate.forfeit_after(record)
-        return _Shown(x, o, record.cells, f"certificate of {name}", _end(x, o, Played(record, forfeit)))
+        if certificate is None or (refuted := refuted_in(certificate)) is None:
+            return
+        x, o = (name, BEST_PLAY) if refuted.seat == "X" else (BEST_PLAY, name)
+        played = Played(refuted.record, certificate.forfeit_after(refuted.record))
+        yield _Shown(x, o, refuted.record.cells, f"certificate of {name}", _end(x, o, played))
 
     @cached_property
     def first_games(self) -> dict[frozenset[str], int]:
@@ -103,13 +108,10 @@ class _Page:
         certificate = self.results.verdict(name).certificate
         return None if certificate is None else certificate.unbeatable
 
-    def points(self, row: Standing) -> str:
-        """The points of a row as text."""
-        return points_text(row)
-
-    def rating(self, row: Standing) -> str:
-        """The rating of a row as text."""
-        return rating_text(row)
+    def is_recorded(self, name: str) -> bool:
+        """Whether an entry's certificate is about the answers that it gave."""
+        certificate = self.results.verdict(name).certificate
+        return certificate is not None and certificate.source == "recorded"
 
     def interval(self, row: Standing) -> tuple[float, float, float]:
         """Where the lower end of a rating's interval, the rating and the upper end are drawn, in percent."""
@@ -120,23 +122,16 @@ class _Page:
     @property
     def rounds(self) -> list[tuple[int, str | None, list[tuple[str, str, str]]]]:
         """The rounds of a Swiss tournament: number, bye, and the meetings with their points."""
-        told = []
-        for number, (pairs, bye) in enumerate(self.results.contest.rounds, 1):
-            results = {
-                (each.first, each.second): each for each in self.results.encounters if each.round == number
-            }
-            meetings = []
-            for pair in pairs:
-                text = "not finished"
-                if (each := results.get(pair)) is not None:
-                    points = match_points(each.match)
-                    text = f"{points:g} : {1 - points:g} ({share(each.match):.2f} a game)"
-                meetings.append((*pair, text))
-            told.append((number, bye, meetings))
-        return told
+        texts = {
+            (each.round, each.first, each.second): _result(each.match) for each in self.results.encounters
+        }
+        return [
+            (number, bye, [(*pair, texts.get((number, *pair), "not finished")) for pair in pairs])
+            for number, (pairs, bye) in enumerate(self.results.contest.rounds, 1)
+        ]
 
     @property
-    def forfeits(self) -> list[tuple[str, Any]]:
+    def forfeits(self) -> list[tuple[str, Forfeited]]:
         """What the entries have lost in games by naming no free cell."""
         return [(name, lost) for name in self.results.order for lost in self.results.forfeits[name]]
 
@@ -166,6 +161,12 @@ def tiles_of(game: Game) -> list[list[str]]:
     """Each tile of a game's board as SVG, in each of the `LOOKS`."""
     layout = layout_of(game.shape)
     return [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles]
+
+
+def _result(played: Match) -> str:
+    """The points of both in a Swiss meeting, and those a game of the first."""
+    points = match_points(played)
+    return f"{points:g} : {1 - points:g} ({share(played):.2f} a game)"
 
 
 def _end(x: str, o: str, played: Played) -> str:

@@ -109,11 +109,9 @@ class _Table:
                 raise ParameterError(unknown(f"key of {owner}", key, allowed))
         self.data, self.owner = data, owner
 
-    def read(
-        self, key: str, read: Callable[[str, object, str], Value], default: Value | None = None
-    ) -> Value | None:
-        """The value of a key as `read(key, value, owner)` gives it; the default if the key is missing."""
-        return read(key, self.data[key], self.owner) if key in self.data else default
+    def read(self, key: str, read: Callable[[str, object, str], Value]) -> Value | None:
+        """The value of a key as `read(key, value, owner)` gives it; None if the key is missing."""
+        return read(key, self.data[key], self.owner) if key in self.data else None
 
     def need(self, key: str, read: Callable[[str, object, str], Value]) -> Value:
         """The value of a key. Raises `ParameterError` if it is missing."""
