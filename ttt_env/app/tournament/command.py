@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def tournament(
-    file: Annotated[Path, typer.Argument(help="a TOML file that describes the tournament")],
+    file: Annotated[
+        Path, typer.Argument(help="a TOML file that says who plays, and how: see docs/tournaments.md")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="folder of the results; by default beside the file, NAME-results")
     ] = None,
