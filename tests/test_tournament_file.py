@@ -253,7 +253,7 @@ class TestResults:
             < float(rows["random"]["margin against Ada, asked"])
         )
         table = (folder / "class-results" / "table.md").read_text()
-        assert "15 meetings are computed" in table and "6 are sampled, in 4 games each" in table
+        assert "15 meetings are computed" in table and "6 meetings are sampled, in 4 games each" in table
 
     def test_certificates_are_made_here_and_those_that_are_brought_are_checked(self, played):
         folder, results, _ = played
@@ -338,6 +338,26 @@ class TestResults:
         journal.write_text(f"{journal.read_text()}{line}\n")
         run = ttt("tournament", path)
         assert run.returncode == 2 and "journal.jsonl, line 3: " in run.stderr
+
+
+def test_a_program_may_be_certified_without_being_called_fixed_and_all_may_be_played_twice(tmp_path):
+    (tmp_path / "bot.py").write_text(FIRST_FREE)
+    bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "certify": True}
+    path = write(tmp_path, bot, *TWO, rounds=2, exact=False)
+    assert ttt("tournament", path).returncode == 0
+    results = results_in(tmp_path / "class-results")
+    (entry,) = (each for each in results["entries"] if each["name"] == "Bot")
+    found = ttt_env.certify(lambda position: position.legal_cells[0])
+    assert entry["certificate"]["asked"] == found.asked and not entry["certificate"]["unbeatable"]
+    assert [each["round"] for each in results["meetings"]] == [1, 1, 1, 2, 2, 2]
+    assert not any(each["exact"] for each in results["meetings"])
+    games = {
+        number: [each["record"] for each in results["games_played"] if each["round"] == number]
+        for number in (1, 2)
+    }
+    assert len(games[1]) == len(games[2]) == 6 and games[1] != games[2]
+    ratings = {each["name"]: (each["rating"], each["rating_margin"]) for each in results["entries"]}
+    assert max(ratings, key=ratings.get) == "minimax" and all(margin > 0 for _, margin in ratings.values())
 
 
 HANGING = """\

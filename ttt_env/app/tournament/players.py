@@ -13,7 +13,7 @@ from ttt_env.analysis.recorded import Asked, Recorded
 from ttt_env.app.models import file_of
 from ttt_env.app.tournament.plan import Entry, Plan, check_script
 from ttt_env.errors import TournamentFileError, TttEnvError
-from ttt_env.rules.sizes import check_enumerable, is_tabulated
+from ttt_env.rules.sizes import check_enumerable, is_enumerable, is_tabulated
 from ttt_env.storage.files import as_file_name
 from ttt_env.text.players import CommandAgent
 
@@ -99,7 +99,12 @@ class Players:
             return "" if entry.certify else "its entry says certify = false"
         if not self.is_fixed(name):
             return "it may answer differently each time it is asked"
-        return "" if is_tabulated(self._plan.game) else f"{self._plan.game.name} has too many positions"
+        game = self._plan.game
+        if is_tabulated(game):
+            return ""
+        if is_enumerable(game):
+            return f"{game.name} has many positions (certify = true takes the time)"
+        return f"{game.name} has too many positions"
 
     def certificate(self, name: str) -> Certificate:
         """The certificate of an entry, made now. Raises as `certify` does."""

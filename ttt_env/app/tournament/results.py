@@ -97,14 +97,15 @@ class Results:
 
     def told(self) -> list[str]:
         """What a reader has to know about the numbers, in sentences."""
-        n_sampled = len(self.encounters) - self.n_computed
         lines = []
         if not self.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
-        lines.append(
-            f"{self.n_computed} meetings are computed, over all games that can come up; {n_sampled} are "
-            f"sampled, in {self.plan.games} games each, half of them on each seat."
-        )
+        if self.n_computed:
+            lines.append(f"{_meetings(self.n_computed)} computed, over all games that can come up.")
+        if n_sampled := len(self.encounters) - self.n_computed:
+            lines.append(
+                f"{_meetings(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
+            )
         if any(each.match.source == "recorded" for each in self.encounters):
             lines.append(
                 "A program that its entry calls fixed was asked once in each position that can come up, and "
@@ -298,6 +299,10 @@ def rating_text(standing: Standing) -> str:
 def with_margin(number: str, margin: float, is_exact: bool) -> str:
     """A number, with ± its margin unless it is exact."""
     return number if is_exact else f"{number} ±{margin:.2f}"
+
+
+def _meetings(number: int) -> str:
+    return f"{number:,} meeting{' is' if number == 1 else 's are'}"
 
 
 def _forfeits_of(name: str, encounters: list[Encounter]) -> tuple[Forfeited, ...]:
