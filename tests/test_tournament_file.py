@@ -360,6 +360,25 @@ def test_a_program_may_be_certified_without_being_called_fixed_and_all_may_be_pl
     assert max(ratings, key=ratings.get) == "minimax" and all(margin > 0 for _, margin in ratings.values())
 
 
+RANDOM = FIRST_FREE.replace("import", "import random,").replace(
+    """json.loads(line)["legal"][0]""", """random.choice(json.loads(line)["legal"])"""
+)
+
+
+@pytest.mark.parametrize("certify", [{}, {"certify": False}], ids=["certified", "not certified"])
+def test_who_is_called_fixed_and_is_not_is_refused_before_anything_is_played(certify, tmp_path):
+    (tmp_path / "bot.py").write_text(RANDOM)
+    bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "fixed": True}
+    path = write(tmp_path, bot | certify, *TWO)
+    for _ in range(2):
+        run = ttt("tournament", path)
+        assert run.returncode == 2
+        assert "entry 'Bot' is called fixed, but its answers differ: in" in run.stderr
+    assert len((tmp_path / "class-results" / "journal.jsonl").read_text().splitlines()) == 1
+    path = write(tmp_path, bot | certify | {"fixed": False}, *TWO)
+    assert ttt("tournament", path).returncode == 0  # as nothing had been played, nothing has to be forgotten
+
+
 HANGING = """\
 import json, sys, time
 for line in sys.stdin:
@@ -424,6 +443,21 @@ def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, st
     assert results["is_complete"] and [bye["round"] for bye in results["byes"]] == [1, 2, 3]
     met = [frozenset((each["first"], each["second"])) for each in results["meetings"]]
     assert len(met) == len(set(met)) == 6
+
+
+@pytest.mark.slow
+def test_answers_are_kept_that_were_given_before_a_kill(tmp_path):
+    """The program fails in its hundredth answer, after which nothing is known of it but what it has said."""
+    (tmp_path / "asked").write_text("")
+    (tmp_path / "bot.py").write_text(HANGING.replace("(9, 20)", "(100,)"))
+    bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "fixed": True, "timeout": 600}
+    path = write(tmp_path, bot, *TWO)
+    assert ended(path, 100, signal.SIGKILL)[0] == -signal.SIGKILL
+    run = ttt("tournament", path)
+    assert run.returncode == 0, run.stderr
+    found = ttt_env.certify(lambda position: position.legal_cells[0])
+    n_asked_again = len((tmp_path / "asked").read_text()) - 1 - found.asked
+    assert 0 < n_asked_again < 20
 
 
 def test_again_starts_anew(tmp_path):

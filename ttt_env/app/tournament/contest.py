@@ -19,7 +19,7 @@ from ttt_env.analysis.tournament.swiss import Round, swiss_round
 from ttt_env.app.tournament.journal import Computed, Journal, Meeting, Played
 from ttt_env.app.tournament.plan import Plan
 from ttt_env.app.tournament.players import Players
-from ttt_env.errors import ParameterError, ResultFileError
+from ttt_env.errors import ParameterError, ResultFileError, TournamentFileError
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
 
@@ -58,7 +58,7 @@ class Contest:
         _check_folder(folder)
         self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
         self.journal = Journal(folder / JOURNAL, plan.game, plan.keys, self.players.fingerprints, again)
-        if again:
+        if self.journal.is_new:
             _remove(folder)
         self.verdicts: dict[str, Verdict] = {}
         self.rounds: list[Round] = []
@@ -95,7 +95,11 @@ class Contest:
         return standings(self.plan.system, self.plan.names, self.encounters, self.byes)
 
     def play(self) -> None:
-        """Certify, and let all play that have not."""
+        """Certify, and let all play that have not.
+
+        Raises `TournamentFileError` for an entry that is called fixed, and answers otherwise when it is asked
+        again.
+        """
         self._certify()
         self.rounds.clear()
         while len(self.rounds) < self.plan.rounds:
@@ -122,6 +126,8 @@ class Contest:
                     certificate = self._certificate(name)
                 elif entry.is_fixed:
                     self.players.tabulate(name)
+            except TournamentFileError:  # the entry is wrong about its program, and nothing is played yet
+                raise
             except Exception as error:  # nothing that an entry does may end the tournament
                 lack = f"it fails where it is asked: {type(error).__name__}: {error}"
             brought = "" if entry.certificate is None else _compared(entry.certificate, certificate)
@@ -139,8 +145,8 @@ class Contest:
             except ResultFileError:
                 pass  # it is made anew
         certificate = self.players.certificate(name)
-        certificate.save(file)
         self.players.tabulate(name)
+        certificate.save(file)
         return certificate
 
     def _meet(self, meeting: Meeting) -> None:

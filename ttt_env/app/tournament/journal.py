@@ -76,7 +76,8 @@ class Journal:
     """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
 
     The first line holds what the results depend on: the `keys` of the plan and the `fingerprints` of the
-    entries. With `again` what the file holds is forgotten.
+    entries. With `again` what the file holds is forgotten, and so it is if they have changed and nothing has
+    been played. `is_new` says whether the file begins here.
 
     Raises `TournamentFileError`, which names what has changed, if the file has others; `ResultFileError` for
     a file that is no journal, and where another process writes to it now.
@@ -99,10 +100,13 @@ class Journal:
         try:
             self._reserve()
             lines = self._read()
-            if again:
+            changed = [] if again or not lines else self._changed(lines[0], header)
+            self.is_new = again or not lines or (len(lines) == 1 and bool(changed))
+            if self.is_new:
                 os.truncate(path, 0)
-                lines = self._read()
-            self._go_on(lines, header)
+                self._file.add(header, is_synced=True)
+            else:
+                self._go_on(lines, changed)
         except BaseException:
             self.close()
             raise
@@ -117,15 +121,17 @@ class Journal:
                     f"{self._file.path}: this tournament is being played by another process"
                 ) from error
 
-    def _go_on(self, lines: list[bytes], header: Mapping[str, Any]) -> None:
-        """Take the lines of the file, or begin it with this header."""
-        if lines:
-            self._check(lines[0], header)
-            for number, line in enumerate(lines[1:], 2):
-                self._take(number, line)
+    def _go_on(self, lines: list[bytes], changed: list[str]) -> None:
+        """Take the lines of the file. Raises `TournamentFileError` if anything has changed since."""
+        if changed:
+            listed = ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
+            raise TournamentFileError(
+                f"{self._file.path.parent} holds another tournament, since these have changed: {listed}. "
+                "Change them back, name another folder (--out), or start anew (--again)"
+            )
+        for number, line in enumerate(lines[1:], 2):
+            self._take(number, line)
         self._file.cut()
-        if not lines:
-            self._file.add(header, is_synced=True)
 
     def close(self) -> None:
         """Let others write to the file."""
@@ -153,23 +159,17 @@ class Journal:
             raise ResultFileError(f"{self._file.path} is no journal of a tournament")
         return lines
 
-    def _check(self, line: bytes, header: Mapping[str, Any]) -> None:
-        """Raise an error unless the first line is that of this plan and these entries."""
+    def _changed(self, line: bytes, header: Mapping[str, Any]) -> list[str]:
+        """What is different in this header from the one on the first line, in words."""
         try:
             found = json.loads(line)
             if found["format"] != _FORMAT:
                 raise ValueError(f"{_FORMAT!r} is what its format should be")
-            changed = _changed(found["keys"], json.loads(json.dumps(header["keys"])))
-            files = _changed(found["files"], header["files"])
+            keys = _differing(found["keys"], json.loads(json.dumps(header["keys"])))
+            files = _differing(found["files"], header["files"])
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ResultFileError(f"{self._file.path} is no journal of a tournament: {error}") from error
-        changed += [f"the program or model of {name!r}" for name in files]
-        if changed:
-            listed = ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
-            raise TournamentFileError(
-                f"{self._file.path.parent} holds another tournament, since these have changed: {listed}. "
-                "Change them back, name another folder (--out), or start anew (--again)"
-            )
+        return keys + [f"the program or model of {name!r}" for name in files]
 
     def _take(self, number: int, line: bytes) -> None:
         try:
@@ -184,6 +184,6 @@ class Journal:
             raise ResultFileError(f"{self._file.path}, line {number}: {error}") from error
 
 
-def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """The keys that only one of the two has, or that they have differently."""
     return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]

@@ -1,18 +1,24 @@
 """Those who take part in a tournament, made from its entries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ttt_env.agent import Agent, AskedAgent, make_agent
+import numpy as np
+
+from ttt_env.agent import Agent, AskedAgent, checked_policies, make_agent
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import exploitability
+from ttt_env.analysis.induction import follow
+from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Asked, Recorded
 from ttt_env.app.models import file_of
 from ttt_env.app.tournament.plan import Entry, Plan, check_script
 from ttt_env.errors import TournamentFileError, TttEnvError
+from ttt_env.rules.game import Position
 from ttt_env.rules.sizes import check_enumerable, is_enumerable, is_tabulated
 from ttt_env.storage.files import as_file_name
 from ttt_env.text.players import CommandAgent
@@ -113,10 +119,22 @@ class Players:
         return certify(self._recorded(name, self.alone(name)))
 
     def tabulate(self, name: str) -> None:
-        """Ask an entry that the plan calls fixed in all positions that it can meet, and end its program."""
-        if self._entries[name].is_fixed and isinstance(recorded := self._seated(name), Recorded):
-            exploitability(recorded)
-            _end(recorded.agent)
+        """Ask an entry that the plan calls fixed in all positions that it can meet, and end its program.
+
+        In some of them it is asked again. Raises `TournamentFileError` if it answers otherwise there.
+        """
+        recorded = self._seated(name)
+        if not (self._entries[name].is_fixed and isinstance(recorded, Recorded)):
+            return
+        exploitability(recorded)
+        if isinstance(recorded.agent, AskedAgent):
+            for position, cell in _some_answers(recorded):
+                if (again := recorded.agent.answer(position).cell) != cell:
+                    raise TournamentFileError(
+                        f"entry {name!r} is called fixed, but its answers differ: in {position} it played "
+                        f"{cell}, and asked again {'nothing' if again is None else again}"
+                    )
+        _end(recorded.agent)
 
     def pair(self, one: str, other: str) -> tuple[Agent, Agent]:
         """The agents of two entries, ready to play; the programs of all others are ended."""
@@ -143,6 +161,18 @@ class Players:
     def _end_all_but(self, *names: str) -> None:
         for name in set(self._programs) - set(names):
             _end(self._programs.pop(name))
+
+
+def _some_answers(recorded: Recorded) -> Iterator[tuple[Position, int]]:
+    """Up to two positions of each ply that can come up, with the cells that were answered there."""
+    answers = follow(partial(checked_policies, recorded))
+    of_seats = reachable(recorded.game, answers), reachable(recorded.game, None, answers)
+    for first_ply, layers in enumerate(of_seats):
+        for layer in layers[first_ply::2]:
+            boards = layer.boards(np.unique(layer.open[[0, -1]] if len(layer.open) else layer.open))
+            for position, policy in zip(boards, recorded.policies(boards), strict=True):
+                if policy.any():  # it has named a cell
+                    yield position, int(policy.argmax())
 
 
 def _end(agent: Agent) -> None:
