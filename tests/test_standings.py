@@ -72,8 +72,8 @@ def test_rating_margins_are_those_of_ratings_from_scores_that_err():
     spread = np.array([[0, 0.02, 0.03, 0.01], [0, 0, 0, 0.04], [0, 0, 0, 0.0], [0, 0, 0, 0]])
     spread += spread.T
     drawn = []
-    for _ in range(500):
+    for _ in range(200):
         errors = np.triu(rng.normal(size=(4, 4)) * spread, 1)
         drawn.append(bradley_terry(scores + errors - errors.T))
     expected = 1.96 * np.std(drawn, axis=0)
-    assert rating_margins(scores, 1.96 * spread) == pytest.approx(expected, rel=0.1)
+    assert rating_margins(scores, 1.96 * spread) == pytest.approx(expected, rel=0.15)

@@ -71,7 +71,7 @@ class ResultFileError(TttEnvError):
 
 
 class TournamentFileError(TttEnvError):
-    """A file that describes no tournament, or results of another one."""
+    """A file that describes no tournament, or not the one whose results are there."""
 
 
 class WorkerError(TttEnvError, RuntimeError):
