@@ -20,7 +20,9 @@ from ttt_env import Agent, GameRecord
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.app.tournament.contest import WRITTEN, Contest, play_to_the_end
+from ttt_env.app.tournament.files import write_results
 from ttt_env.app.tournament.plan import read_plan
+from ttt_env.app.tournament.results import Results
 from ttt_env.errors import TournamentFileError
 from ttt_env.storage.game_log import read_records
 
@@ -473,6 +475,19 @@ def test_again_starts_anew(tmp_path):
         "minimax",
     }
     assert (out / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("system", ["all-play-all", "swiss"])
+def test_what_is_ended_before_the_first_game_has_results_too(system, tmp_path):
+    with Contest(read_plan(write(tmp_path, *TWO, system=system)), tmp_path / "out") as contest:
+        write_results(Results(contest))
+    results = results_in(tmp_path / "out")
+    assert not results["is_complete"] and not results["meetings"] and not results["games_played"]
+    assert [(entry["rank"], entry["points"], entry["rating"]) for entry in results["entries"]] == [
+        (1, 0, 0)
+    ] * 2
+    assert {entry["not_certified"] for entry in results["entries"]} == {"the tournament has not come to that"}
+    assert "No game has been played yet" in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
