@@ -663,6 +663,7 @@ class TestCommandLine:
         facts = json.loads(ttt("certify", "--command", command, "--json", cwd=tmp_path).stdout)
         assert facts["asked"] == 497 and facts["forfeits"][0]["outcome"] == "crashed"
         assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
+        assert json.loads(ttt("certify", f"process:{command}", "--json", cwd=tmp_path).stdout) == facts
         assert log.read_text().splitlines() == asked  # nothing was asked again
 
     def test_a_model(self, endpoint: Endpoint, tmp_path: Path) -> None:
@@ -704,7 +705,8 @@ class TestCommandLine:
             (["--url", "http://x/v1"], "--url needs a --model"),
             (["--url", f"http://x/v1?key={KEY}", "--model", "m"], "not shown here"),
             (["--model", "m"], "belong to a --command or a --url"),
-            (["minimax", "--answers", "a"], "belong to a --command or a --url"),
+            (["minimax", "--answers", "a"], "a program or a language model, and minimax is none"),
+            (["minimax", "random", "--answers", "a"], "--answers is for one agent"),
             (["--command", "sh", "--model", "m"], "belong to a --url"),
             (["--command", "sh", "--temperature", "1"], "belong to a --url"),
             (["--command", "sh", "--ray"], "one kind is judged at a time"),

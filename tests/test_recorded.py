@@ -409,3 +409,11 @@ class TestRecorded:
     def test_of_a_game_too_large(self):
         with pytest.raises(GameTooLargeError, match="qubic-v0"):
             Recorded(ttt_env.make_agent("random", QUBIC))
+
+
+def test_it_loses_the_games_that_it_plays_where_it_named_no_free_cell():
+    recorded = Recorded(ttt_env.make_agent(lambda position: 0, TICTACTOE))  # taken from its second move on
+    played = ttt_env.match(recorded, "random", exact=False, games=4)
+    assert played.as_x == played.as_o == (0, 0, 1)
+    assert [(lost.outcome, lost.games) for lost in played.forfeits[0]] == [("taken", 4)]
+    assert played.as_x == ttt_env.match(recorded, "random", exact=True).as_x

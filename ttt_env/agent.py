@@ -247,6 +247,15 @@ class Answer(NamedTuple):
         """The answer that plays no cell, for this reason."""
         return cls(None, outcome, _kept(said))
 
+    def refusal(self, agent: "Agent", position: Position) -> "ForfeitError":
+        """The error that ends the game in which this agent has answered so, and named no free cell."""
+        legal = f"legal are {position.legal_cells}"
+        if self.outcome in ("no cell", "taken"):
+            message = f"{agent!r} plays {self.said} in {position}; {legal}"
+        else:
+            message = f"{agent!r} names no cell in {position} ({self.outcome}): {self.said!r}; {legal}"
+        return ForfeitError(message, Forfeit(position, self.outcome, self.said))
+
 
 def _kept(said: str) -> str:
     """The start of an answer, with question marks for halves of letters, which no file can keep."""
@@ -309,12 +318,7 @@ class AskedAgent(Agent):
         answer = self.answer(position)
         if answer.cell is not None:
             return answer.cell
-        legal = f"legal are {position.legal_cells}"
-        if answer.outcome in ("no cell", "taken"):
-            message = f"{self!r} plays {answer.said} in {position}; {legal}"
-        else:
-            message = f"{self!r} names no cell in {position} ({answer.outcome}): {answer.said!r}; {legal}"
-        raise ForfeitError(message, Forfeit(position, answer.outcome, answer.said))
+        raise answer.refusal(self, position)
 
 
 class FunctionAgent(AskedAgent):

@@ -70,6 +70,10 @@ class ResultFileError(TttEnvError):
     """A file or data that holds no result of the kind that was asked for."""
 
 
+class TournamentFileError(TttEnvError):
+    """A file that describes no tournament, or not the one whose results are there."""
+
+
 class WorkerError(TttEnvError, RuntimeError):
     """Work in another process that failed, or whose process ended."""
 

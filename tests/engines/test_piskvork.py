@@ -300,7 +300,16 @@ class TestPlayer:
         with engine("", "START*) exit 1;;") as agent:
             assert agent.answer(TTT.start)[:2] == (None, "crashed")
 
-    @pytest.mark.parametrize("settings", [{"seconds": 0}, {"timeout": 0}, {"command": "no-such-program"}])
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"seconds": 0},
+            {"timeout": 0},
+            {"command": "no-such-program"},
+            {"folder": "/no/such"},
+            {"memory": 0},
+        ],
+    )
     def test_parameters_are_checked(self, settings):
         with pytest.raises(ParameterError, match=str(next(iter(settings.values())))):
             PiskvorkAgent(TTT, **({"command": "true"} | settings))
@@ -309,6 +318,14 @@ class TestPlayer:
         with engine("BEGIN) echo 1,1;;") as agent, pickle.loads(pickle.dumps(agent)) as copy:
             assert repr(copy) == repr(agent)
             assert copy.answer(TTT.start).cell == 4
+
+    def test_it_runs_in_its_folder_with_its_memory(self, tmp_path):
+        (tmp_path / "engine.sh").write_text(shell(f"{STARTED} BEGIN) echo 1,$(($(ulimit -v) / 262144));;")[2])
+        spec = f"piskvork:sh engine.sh,folder={tmp_path},memory=256"
+        agent = ttt_env.make_agent(spec, TTT)
+        with agent, pickle.loads(pickle.dumps(agent)) as copy:
+            assert (copy.folder, copy.memory) == (tmp_path, 256)
+            assert agent.answer(TTT.start).said == copy.answer(TTT.start).said == "1,1"
 
     def test_our_engine_is_our_opponent(self):
         spec = f"piskvork:({' '.join(OURS)} minimax --protocol piskvork --game tictactoe-v0),seconds=0.1"

@@ -450,6 +450,12 @@ class TestPlayer:
             assert repr(copy) == repr(agent) == "<UciAgent sh depth=1 of tictactoe-v0>"
             assert copy.answer(TTT.start).cell == 4
 
+    def test_it_runs_in_its_folder_with_its_memory(self, tmp_path):
+        (tmp_path / "move").write_text("b2")
+        answer = "[ $(ulimit -v) = 262144 ] && echo bestmove $(cat move)"
+        with engine(answer, folder=tmp_path, memory=256) as agent:
+            assert agent.answer(TTT.start).cell == 4
+
     def test_answers_are_kept_under_the_command_and_the_settings(self):
         agents = [UciAgent(TTT, command, depth=depth) for command in ("true a", "true b") for depth in (1, 2)]
         assert len({agent.identity for agent in agents}) == 4

@@ -14,8 +14,9 @@ from ttt_env.agent import Answer, AskedAgent, Outcome
 from ttt_env.errors import ResultFileError
 from ttt_env.rules.checks import as_path, one_of
 from ttt_env.rules.game import Game, Position
-from ttt_env.storage.files import opened, reason
+from ttt_env.storage.files import reason
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.storage.line_file import LineFile
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
@@ -38,6 +39,7 @@ class AnswerFile:
         self.path = as_path("answers", path, "an agent that is asked")
         self.game, self.identity = game, identity
         self._answers: dict[tuple[int, int], Answer] = {}
+        self._file = LineFile(self.path)
         self._is_begun = False
         if self.path.exists():
             self._read()
@@ -52,24 +54,18 @@ class AnswerFile:
     def add(self, position: Position, answer: Answer) -> None:
         """Keep an answer, in the file first. Raises `OSError` if it cannot be written."""
         if not self._is_begun:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._append({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.identity})
+            self._file.add({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.identity})
             self._is_begun = True
-        self._append({"position": str(position), **answer._asdict()})
+        self._file.add({"position": str(position), **answer._asdict()})
         self._answers[position.mine, position.theirs] = answer
-
-    def _append(self, data: dict[str, Any]) -> None:
-        with self.path.open("ab", buffering=0) as file:
-            file.write(json.dumps(data).encode() + b"\n")
 
     def _read(self) -> None:
         try:
-            with opened(self.path) as file:
-                *lines, unfinished = file.read().split(b"\n")
+            lines = self._file.read()
         except OSError as error:
             raise ResultFileError(f"{self.path} cannot be read: {reason(error)}") from error
-        length = min(len(unfinished), len(_BEGINNING))
-        if not lines and unfinished[:length] != _BEGINNING[:length]:
+        length = min(len(self._file.unfinished), len(_BEGINNING))
+        if not lines and self._file.unfinished[:length] != _BEGINNING[:length]:
             raise ResultFileError(f"{self.path} holds no answers")
         for number, line in enumerate(lines, 1):
             try:
@@ -82,9 +78,7 @@ class AnswerFile:
                     f"{self.path} holds the answers of {identity} on {game.name}, "
                     f"not of {self.identity} on {self.game.name}: name another file"
                 )
-        if unfinished:
-            with self.path.open("rb+") as file:
-                file.truncate(sum(len(line) + 1 for line in lines))
+        self._file.cut()
         self._is_begun = bool(lines)
 
     def _header(self, data: dict[str, Any]) -> tuple[Game, str]:

@@ -1,5 +1,7 @@
 """Games between two agents."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, chosen_in_game, game_of, make_agent
@@ -25,10 +27,14 @@ def play_game(
 
 def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
     """The cells of one whole game: the moves that `play_game` records."""
+    return tuple(moves_between(x, o, rng))
+
+
+def moves_between(x: Agent, o: Agent, rng: np.random.Generator) -> Iterator[int]:
+    """The cells of one game as they are played, up to its end or an error of the player to move."""
     positions = [x.game.start]
-    cells: list[int] = []
     seats = (x, o)
     while not positions[-1].is_over:
-        cells.append(chosen_in_game(seats[len(cells) % 2], positions, rng))
-        positions.append(positions[-1].play(cells[-1]))
-    return tuple(cells)
+        cell = chosen_in_game(seats[(len(positions) - 1) % 2], positions, rng)
+        positions.append(positions[-1].play(cell))
+        yield cell

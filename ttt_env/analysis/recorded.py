@@ -26,6 +26,7 @@ from ttt_env.agent import (
     game_of,
     generator_of,
     make_agent,
+    sample,
 )
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.grid import Slots, grid
@@ -139,6 +140,13 @@ class Recorded(BatchAgent):
             at = np.flatnonzero(boards.ply == ply)
             policies[at] = self._of_one_ply(boards[at] if len(at) < len(boards) else boards, ply)
         return policies
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """A cell drawn from `policy`. Raises `ForfeitError` where it has named no free cell."""
+        policy = self.policy(position)
+        if (answer := self._forfeits.get((position.mine, position.theirs))) is not None:
+            raise answer.refusal(self, position)
+        return sample(policy, rng.random())
 
     def _of_one_ply(self, boards: Boards, ply: int) -> Floats:
         slots = grid(self.game.n_cells, ply).slots(boards.mine, boards.theirs)

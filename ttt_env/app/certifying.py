@@ -6,11 +6,11 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import typer
 
-from ttt_env.agent import Agent
+from ttt_env.agent import Agent, agent_class, make_agent
 from ttt_env.analysis.asking import AnswerFile
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.dossier import dossier
@@ -27,12 +27,15 @@ from ttt_env.app.console import (
 )
 from ttt_env.app.models import file_of, spec_of
 from ttt_env.app.scorecard import scorecard, verdicts
+from ttt_env.engines.player import EngineAgent
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
+from ttt_env.rules.specs import split_spec
 from ttt_env.storage.files import as_file_name
 from ttt_env.text import refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent
 
+_Outside = ChatAgent | CommandAgent | EngineAgent
 _MODELS = Path("models")
 _NAME = 60  # letters of a player's name in the name of a file
 
@@ -67,17 +70,17 @@ def certify_and_tell(order: Order) -> None:
     if order.command is not None or order.url is not None:
         if order.agents or order.ray or (order.command is not None and order.url is not None):
             raise ParameterError("one kind is judged at a time: agents, or a --command, or a --url")
-        _certify_asked(order)
-    elif order.settings or order.model is not None or order.answers is not None:
-        raise ParameterError("--model, --answers and the like belong to a --command or a --url")
+        _certify_asked(order, *_asked_player(order))
+    elif order.settings or order.model is not None:
+        raise ParameterError("--model, --timeout and the like belong to a --command or a --url")
     elif not order.agents:
         raise ParameterError("name an agent, or give a --command, or a --url and a --model")
     elif len(order.agents) > 1:
+        if order.answers is not None:
+            raise ParameterError("--answers is for one agent")
         if order.out is not None:
             raise ParameterError("--out is for one agent; those of several are saved beside their models")
         _certify_several(order)
-    elif order.workers is not None or order.ray:
-        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
     else:
         _certify_one(order)
 
@@ -85,6 +88,14 @@ def certify_and_tell(order: Order) -> None:
 def _certify_one(order: Order) -> None:
     (agent,) = order.agents
     spec = spec_of(agent)
+    if issubclass(agent_class(split_spec(spec).name), CommandAgent | EngineAgent) and not order.ray:
+        program = cast(CommandAgent | EngineAgent, make_agent(spec, order.game))
+        _certify_asked(order, program, program.label)
+        return
+    if order.workers is not None or order.ray:
+        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
+    if order.answers is not None:
+        raise ParameterError(f"--answers keeps those of a program or a language model, and {agent} is none")
     file = file_of(spec)
     with progress_line(f"certify {agent}") as line:
         player = answering(spec, order.game, lambda asked: line.count(asked.positions, asked.at_most))
@@ -114,8 +125,7 @@ def _certify_several(order: Order) -> None:
                 typer.echo(f"Saved as {_certificate_of(file)}")
 
 
-def _certify_asked(order: Order) -> None:
-    player, name = _asked_player(order)
+def _certify_asked(order: Order, player: _Outside, name: str) -> None:
     path = order.answers or _answers_of(player, name)
     n_kept = len(AnswerFile(path, player.game, player.identity))
     kept = f"{n_kept:,} answers are kept in {path}" if n_kept else f"Every answer is kept in {path}"
@@ -140,7 +150,7 @@ def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
     return ChatAgent(order.game, order.url, order.model, **order.settings), order.model
 
 
-def _answers_of(player: ChatAgent | CommandAgent, name: str) -> Path:
+def _answers_of(player: _Outside, name: str) -> Path:
     """A file for the answers of this player, with these settings, in this game."""
     digest = sha256(player.identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return _MODELS / f"{as_file_name(name)[:_NAME]}-{as_file_name(player.game.name)}-{digest}.answers.jsonl"

@@ -28,6 +28,7 @@ from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
 from ttt_env.app.models import game_of
+from ttt_env.app.tournament.command import tournament as tournament_of_file
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import game_names, get_game, register_game
 from ttt_env.rules.checks import one_of
@@ -444,6 +445,7 @@ def text(
 
 app.command()(dataset)
 app.command()(engine)
+app.command("tournament")(tournament_of_file)
 
 
 @app.command()

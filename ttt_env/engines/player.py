@@ -15,7 +15,7 @@ from ttt_env.engines.program import LineProgram
 from ttt_env.errors import NotationError, PlayerError
 from ttt_env.rules.checks import as_seconds
 from ttt_env.rules.game import Game, Position
-from ttt_env.text.players.command import split_command
+from ttt_env.text.players.command import MEBIBYTE, as_folder, as_mebibytes, split_command
 from ttt_env.text.players.program import Said
 
 TIMEOUT = 60.0
@@ -55,16 +55,30 @@ class EngineAgent(AskedAgent, ABC):
     One that hangs, crashes or floods is ended and has lost in that position; the next question starts it
     again. `close`, the end of a `with` block and the end of Python end it, and what it has started.
 
-    Raises `ParameterError` for a command that names no program. `answer` raises `PlayerError` for an engine
-    that cannot be started or set up for the game, and after `close`.
+    `folder` is its working directory, by default ours, `memory` how many MiB of address space each of its
+    processes may have, None for no limit.
+
+    Raises `ParameterError` for a command that names no program, and for a folder that is none. `answer`
+    raises `PlayerError` for an engine that cannot be started or set up for the game, and after `close`.
     """
 
-    def __init__(self, game: Game, command: str | Sequence[str], timeout: float, **settings: object) -> None:
+    def __init__(
+        self,
+        game: Game,
+        command: str | Sequence[str],
+        timeout: float,
+        folder: str | Path | None,
+        memory: int | None,
+        **settings: object,
+    ) -> None:
         """`settings` are the other parameters of the subclass, for its pickles and its name."""
         super().__init__(game)
         self.check(game)
-        self.arguments = split_command(command)
-        self.timeout = as_seconds("timeout", timeout, type(self).__name__)
+        owner = type(self).__name__
+        self.folder = None if folder is None else as_folder(folder, owner)
+        self.arguments = split_command(command, self.folder)
+        self.timeout = as_seconds("timeout", timeout, owner)
+        self.memory = None if memory is None else as_mebibytes(memory, owner)
         self._settings = {name: value for name, value in settings.items() if value is not None}
         self._lock = Lock()
         self._programs: set[LineProgram] = set()  # the running one, for the finalizer
@@ -87,7 +101,8 @@ class EngineAgent(AskedAgent, ABC):
         return f"{self!r} ({fingerprint[:_DIGITS]})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[()]]:
-        return partial(type(self), self.game, self.arguments, timeout=self.timeout, **self._settings), ()
+        settings: dict[str, Any] = {"folder": self.folder, "memory": self.memory, **self._settings}
+        return partial(type(self), self.game, self.arguments, timeout=self.timeout, **settings), ()
 
     def __enter__(self) -> Self:
         return self
@@ -134,7 +149,7 @@ class EngineAgent(AskedAgent, ABC):
         if self._programs:
             return next(iter(self._programs))
         try:
-            program = LineProgram(self.arguments)
+            program = LineProgram(self.arguments, self.folder, (self.memory or 0) * MEBIBYTE)
         except OSError as error:
             raise PlayerError(f"{self!r} cannot be started: {error.strerror}") from None
         self._programs.add(program)

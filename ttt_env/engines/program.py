@@ -5,6 +5,7 @@ import selectors
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from ttt_env.text.players.program import Program, Said
 
@@ -17,8 +18,10 @@ _LOOK_UP = 0.5  # seconds of a wait, so that Ctrl-C is noticed
 class LineProgram(Program):
     """A running program that may say several lines to one that it is sent, and none to another."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        super().__init__(arguments)
+    def __init__(
+        self, arguments: Sequence[str], folder: str | Path | None = None, memory: int | None = None
+    ) -> None:
+        super().__init__(arguments, folder, memory)
         self._unread = bytearray()
 
     def send(self, *lines: str) -> None:

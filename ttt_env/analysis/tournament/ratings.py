@@ -32,6 +32,25 @@ def bradley_terry(scores: Floats) -> Floats:
     return ratings
 
 
+def rating_margins(scores: Floats, margins: Floats) -> Floats:
+    """The 95 % margins of the `bradley_terry` ratings, `[n]`, for scores with these 95 % margins, `[n, n]`.
+
+    A score that is computed has the margin 0, and so has a rating that rests on such scores alone. The errors
+    of different pairs are independent, and small enough for the ratings to change in proportion to them (the
+    delta method).
+    """
+    n = len(scores)
+    strengths = bradley_terry(scores) / ELO
+    centred = np.eye(n) - 1 / n
+    # A score that is higher by d pulls row and column apart by d / 2 in the gradient, which is 0 at the mode.
+    sensitivity = centred @ np.linalg.inv(_hessian(strengths, scores)) / 2
+    known = np.where(np.isnan(scores), 0.0, margins)
+    apart = sensitivity[:, :, None] - sensitivity[:, None, :]
+    variances: Floats = (apart**2 * np.triu(known, 1) ** 2).sum(axis=(1, 2))
+    reach: Floats = ELO * np.sqrt(variances)
+    return reach
+
+
 def nash_mixture(scores: Floats) -> Floats:
     """The Nash average of agents with scores `[n, n]` in [−1, 1]: the weights `[n]` of a mixture of them.
 

@@ -1,6 +1,7 @@
 """An engine of Piskvork and Gomocup as a player."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ttt_env.agent import Answer
 from ttt_env.engines.grid import rows_and_columns
@@ -31,8 +32,10 @@ class PiskvorkAgent(EngineAgent):
         command: str | Sequence[str],
         seconds: float = _SECONDS,
         timeout: float = TIMEOUT,
+        folder: str | Path | None = None,
+        memory: int | None = None,
     ) -> None:
-        super().__init__(game, command, timeout, seconds=seconds)
+        super().__init__(game, command, timeout, folder, memory, seconds=seconds)
         self._milliseconds = as_milliseconds(seconds, "piskvork")
         self._seconds = float(seconds)
         self._known: Position | None = None  # the board that the engine has, with its own last move

@@ -51,10 +51,12 @@ class UciAgent(EngineAgent):
         nodes: int | None = None,
         options: str | None = None,
         timeout: float = TIMEOUT,
+        folder: str | Path | None = None,
+        memory: int | None = None,
     ) -> None:
         super().__init__(
-            game, command, timeout, variant=variant, variants=variants, seconds=seconds, depth=depth,
-            nodes=nodes, options=options,
+            game, command, timeout, folder, memory, variant=variant, variants=variants, seconds=seconds,
+            depth=depth, nodes=nodes, options=options,
         )  # fmt: skip
         if seconds is None and depth is None and nodes is None:
             seconds = _SECONDS

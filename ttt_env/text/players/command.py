@@ -25,7 +25,7 @@ _OWNER = "CommandAgent"
 _STARTING = 10.0  # seconds that a program takes to start at most
 _DIGITS = 12  # of the fingerprint
 _GOES_ON = ("played", "no cell", "taken")  # answers after which the program is asked again
-_MEBIBYTE = 1 << 20
+MEBIBYTE = 1 << 20
 _MOST_MEMORY = 1 << 30  # mebibytes
 
 
@@ -64,10 +64,10 @@ class CommandAgent(AskedAgent):
         restart: bool = True,
     ) -> None:
         super().__init__(get_game(game))
-        self.folder = None if folder is None else _checked_folder(folder)
+        self.folder = None if folder is None else as_folder(folder, _OWNER)
         self.arguments = split_command(command, self.folder)
         self.timeout = as_seconds("timeout", timeout, _OWNER)
-        self.memory = None if memory is None else as_integer("memory", memory, _OWNER, 1, _MOST_MEMORY)
+        self.memory = None if memory is None else as_mebibytes(memory, _OWNER)
         self.restart = one_of("restart", restart, (True, False))
         self._lock = Condition()
         self._n_starting = 0
@@ -159,7 +159,7 @@ class CommandAgent(AskedAgent):
 
         def start() -> None:
             try:
-                program = Program(self.arguments, self.folder, (self.memory or 0) * _MEBIBYTE)
+                program = Program(self.arguments, self.folder, (self.memory or 0) * MEBIBYTE)
             except OSError as error:
                 started.set_exception(PlayerError(f"{self!r} cannot be started: {error.strerror}"))
             except BaseException as error:  # it is raised by who waits
@@ -213,11 +213,17 @@ def _read(said: Said, position: Position) -> Answer:
             return Answer.failed("crashed", said.text)
 
 
-def _checked_folder(folder: object) -> Path:
-    path = as_path("folder", folder, _OWNER)
+def as_folder(folder: object, owner: str) -> Path:
+    """`folder` as a `Path`. Raises `ParameterError` if it is no folder."""
+    path = as_path("folder", folder, owner)
     if not path.is_dir():
-        raise ParameterError(f"folder={shown(str(path))} of {_OWNER}: there is no such folder")
+        raise ParameterError(f"folder={shown(str(path))} of {owner}: there is no such folder")
     return path
+
+
+def as_mebibytes(memory: object, owner: str) -> int:
+    """`memory` as an int, in MiB. Raises `ParameterError` unless it is a positive integer."""
+    return as_integer("memory", memory, owner, 1, _MOST_MEMORY)
 
 
 def split_command(command: str | Sequence[str], folder: Path | None = None) -> tuple[str, ...]:

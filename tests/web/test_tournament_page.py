@@ -1,0 +1,187 @@
+"""The page of a tournament, a file by itself, in a real browser: for everybody, and game by game."""
+
+import json
+import sys
+
+import pytest
+
+pytest.importorskip("selenium")
+pytest.importorskip("scipy")
+pytest.importorskip("networkx")
+from selenium.webdriver.common.keys import Keys
+
+from tests.running import ttt
+from tests.web.serving import Visitor, resize
+from tests.web.test_accessible import MEDIA, emulate, findings
+from ttt_env import GameRecord
+from ttt_env.render.svg import draw_svg
+
+ENTRIES = """
+[[entry]]
+name = "Ada <script>alert(1)</script>"
+author = "Ada Lovelace"
+command = ['{python}', "-c", "print('I resign')"]
+[[entry]]
+name = "Bob"
+spec = "rules"
+[[entry]]
+name = "Cy"
+spec = "minimax"
+[[entry]]
+name = "Dee"
+spec = "mcts:simulations=20"
+[[entry]]
+name = "Eve"
+spec = "weights"
+"""
+FILES = {
+    "swiss": 'game = "tictactoe-v0"\nsystem = "swiss"\n',
+    "misère": 'game = "tictactoe-v0:misere"\n',
+    "large": 'game = "mnk-v0:m=8,n=8,k=5"\n',
+}
+ENTRIES_OF_LARGE = """
+[[entry]]
+name = "Ada"
+spec = "rules"
+[[entry]]
+name = "Bob"
+spec = "random"
+"""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The results of some tournaments by name."""
+    made = {}
+    for name, text in FILES.items():
+        folder = tmp_path_factory.mktemp("school")
+        entries = ENTRIES_OF_LARGE if name == "large" else ENTRIES.format(python=sys.executable)
+        (folder / "class.toml").write_text(text + entries, "utf-8")
+        run = ttt("tournament", folder / "class.toml")
+        assert run.returncode == 0, run.stderr
+        made[name] = folder / "class-results"
+    return made
+
+
+@pytest.fixture
+def visit(chromium, folders):
+    """To a page, in a window of this width; what it writes to its console fails the test."""
+    chromium.get("about:blank")
+    chromium.get_log("browser")
+
+    def go(name, width=1200, media=None, part=""):
+        emulate(chromium, media or {})
+        resize(chromium, width, 900)
+        chromium.get("about:blank")  # else an address that differs behind # alone is not opened anew
+        return Visitor(chromium, f"{folders[name].as_uri()}/").go(f"index.html{part}")
+
+    yield go
+    emulate(chromium, {})
+    assert not chromium.get_log("browser")
+
+
+@pytest.mark.parametrize("media", MEDIA)
+@pytest.mark.parametrize(
+    "name", ["swiss", *(pytest.param(name, marks=pytest.mark.slow) for name in ("misère", "large"))]
+)
+def test_axe_finds_nothing_wrong_and_leaves_nothing_open(name, media, visit):
+    assert findings(visit(name, media=MEDIA[media])) == []
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_on_a_phone_nothing_is_beside_the_page_and_every_control_can_be_hit(width, visit):
+    page = visit("swiss", width)
+    assert page.run("return document.documentElement.scrollWidth") == width
+    script = """return [...document.querySelectorAll('a[href], button, select')]
+        .filter((each) => each.checkVisibility() && !each.matches('.skip'))
+        .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect()])
+        .filter(([, {width, height}]) => Math.min(width, height) < 24).map(([html]) => html);"""
+    assert page.run(script) == []
+    assert findings(page) == []
+
+
+def results_of(folder):
+    return json.loads((folder / "results.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_position_of_each_game_is_drawn_as_the_package_draws_it(name, visit, folders):
+    played = results_of(folders[name])["games_played"]
+    drawn = {}
+    for number, each in enumerate(played):
+        record = GameRecord.parse(each["record"])
+        steps = range(len(record.cells) + 1) if name != "large" else range(0, len(record.cells) + 1, 5)
+        positions = record.positions()
+        drawn[number] = [[at, draw_svg(positions[at], record.cells[at - 1] if at else None)] for at in steps]
+    page = visit(name)
+    script = """
+        const [drawn] = arguments, wrong = [];
+        for (const [number, steps] of Object.entries(drawn)) {
+          location.hash = `#game-${number}`;
+          show(Number(number));
+          for (const [at, text] of steps) {
+            step(at);
+            const expected = document.createElement('div');
+            expected.innerHTML = text;
+            const shapes = ({children}) => [...children].map((each) => each.outerHTML);
+            const tiles = shapes(byId('tiles'));
+            const drawn = shapes(expected.firstChild).slice(-tiles.length);
+            if (`${drawn}` !== `${tiles}`) wrong.push([number, at, text]);
+          }
+        }
+        return wrong.slice(0, 1);"""
+    assert page.run(script, drawn) == []
+
+
+def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step(visit, folders):
+    page = visit("swiss")
+    games = results_of(folders["swiss"])["games_played"]
+    number = next(at for at, each in enumerate(games) if each["forfeit"] is None and at % 2 == 0)
+    game = games[number]
+    link = page.find(f"td a[href='#game-{number}']")
+    assert game["x"] in link.accessible_name and game["o"] in link.accessible_name
+    link.send_keys(Keys.ENTER)
+    page.wait(lambda: page.focused == "forward")
+    cells = GameRecord.parse(game["record"]).cells
+    assert page.text("#seats").startswith(f"X: {game['x']}, O: {game['o']} (round 1, game 1)")
+    assert page.text("#status").startswith(f"Move {len(cells)} of {len(cells)}")
+    page.press(*[Keys.ARROW_LEFT] * len(cells))
+    assert page.text("#status") == f"The start, {len(cells)} moves."
+    page.press(Keys.ARROW_RIGHT)
+    assert page.text("#status") == f"Move 1 of {len(cells)}: {game['x']} (X) plays cell {cells[0]}."
+    assert page.all("#moves [aria-current]") == [f"X {cells[0]}"]
+    page.click("#last")
+    assert page.attribute("#last", "aria-disabled") == "true"
+
+
+def test_games_are_found_by_who_played_them(visit):
+    page = visit("swiss")
+    script = """for (const [id, text] of arguments[0]) {
+          const select = document.getElementById(id);
+          select.value = [...select.options].find((each) => each.text === text).value;
+          select.dispatchEvent(new Event('change'));
+        }"""
+    page.run(script, [["player", "Bob"], ["opponent", "best play"]])
+    assert "(certificate of Bob)" in page.text("#seats") and "best play" in page.text("#status")
+    opponents = page.all("#opponent option")
+    assert "Bob" not in opponents and len(opponents) == len(set(opponents)) > 2
+
+
+def test_it_says_what_is_proved_and_by_what_is_lost(visit):
+    page = visit("swiss")
+    assert page.all(".standings .proved") == ["unbeatable"]
+    assert "unbeatable, proved" in page.all(".facts td")
+    assert any(text.startswith("loses this game as") for text in page.all(".facts td"))
+    assert "unreadable" in page.all(".lost td")
+    assert page.count("svg[aria-hidden] path") == 5 and page.count("script") == 2
+
+
+def test_without_javascript_the_tables_are_there(chromium, visit):
+    chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page = visit("swiss")
+        found = page.browser.find_elements("css selector", ".standings tbody tr")
+        assert len(found) == 5
+        assert "They stand in games.txt" in page.browser.find_element("css selector", "#viewer").text
+    finally:
+        chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
