@@ -77,9 +77,7 @@ def games_up_to_symmetry() -> Finding:
     return found(f"{n:,}", n == 26_830)
 
 
-@claim(
-    COUNTS, "Michie, MENACE, 1963", "X has a choice in 304 positions, up to symmetry: one match box for each."
-)
+@claim(COUNTS, "Michie's MENACE", "X has a choice in 304 positions, up to symmetry: one match box for each.")
 def match_boxes() -> Finding:
     """The positions of plies 0, 2, 4 and 6; at ply 8 there is no choice."""
     n = sum(classes_of(layer.boards(layer.open)) for layer in reachable(GAME)[:8:2])
@@ -89,7 +87,7 @@ def match_boxes() -> Finding:
 @claim(
     COUNTS,
     GOLOMB_HALES,
-    "A board of $n^d$ cells has $((n+2)^d - n^d)/2$ lines: 8 on 3×3, 49 on 3×3×3, 76 on 4×4×4.",
+    "A board of nᵈ cells has ((n+2)ᵈ − nᵈ)/2 lines: 8 on 3×3, 49 on 3×3×3, 76 on 4×4×4.",
 )
 def lines() -> Finding:
     """Counted, not by the formula."""
@@ -100,7 +98,7 @@ def lines() -> Finding:
 @claim(
     COUNTS,
     "[OEIS A002415](https://oeis.org/A002415)",
-    "An $n × n$ grid has $n^2(n^2-1)/12$ squares, tilted ones too.",
+    "An n×n grid has n²(n²−1)/12 squares, tilted ones too.",
 )
 def grid_squares() -> Finding:
     """Counted, not by the formula."""
@@ -165,7 +163,7 @@ def strategy_stealing() -> Finding:
 @claim(
     THEORY,
     "Erdős and Selfridge 1973",
-    "If $2^{-n}$, summed over the winning sets of $n$ cells, stays below 1/2, the game is a draw.",
+    "If 2⁻ⁿ, summed over the winning sets of n cells, stays below 1/2, the game is a draw.",
 )
 def erdos_selfridge() -> Finding:
     """Over all small boards for which it says something."""

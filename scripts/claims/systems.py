@@ -28,9 +28,9 @@ SQUARE = "Square tic-tac-toe"
 FIVE_ROUNDS = "Five rounds"
 BOTS = "Bots"
 GIBSON = "[Gibson 2024](https://www.lachlangibson.dev/blog/tic-tac-toe/)"
-DANIELS = "Daniels, A Tic Tac Toe AI with Neural Networks and Machine Learning"
-AGARWAL = "Agarwal, Square Tic Tac Toe AI"
-THORMEIER = "Thormeier, Self-built Tic-tac-toe AIs vs Human"
+DANIELS = "Daniels"
+AGARWAL = "Agarwal"
+THORMEIER = "Thormeier"
 DAVIS = "[Davis 2018](https://nicolodavis.com/blog/tic-tac-toe/)"
 
 # --- Gibson -----------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ DAVIS = "[Davis 2018](https://nicolodavis.com/blog/tic-tac-toe/)"
 @claim(
     SOFTMAX,
     GIBSON,
-    "In `XX./OO./XO.` with $T_X$ = 0.2, $T_O$ = 1, X expects 0.9813 and plays 97.46 / 2.52 / 0.02 %.",
+    "In `XX./OO./XO.`, at temperature 0.2 against 1, X expects 0.9813 and plays 97.46 / 2.52 / 0.02 %.",
 )
 def softmax_example() -> Finding:
     """His worked example."""
@@ -59,22 +59,22 @@ def softmax_both_hot() -> Finding:
     return found(text, x_wins > 0.5)
 
 
-@claim(SOFTMAX, GIBSON, "At $T_X$ = 1 about 20 % of the games are drawn, whatever O's temperature.")
+@claim(SOFTMAX, GIBSON, "With X at 1 about 20 % of the games are drawn, whatever O's temperature.")
 def softmax_draws() -> Finding:
     """His first plot."""
     draws = {o: chances(1, o)[1] for o in FINE.tolist()}
     most, least = max(draws, key=draws.__getitem__), min(draws, key=draws.__getitem__)
     text = (
-        f"at most {percent(draws[most])}, at $T_O$ = {most:g}; at least {percent(draws[least])}, at {least:g}"
+        f"at most {percent(draws[most])}, with O at {most:g}; at least {percent(draws[least])}, at {least:g}"
     )
     return found(text, draws[most] - draws[least] < 0.02, draws[least] < 0.2 < draws[most])
 
 
-@claim(SOFTMAX, GIBSON, "At $T_X$ = 1 the chances of X and O are equal near $T_O$ = 0.5.")
+@claim(SOFTMAX, GIBSON, "With X at 1 the chances are equal with O near 0.5.")
 def softmax_equal_chances() -> Finding:
     """His first plot."""
     at = root(lambda o: lead(1, o), 0.1, 1.0)
-    return found(f"at $T_O$ = {at:.4f}", abs(at - 0.5) < 0.05)
+    return found(f"with O at {at:.4f}", abs(at - 0.5) < 0.05)
 
 
 def lead(x: float, o: float) -> float:
@@ -92,21 +92,21 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
     return low
 
 
-@claim(SOFTMAX, GIBSON, "At $T_X$ = 0.1 O almost never wins.")
+@claim(SOFTMAX, GIBSON, "With X at 0.1 O almost never wins.")
 def softmax_cold_x() -> Finding:
     """His second plot."""
     most = max(chances(0.1, o)[2] for o in TEMPERATURES)
-    return found(f"at most {percent(most, 3)} for $T_O$ from 0.1 to 1", most < 0.01)
+    return found(f"at most {percent(most, 3)} for O from 0.1 to 1", most < 0.01)
 
 
-@claim(SOFTMAX, GIBSON, "At $T_X$ = 1 the centre is the best opening.")
+@claim(SOFTMAX, GIBSON, "With X at 1 the centre is the best opening.")
 def softmax_hot_opening() -> Finding:
     """His third plot."""
     leads = [centre - max(others) for centre, *others in (openings(1, o) for o in TEMPERATURES)]
-    return found(f"ahead by {min(leads):.3f} to {max(leads):.3f} for $T_O$ from 0.1 to 1", min(leads) > 0)
+    return found(f"ahead by {min(leads):.3f} to {max(leads):.3f} for O from 0.1 to 1", min(leads) > 0)
 
 
-@claim(SOFTMAX, GIBSON, "At $T_X$ = 0.1 the corner is the best opening, except against a hot O.")
+@claim(SOFTMAX, GIBSON, "With X at 0.1 the corner is the best opening, except against a hot O.")
 def softmax_cold_opening() -> Finding:
     """His fourth plot."""
 
@@ -116,7 +116,7 @@ def softmax_cold_opening() -> Finding:
 
     at = root(ahead, 0.3, 1.0)
     holds = all((ahead(o) > 0) == (o < at) for o in TEMPERATURES)
-    return found(f"the corner up to $T_O$ = {at:.3f}, the centre above", holds)
+    return found(f"the corner with O up to {at:.3f}, the centre above", holds)
 
 
 # --- Daniels ----------------------------------------------------------------------------------------------
