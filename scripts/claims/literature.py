@@ -18,6 +18,7 @@ from ttt_env.analysis.layers import Bools, Floats, Moves, reachable
 from ttt_env.rules.symmetry import canonical, canonical_boards
 
 GAME = ttt_env.get_game("tictactoe-v0")
+WORDS = {1: "X wins", 0: "draw", -1: "O wins", None: "unknown"}
 
 COUNTS = "Counts"
 THEORY = "Theory of the games"
@@ -175,16 +176,14 @@ def erdos_selfridge() -> Finding:
 
 def proved(values: dict[str, int]) -> Finding:
     """Whether these are the values, which are proved by search."""
-    words = {1: "X wins", 0: "draw", -1: "O wins", None: "unknown"}
-    here = {game: ttt_env.prove(f"{game}").value for game in values}
-    text = "; ".join(f"{short(game)}: {words[value]}" for game, value in here.items())
+    here = {game: ttt_env.prove(game).value for game in values}
+    text = "; ".join(f"{short(game)}: {WORDS[value]}" for game, value in here.items())
     return found(text, here == values)
 
 
 def short(game: str) -> str:
-    """4,3,3 for `mnk-v0:m=4,n=3,k=3`, 5×5 for `square-v0:n=5`."""
-    numbers = re.findall(r"=(\d+)", game)
-    return ",".join(numbers) if game.startswith("mnk") else f"{numbers[0]}×{numbers[0]}"
+    """4,3,3 for `mnk-v0:m=4,n=3,k=3`."""
+    return ",".join(re.findall(r"=(\d+)", game))
 
 
 def mnk(*sizes: str) -> list[str]:
@@ -192,10 +191,22 @@ def mnk(*sizes: str) -> list[str]:
     return ["mnk-v0:m={},n={},k={}".format(*size.split(",")) for size in sizes]
 
 
-@claim(THEORY, VAN_DEN_HERIK, "The first player wins 4,3,3 and 4,4,3; 3,3,3 is a draw.")
-def small_values() -> Finding:
+@claim(THEORY, GOLOMB_HALES, "The first player wins three in a row on 3×3×3.")
+def cube() -> Finding:
+    """By search, on a board of our own."""
+    value = ttt_env.prove(ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))).value
+    return found(WORDS[value], value == 1)
+
+
+@claim(
+    THEORY,
+    VAN_DEN_HERIK,
+    "The first player wins 4,3,3, 5,3,3 and 4,4,3; 3,3,3, 5,5,5 and 6,6,5 are draws.",
+)
+def quick_values() -> Finding:
     """By search."""
-    return proved(dict(zip(mnk("4,3,3", "4,4,3", "3,3,3"), (1, 1, 0), strict=True)))
+    sizes = ("4,3,3", "5,3,3", "4,4,3", "3,3,3", "5,5,5", "6,6,5")
+    return proved(dict(zip(mnk(*sizes), (1, 1, 1, 0, 0, 0), strict=True)))
 
 
 @claim(
@@ -226,9 +237,8 @@ def eight_four_four() -> Finding:
 def upright_squares() -> Finding:
     """By search, on boards of our own."""
     values = {n: ttt_env.prove(upright(n)).value for n in (3, 4, 5)}
-    words = {1: "X wins", 0: "draw"}
     return found(
-        "; ".join(f"{n}×{n}: {words[value]}" for n, value in values.items()), values == {3: 0, 4: 0, 5: 1}
+        "; ".join(f"{n}×{n}: {WORDS[value]}" for n, value in values.items()), values == {3: 0, 4: 0, 5: 1}
     )
 
 
