@@ -35,6 +35,18 @@ def test_names_are_unique_and_slow_claims_were_measured() -> None:
     assert set(truth.measured()) == {one.name for one in CLAIMS if one.is_slow}
 
 
+def test_a_measured_claim_is_kept_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(truth, "LINES", tmp_path / "lines.jsonl")
+    of_name = {one.name: one for one in CLAIMS}
+    for name in ("match-boxes", "board-code", "match-boxes"):
+        truth.measure([of_name[name]])
+    assert list(truth.measured()) == ["board-code", "match-boxes"]  # in the order of the page
+    assert truth.measured()["match-boxes"] == ("304", "came out")
+    assert capsys.readouterr().out.count("| 304 | came out |") == 2
+
+
 def test_verdicts() -> None:
     assert found("1", True) == ("1", "came out")
     assert found("1", False, partly=True) == ("1", "in part")
