@@ -22,9 +22,9 @@ from pyarrow import parquet
 from tests import reference
 from tests.running import ttt
 from ttt_env import Game, GameTooLargeError, ParameterError, ResultFileError, get_game
-from ttt_env.analysis.saved import game_from_dict
 from ttt_env.datasets import play_games, write_dataset
 from ttt_env.datasets.order import DatasetOrder
+from ttt_env.storage.game_file import game_from_dict
 from ttt_env.text import TextEnv
 
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])

@@ -56,6 +56,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
         "| true | ascribed 0 | ascribed 1 | minimax | adaptive:posterior | adaptive:likeliest |",
     ),
     "tour.py": (["--out", ".", "--pages", "1"], "tour.gif, "),
+    "truth.py": (["board-code"], "14,446 = 201211001 in base 3"),
     "web_pictures.py": (["--out", ".", "web-why", "web-phone"], "web-phone.png"),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }

@@ -138,7 +138,7 @@ class _Page:
     @property
     def board(self) -> str:
         """The empty board, whose tiles stand in one group: the script fills it."""
-        layout = layout_of(self.plan.game.shape)
+        layout = layout_of(self.plan.game)
         tiles = [tile(box, LOOKS[0], layout) for box in layout.tiles]
         return document("the board", layout, layout.width // 2, ['<g id="tiles">', *tiles, "</g>"])
 
@@ -159,7 +159,7 @@ class _Page:
 
 def tiles_of(game: Game) -> list[list[str]]:
     """Each tile of a game's board as SVG, in each of the `LOOKS`."""
-    layout = layout_of(game.shape)
+    layout = layout_of(game)
     return [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles]
 
 

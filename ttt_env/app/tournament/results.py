@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from ttt_env.agent import quoted
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import Forfeited, summed
-from ttt_env.analysis.saved import game_to_dict
 from ttt_env.analysis.tournament.pairings import margin_of
 from ttt_env.analysis.tournament.standings import Encounter, Standing, share
 from ttt_env.app.tournament.contest import Contest, Verdict
@@ -18,6 +17,7 @@ from ttt_env.app.tournament.journal import Meeting, Played
 from ttt_env.render.words import RESULTS, signed
 from ttt_env.rules.game import Seat
 from ttt_env.rules.notation import GameRecord
+from ttt_env.storage.game_file import game_to_dict
 
 _FORMAT = "ttt_env tournament results 1"
 NOT_MET = "·"

@@ -1,0 +1,75 @@
+"""Claims of others about these games and players, each with a function that checks it."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
+import ttt_env
+
+CAME_OUT, IN_PART, DID_NOT = "came out", "in part", "did not"
+
+
+class Finding(NamedTuple):
+    """What came out: our figure, and the verdict on the claim."""
+
+    figure: str
+    verdict: str
+
+
+class Claim(NamedTuple):
+    """A claim, who made it, and how it is checked."""
+
+    system: str
+    text: str
+    who: str
+    check: Callable[[], Finding]
+    command: str
+    is_slow: bool
+
+    @property
+    def name(self) -> str:
+        """What `truth.py` calls it."""
+        return self.check.__name__.replace("_", "-")
+
+    def row(self, finding: Finding) -> str:
+        """Its row in the table."""
+        return f"| {self.text} | {self.who} | {finding.figure} | {finding.verdict} | `{self.command}` |"
+
+
+CLAIMS: list[Claim] = []
+
+
+def claim(
+    system: str, who: str, text: str, *, command: str | None = None, is_slow: bool = False
+) -> Callable[[Callable[[], Finding]], Callable[[], Finding]]:
+    """Add the claim that a function checks to `CLAIMS`."""
+
+    def add(check: Callable[[], Finding]) -> Callable[[], Finding]:
+        name = check.__name__.replace("_", "-")
+        CLAIMS.append(Claim(system, text, who, check, command or f"python scripts/truth.py {name}", is_slow))
+        return check
+
+    return add
+
+
+def found(figure: str, holds: bool, partly: bool = False) -> Finding:
+    """The verdict on a claim that holds, or holds partly, or does not."""
+    return Finding(figure, CAME_OUT if holds else IN_PART if partly else DID_NOT)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share in percent."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def fraction(number: float) -> str:
+    """A number that is a fraction with a small denominator, as such."""
+    near = Fraction(number).limit_denominator(100_000)
+    if abs(near - number) > 1e-12:
+        raise ValueError(f"{number!r} is no fraction with a small denominator")
+    return f"{near.numerator}/{near.denominator}" if near.denominator > 1 else str(near.numerator)
+
+
+def cells_of(record: ttt_env.GameRecord | None) -> str:
+    """The cells of a game."""
+    return "no game" if record is None else f"`{' '.join(map(str, record.cells))}`"

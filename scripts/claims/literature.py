@@ -1,0 +1,324 @@
+"""What is published about these games, their players, and learning in general."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+import ttt_env
+from claims import Finding, cells_of, claim, found, fraction
+from claims.systems import GIBSON
+from ttt_env.agents.planning.planners import every_move
+from ttt_env.agents.pretrained import FOLDER
+from ttt_env.analysis.certificate import blunders_everywhere
+from ttt_env.analysis.induction import backward_induction, uniform
+from ttt_env.analysis.layers import Bools, Floats, Moves, reachable
+from ttt_env.rules.symmetry import canonical, canonical_boards
+
+GAME = ttt_env.get_game("tictactoe-v0")
+WORDS = {1: "X wins", 0: "draw", -1: "O wins", None: "unknown"}
+
+COUNTS = "Counts"
+THEORY = "Theory of the games"
+STRENGTH = "Strength and learning"
+BOTTOMLEY = "Bottomley 2001"
+OPENSPIEL = "[OpenSpiel](https://github.com/google-deepmind/open_spiel)"
+GOLOMB_HALES = "Golomb and Hales 2002"
+VAN_DEN_HERIK = "van den Herik, Uiterwijk and van Rijswijck 2002"
+
+# --- Counts -----------------------------------------------------------------------------------------------
+
+
+@claim(COUNTS, f"{OPENSPIEL}; {GIBSON}", "5,478 positions of tic-tac-toe can come up.")
+def positions() -> Finding:
+    """All of them, the finished ones too."""
+    n = sum(map(len, reachable(GAME)))
+    return found(f"{n:,}", n == 5478)
+
+
+@claim(COUNTS, BOTTOMLEY, "765 of them differ by more than a symmetry.")
+def positions_up_to_symmetry() -> Finding:
+    """Rotated and mirrored boards counted once."""
+    n = sum(
+        classes_of(layer.boards(np.concatenate([layer.open, layer.won, layer.drawn])))
+        for layer in reachable(GAME)
+    )
+    return found(f"{n:,}", n == 765)
+
+
+def classes_of(boards: ttt_env.Boards) -> int:
+    """The number of classes of symmetric positions among these."""
+    least = canonical_boards(boards)[0]
+    return len(set(zip(least.mine.tolist(), least.theirs.tolist(), strict=True)))
+
+
+@claim(COUNTS, BOTTOMLEY, "There are 255,168 games: X wins 131,184, O 77,904, and 46,080 are drawn.")
+def games() -> Finding:
+    """Sequences of moves to an end."""
+    x_wins, o_wins = backward_induction(reachable(GAME), every_move, every_move).start
+    every = backward_induction(
+        reachable(GAME), every_move, every_move, payoff=lambda ply: (1.0, 1.0, 1.0)
+    ).start[0]
+    text = f"{every:,.0f}: {x_wins:,.0f} / {o_wins:,.0f} / {every - x_wins - o_wins:,.0f}"
+    return found(text, text == "255,168: 131,184 / 77,904 / 46,080")
+
+
+@claim(COUNTS, BOTTOMLEY, "26,830 games, if symmetric moves count as one in each position.")
+def games_up_to_symmetry() -> Finding:
+    """Counted by a walk over classes of positions."""
+
+    @cache
+    def below(position: ttt_env.Position) -> int:
+        after = {canonical(position.play(cell)) for cell in position.legal_cells}
+        return sum(map(below, after)) if after else 1
+
+    n = below(GAME.start)
+    return found(f"{n:,}", n == 26_830)
+
+
+@claim(COUNTS, "Michie's MENACE", "X has a choice in 304 positions, up to symmetry: one match box for each.")
+def match_boxes() -> Finding:
+    """The positions of plies 0, 2, 4 and 6; at ply 8 there is no choice."""
+    n = sum(classes_of(layer.boards(layer.open)) for layer in reachable(GAME)[:8:2])
+    return found(f"{n}", n == 304)
+
+
+@claim(
+    COUNTS,
+    GOLOMB_HALES,
+    "A board of nᵈ cells has ((n+2)ᵈ − nᵈ)/2 lines: 8 on 3×3, 49 on 3×3×3, 76 on 4×4×4.",
+)
+def lines() -> Finding:
+    """Counted, not by the formula."""
+    counted = [len(ttt_env.runs((n,) * d, n)) for n, d in ((3, 2), (3, 3), (4, 3))]
+    return found(", ".join(map(str, counted)), counted == [8, 49, 76])
+
+
+@claim(
+    COUNTS,
+    "[OEIS A002415](https://oeis.org/A002415)",
+    "An n×n grid has n²(n²−1)/12 squares, tilted ones too.",
+)
+def grid_squares() -> Finding:
+    """Counted, not by the formula."""
+    counted = [len(ttt_env.squares(n)) for n in range(2, 9)]
+    text = f"{', '.join(map(str, counted))} for n from 2 to 8"
+    return found(text, counted == [n * n * (n * n - 1) // 12 for n in range(2, 9)])
+
+
+# --- Theory -----------------------------------------------------------------------------------------------
+
+
+@claim(THEORY, "Newell and Simon 1972", "Their eight rules in order never lose.")
+def newell_simon() -> Finding:
+    """On both seats, over all games that can come up."""
+    certificate = ttt_env.certify("newell-simon")
+    n = sum(certificate.positions.values())
+    return found(
+        f"certified unbeatable; value given away in {certificate.n_blunders} of {n} positions",
+        certificate.unbeatable,
+    )
+
+
+@claim(THEORY, "Newell and Simon 1972", "To a corner O must reply in the centre, to the centre in a corner.")
+def replies() -> Finding:
+    """The replies that hold the draw."""
+    solution = ttt_env.solve(GAME)
+    by_opening = {cell: solution.best_cells(GAME.start.play(cell)) for cell in (0, 4, 1)}
+    text = "; ".join(f"to {cell}: {' '.join(map(str, by_opening[cell]))}" for cell in by_opening)
+    return found(f"{text}", list(by_opening[0]) == [4] and list(by_opening[4]) == [0, 2, 6, 8])
+
+
+@claim(
+    THEORY,
+    GOLOMB_HALES,
+    "Misère tic-tac-toe, where three in a row lose, is a draw, and X draws from the centre.",
+)
+def misere() -> Finding:
+    """The value and the openings that hold it."""
+    solution = ttt_env.solve("tictactoe-v0:misere=true")
+    cells = list(solution.best_cells(solution.game.start))
+    return found(
+        f"value {solution.value}; the only opening that holds it: {cells[0]}",
+        (solution.value, cells) == (0, [4]),
+    )
+
+
+def small_games() -> Iterable[ttt_env.Game]:
+    """All m,n,k games of up to 9 cells in which a row fits the board."""
+    for m, n in product(range(1, 10), repeat=2):
+        if m * n <= 9 and n <= m:
+            yield from (ttt_env.get_game("mnk-v0", m=m, n=n, k=k) for k in range(1, m + 1))
+
+
+@claim(THEORY, "Hales and Jewett 1963", "The second player wins no such game: X could steal his strategy.")
+def strategy_stealing() -> Finding:
+    """Over all small boards."""
+    values = [ttt_env.solve(game).value for game in small_games()]
+    text = f"of all {len(values)} m,n,k games of up to 9 cells X wins {values.count(1)}, O {values.count(-1)}"
+    return found(text, -1 not in values)
+
+
+@claim(
+    THEORY,
+    "Erdős and Selfridge 1973",
+    "If 2⁻ⁿ, summed over the winning sets of n cells, stays below 1/2, the game is a draw.",
+)
+def erdos_selfridge() -> Finding:
+    """Over all small boards for which it says something."""
+    below = [game for game in small_games() if sum(0.5 ** len(cells) for cells in game.winning_sets) < 0.5]
+    values = [ttt_env.solve(game).value for game in below]
+    text = f"{len(below)} m,n,k games of up to 9 cells stay below, and {values.count(0)} of these are draws"
+    return found(text, set(values) == {0})
+
+
+def proved(values: dict[str, int]) -> Finding:
+    """Whether these are the values, which are proved by search."""
+    here = {game: ttt_env.prove(game).value for game in values}
+    text = "; ".join(f"{short(game)}: {WORDS[value]}" for game, value in here.items())
+    return found(text, here == values)
+
+
+def short(game: str) -> str:
+    """4,3,3 for `mnk-v0:m=4,n=3,k=3`."""
+    return ",".join(re.findall(r"=(\d+)", game))
+
+
+def mnk(*sizes: str) -> list[str]:
+    """The games of these sizes."""
+    return ["mnk-v0:m={},n={},k={}".format(*size.split(",")) for size in sizes]
+
+
+@claim(THEORY, GOLOMB_HALES, "The first player wins three in a row on 3×3×3.")
+def cube() -> Finding:
+    """By search, on a board of our own."""
+    value = ttt_env.prove(ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))).value
+    return found(WORDS[value], value == 1)
+
+
+@claim(
+    THEORY,
+    VAN_DEN_HERIK,
+    "The first player wins 4,3,3, 5,3,3 and 4,4,3; 3,3,3, 5,5,5 and 6,6,5 are draws.",
+)
+def quick_values() -> Finding:
+    """By search."""
+    sizes = ("4,3,3", "5,3,3", "4,4,3", "3,3,3", "5,5,5", "6,6,5")
+    return proved(dict(zip(mnk(*sizes), (1, 1, 1, 0, 0, 0), strict=True)))
+
+
+@claim(
+    THEORY,
+    VAN_DEN_HERIK,
+    "The first player wins 6,5,4; 4,4,4, 5,4,4, 6,4,4, 7,4,4 and 5,5,4 are draws.",
+    is_slow=True,
+)
+def larger_values() -> Finding:
+    """By search."""
+    return proved(
+        dict(zip(mnk("6,5,4", "4,4,4", "5,4,4", "6,4,4", "7,4,4", "5,5,4"), (1, 0, 0, 0, 0, 0), strict=True))
+    )
+
+
+@claim(THEORY, "Charatsidis 2017", "8,4,4 is a draw.", is_slow=True)
+def eight_four_four() -> Finding:
+    """By search."""
+    return proved({"mnk-v0:m=8,n=4,k=4": 0})
+
+
+@claim(
+    THEORY,
+    "[Jenrich 2011](https://arxiv.org/abs/1109.2341)",
+    "With upright squares only, 3×3 and 4×4 are draws and the first player wins 5×5.",
+    is_slow=True,
+)
+def upright_squares() -> Finding:
+    """By search, on boards of our own."""
+    values = {n: ttt_env.prove(upright(n)).value for n in (3, 4, 5)}
+    return found(
+        "; ".join(f"{n}×{n}: {WORDS[value]}" for n, value in values.items()), values == {3: 0, 4: 0, 5: 1}
+    )
+
+
+def upright(n: int) -> ttt_env.Game:
+    """The corners of the squares of an n×n board that stand upright."""
+    sides = [
+        (row, column, side)
+        for row, column, side in product(range(n), range(n), range(1, n))
+        if max(row, column) + side < n
+    ]
+    sets = [
+        (
+            n * row + column,
+            n * row + column + side,
+            n * (row + side) + column,
+            n * (row + side) + column + side,
+        )
+        for row, column, side in sides
+    ]
+    return ttt_env.Game(f"upright-squares-{n}", (n, n), sets)
+
+
+# --- Strength and learning --------------------------------------------------------------------------------
+
+
+@claim(
+    STRENGTH, OPENSPIEL, "Two random players: X scores 0.2968253968. NashConv of random play is 1.9196593915."
+)
+def uniform_play() -> Finding:
+    """Its expected game score and NashConv of the uniform policy."""
+    value, worst = ttt_env.match("random", "random").as_x, ttt_env.exploitability("random").nash_conv
+    text = f"{value.value:.10f} = {fraction(value.value)}; {worst:.10f}"
+    return found(text, text.startswith("0.2968253968 ") and text.endswith("1.9196593915"))
+
+
+@claim(
+    STRENGTH, OPENSPIEL, "The best response to random play scores 0.9947916667 as X and 0.9248677249 as O."
+)
+def best_response_to_random() -> Finding:
+    """By the side of the best response."""
+    worst = ttt_env.exploitability("random")
+    text = f"{worst.as_o:.10f} = {fraction(worst.as_o)}; {worst.as_x:.10f} = {fraction(worst.as_x)}"
+    return found(text, text == "0.9947916667 = 191/192; 0.9248677249 = 874/945")
+
+
+@claim(STRENGTH, "many tutorials", "Who scores most against a random player plays best.")
+def most_against_random() -> Finding:
+    """The best response to random, which takes the first of equal moves."""
+    x_wins, o_wins = backward_induction(reachable(GAME), uniform, first_of_best).start
+    beaten = ttt_env.certify("best-response:random").refutations["O"]
+    text = f"as O the most is {fraction(o_wins - x_wins)}, with {945 * x_wins:.0f} of 945 games lost; "
+    text += f"perfect play wins by {cells_of(beaten)}"
+    return found(text, beaten is None)
+
+
+def first_of_best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+    """The first of the moves of highest value."""
+    masked = np.where(legal, q, -np.inf)
+    return np.eye(q.shape[1])[(masked >= masked.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)]
+
+
+@claim(STRENGTH, "Watkins and Dayan 1992", "Tabular Q-learning converges to best play.")
+def q_learning_converges() -> Finding:
+    """The table that comes with the package, learned by self-play."""
+    n = len(blunders_everywhere("q-learning"))
+    open_positions = sum(len(layer.open) for layer in reachable(GAME))
+    return found(f"value given away in {n} of all {open_positions:,} positions", n == 0)
+
+
+@claim(
+    STRENGTH,
+    "Silver et al. 2018",
+    "AlphaZero, a network and a search, masters a game by playing against itself.",
+)
+def alphazero_masters() -> Finding:
+    """By the certificates of the networks that come with the package, with 200 simulations."""
+    names = ("alphazero", "alphazero@square", "alphazero@4-4-4")
+    certificates = [ttt_env.Certificate.load(FOLDER / f"{name}.certificate.json") for name in names]
+    text = "; ".join(
+        f"{one.game.name}: value given away in {one.n_blunders} of {sum(one.positions.values()):,} positions"
+        for one in certificates
+    )
+    return found(text, all(certificates))

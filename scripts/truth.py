@@ -1,0 +1,97 @@
+"""What authors say about these games and players, beside what comes out here: the tables of docs/truth.md.
+
+Each claim is a function of `claims` that computes its figure exactly and says what became of the claim.
+`python scripts/truth.py NAME …` computes the claims of these names now and prints them, `--write` makes the
+page. The figures of slow claims stand in `scripts/figures/truth.jsonl`; `--measure` computes them anew. The
+trainings of Daniels' network take half an hour of a core: their figures are read from the table of
+`value_network_figures.py` in `scripts/README.md`.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from claims import (  # the last two add their claims to `CLAIMS`
+    CAME_OUT,
+    CLAIMS,
+    DID_NOT,
+    IN_PART,
+    Claim,
+    Finding,
+    literature,  # noqa: F401
+    systems,  # noqa: F401
+)
+from marked import write_table
+
+SCRIPTS = Path(__file__).parent
+PAGE = SCRIPTS.parent / "docs" / "truth.md"
+LINES = SCRIPTS / "figures" / "truth.jsonl"
+
+
+def measured() -> dict[str, Finding]:
+    """The findings of the slow claims, by name, as they stand in the file of lines."""
+    lines = map(json.loads, LINES.read_text("utf-8").splitlines()) if LINES.exists() else ()
+    return {line["claim"]: Finding(line["figure"], line["verdict"]) for line in lines}
+
+
+def finding_of(one: Claim) -> Finding:
+    """What came out: computed, or for a slow claim what was measured."""
+    return measured()[one.name] if one.is_slow else one.check()
+
+
+def page() -> str:
+    """The text between the marks: how many claims came out, and a table for each system."""
+    findings = {one.name: finding_of(one) for one in CLAIMS}
+    verdicts = [finding.verdict for finding in findings.values()]
+    parts = [
+        f"Of {len(CLAIMS)} claims {verdicts.count(CAME_OUT)} came out, {verdicts.count(IN_PART)} came out "
+        f"in part, and {verdicts.count(DID_NOT)} did not.\n"
+    ]
+    for system in dict.fromkeys(one.system for one in CLAIMS):
+        rows = [one.row(findings[one.name]) for one in CLAIMS if one.system == system]
+        head = "| claim | who | our figure | verdict | command |\n|:--|:--|:--|:--|:--|"
+        parts.append("\n".join([f"## {system}\n", head, *rows, ""]))
+    return "\n".join(parts)
+
+
+def measure(claims: Sequence[Claim]) -> None:
+    """Compute these slow claims, and replace their lines in the file."""
+    known = measured()
+    for one in claims:
+        known[one.name] = one.check()
+        print(one.row(known[one.name]), flush=True)
+    lines = [
+        json.dumps({"claim": one.name, **known[one.name]._asdict()}, ensure_ascii=False)
+        for one in CLAIMS
+        if one.name in known
+    ]
+    LINES.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def main() -> None:
+    """Compute claims and print them, or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="of claims; without any, all that are quick")
+    parser.add_argument("--write", action="store_true", help="write docs/truth.md")
+    parser.add_argument(
+        "--measure", action="store_true", help="compute the slow claims, or those named, and keep them"
+    )
+    options = parser.parse_args()
+    unknown = set(options.names) - {one.name for one in CLAIMS}
+    if unknown:
+        parser.error(
+            f"no claims: {', '.join(sorted(unknown))}; there are {', '.join(one.name for one in CLAIMS)}"
+        )
+    if options.measure:
+        measure([one for one in CLAIMS if one.is_slow and (not options.names or one.name in options.names)])
+    if options.write:
+        write_table(PAGE, page(), "truth")
+    if not (options.measure or options.write):
+        for one in CLAIMS:
+            if one.name in options.names or not (options.names or one.is_slow):
+                print(one.row(one.check()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
