@@ -65,6 +65,17 @@ def results_in(folder):
 TWO = (spec("random"), spec("minimax"))
 
 
+def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
+    ring = ttt_env.Game("ring-v0", (4,), [(0, 1)], coordinates=[(0, -1), (1, 0), (0, 1), (-1, 0)])
+    ttt_env.save_game(ring, tmp_path / "ring.json")
+    path = write(tmp_path, *TWO, game="ring.json")
+    for _ in range(2):  # it is played, and gone on with
+        run = ttt("tournament", str(path))
+        assert run.returncode == 0, run.stderr
+    page = (tmp_path / "class-results" / "index.html").read_text("utf-8")
+    assert "ring-v0" in page and results_in(tmp_path / "class-results")["game"]["coordinates"]
+
+
 class TestFiles:
     @pytest.mark.parametrize(
         ("text", "words"),

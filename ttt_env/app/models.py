@@ -17,9 +17,12 @@ _AGENT_OF = {  # by an array of the file
 }
 
 
-def game_of(text: str) -> Game:
-    """The game of an id, or that of a file of a game. Raises as `get_game` and `load_game` do."""
-    return load_game(text) if text.endswith(".json") else get_game(text)
+def game_of(text: str, folder: Path = Path()) -> Game:
+    """The game of an id, or that of a file of a game, seen from a folder.
+
+    Raises as `get_game` and `load_game` do.
+    """
+    return load_game(folder / text) if text.endswith(".json") else get_game(text)
 
 
 def spec_of(text: str) -> str:

@@ -10,9 +10,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ttt_env.analysis.tournament.standings import System
 from ttt_env.analysis.tournament.swiss import most_rounds
-from ttt_env.app.models import spec_of
+from ttt_env.app.models import game_of, spec_of
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown, unknown
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_bool, as_integer, as_seconds, one_of
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, reason
@@ -123,7 +122,7 @@ class _Table:
 def _plan_of(data: dict[str, Any], path: Path) -> Plan:
     table = _Table(data, "the tournament", _KEYS)
     folder = path.absolute().parent
-    game = get_game(table.need("game", _text))
+    game = game_of(table.need("game", _text), folder)
     entries = _entries(table, folder)
     system: System = one_of("system", table.data.get("system", "all-play-all"), get_args(System))
     return Plan(
