@@ -15,7 +15,6 @@ from ttt_env.errors import ParameterError
 from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
 
 DEFAULT_SIMULATIONS = 1000
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
@@ -43,7 +42,8 @@ class MCTS(Agent):
     the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
     its tree.
 
-    Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for more than 64 cells.
+    Raises `ParameterError` for parameters out of their ranges; with `evaluate` `GameTooLargeError` for more
+    than 64 cells.
     """
 
     def __init__(
@@ -80,7 +80,6 @@ class MCTS(Agent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
         if parameters.get("evaluate") is not None:
             _network(parameters["evaluate"], game)
         return "little"

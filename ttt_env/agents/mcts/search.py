@@ -17,11 +17,12 @@ from ttt_env.agents.mcts.tree import Node, read_node
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.kernels import mcts as kernel
 from ttt_env.kernels.compiled import ready
-from ttt_env.kernels.sets import winning_sets
+from ttt_env.kernels.sets import kernel_masks, winning_sets
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.checks import as_bool, as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
+from ttt_env.rules.sizes import MASK_CELLS, n_words
 from ttt_env.stopping import check_wanted, is_due
 
 PLAYOUTS = ("random", "win-block")
@@ -53,8 +54,8 @@ class Search:
     The same parameters and the same number of simulations give the same search. Several threads must not use
     it at once. An interrupt (Ctrl-C) ends `run` between two simulations, and what they found is kept.
 
-    Raises `GameTooLargeError` for a game of more than 64 cells, `IllegalMoveError` for a position in which
-    the game is over, `ParameterError` for parameters out of their ranges.
+    Raises `IllegalMoveError` for a position in which the game is over, `ParameterError` for parameters out of
+    their ranges.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Search:
         self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
         self._sets = winning_sets(position.game)
         self._network = None if network is None else network.compiled()
-        self._tree = kernel.empty_tree(position.game.n_cells, _FIRST_SLOTS)
+        self._tree = kernel.empty_tree(position.game, _FIRST_SLOTS)
         self.restart(position, seed)
         if self._network is not None:
             ready("mcts", lambda: self._iterate(0))
@@ -81,9 +82,10 @@ class Search:
         """Begin anew, in another position of the same game."""
         if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
-        _prepare()
-        masks = np.uint64(position.mine), np.uint64(position.theirs)
-        kernel.plant(self._tree, self._sets, *masks, np.uint64(_checked_seed(seed)))
+        seed = _checked_seed(seed)
+        _prepare(n_words(position.game.n_cells))
+        self._tree.root[:] = kernel_masks([position.mine, position.theirs], position.game)
+        kernel.plant(self._tree, self._sets, np.uint64(seed))
         self.position = position
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
@@ -133,7 +135,7 @@ class Search:
         if slot is None:
             self.restart(after, int(self._tree.random[0]))
             return
-        tree = kernel.empty_tree(self.position.game.n_cells, len(self._tree.nodes))
+        tree = kernel.empty_tree(self.position.game, len(self._tree.nodes))
         kernel.transplant(self._tree, slot, tree)
         self._tree, self.position = tree, after
 
@@ -272,14 +274,14 @@ class Search:
 
 
 @cache
-def _prepare() -> None:
-    """Compile all that a search calls, or load it from disk, before its clock starts."""
-    game = Game("two cells", (2,), [(0, 1)])
+def _prepare(words: int) -> None:
+    """Compile all that a search of masks of so many words calls, or load it, before its clock starts."""
+    game = Game("first two", (2 + (words - 1) * MASK_CELLS,), [(0, 1)])
     sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
-    tree, other = kernel.empty_tree(2, _FIRST_SLOTS), kernel.empty_tree(2, _FIRST_SLOTS)
+    tree, other = kernel.empty_tree(game, _FIRST_SLOTS), kernel.empty_tree(game, _FIRST_SLOTS)
     ready(
         "mcts",
-        lambda: kernel.plant(tree, sets, zero, zero, zero),
+        lambda: kernel.plant(tree, sets, zero),
         lambda: kernel.run(tree, sets, settings, 1, False),
         lambda: kernel.transplant(tree, int(tree.path[1]), other),
         lambda: kernel.sow(other, zero),
