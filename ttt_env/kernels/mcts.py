@@ -15,7 +15,10 @@ from ttt_env.kernels.bits import (
     NONE,
     at,
     completes,
+    completing,
+    completing_through,
     folded,
+    is_several,
     mask_of,
     nth_cell,
     put,
@@ -28,22 +31,28 @@ from ttt_env.kernels.compiled import compiled, inner
 from ttt_env.kernels.playouts import playout
 from ttt_env.kernels.sets import WinningSets, no_masks
 from ttt_env.kernels.splitmix import draw_below, next_bits
+from ttt_env.kernels.threats import Threats, new_threats, wins_by_threats
 from ttt_env.kernels.value_network import BoardView, Network, forward, see
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import n_words
 
 LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
+_THREAT_NODES = 100  # threats that are tried for one sequence
 _MIN_PATH = 64  # slots that a tree has left before it grows
 
 
 class Settings(NamedTuple):
-    """The exploration constant, what a draw counts, whether playouts win and block, whether to prove."""
+    """The exploration constant, what a draw counts, whether playouts win and block, whether to prove.
+
+    With `threats`, which needs `solve` and a game that is not misère, see `look_for_threats`.
+    """
 
     c: float
     draw: float
     win_block: bool
     solve: bool
+    threats: bool
 
 
 def node_type(n_words: int) -> np.dtype[np.void]:
@@ -65,7 +74,8 @@ class Tree(NamedTuple):
 
     `nodes` is of a `node_type`, the root in slot 0. `root` holds the two masks of its position, `random` the
     state of the generator, `path` the slots of the last simulation; `counts` are the number of slots in use,
-    the length of the path, and the last result, for the player to move at the root.
+    the length of the path, and the last result, for the player to move at the root. `threats` is room for
+    searches of sequences of threats.
     """
 
     nodes: NDArray[np.void]
@@ -73,6 +83,7 @@ class Tree(NamedTuple):
     random: NDArray[np.uint64]
     path: NDArray[np.int64]
     counts: NDArray[np.int64]
+    threats: Threats
 
 
 def empty_tree(game: Game, slots: int) -> Tree:
@@ -84,6 +95,7 @@ def empty_tree(game: Game, slots: int) -> Tree:
         random=np.zeros(1, np.uint64),
         path=np.zeros(max(_MIN_PATH, game.n_cells) + 1, np.int64),
         counts=np.zeros(3, np.int64),
+        threats=new_threats(game),
     )
 
 
@@ -105,7 +117,7 @@ def run(tree: Tree, sets: WinningSets, settings: Settings, simulations: int, may
             return done
         node, mine, theirs = select(tree, settings)
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
-            node, mine, theirs = expand(tree, sets, node, mine, theirs)
+            node, mine, theirs = expand(tree, sets, settings, node, mine, theirs)
         result = int(tree.nodes[node].value)
         if result == UNKNOWN:
             result = playout(tree.random, sets, settings.win_block, mine, theirs)
@@ -129,7 +141,7 @@ def run_evaluated(
             return done
         node, mine, theirs = select(tree, settings)
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
-            node, mine, theirs = expand(tree, sets, node, mine, theirs)
+            node, mine, theirs = expand(tree, sets, settings, node, mine, theirs)
         result = float(tree.nodes[node].value)
         if result == UNKNOWN:
             own = see(net, board, theirs, mine, size(mine | theirs) - 1)
@@ -179,6 +191,43 @@ def best_child(tree: Tree, settings: Settings, node: int) -> int:
 
 @inner
 def expand(
+    tree: Tree, sets: WinningSets, settings: Settings, node: int, mine: np.uint64, theirs: np.uint64
+) -> tuple[int, np.uint64, np.uint64]:
+    """A new child for one of the untried cells, drawn uniformly, and its masks.
+
+    With `threats` forced moves are added to the path at once, so that the last new node has several moves.
+    """
+    child, mine, theirs = add_child(tree, sets, node, mine, theirs)
+    while settings.threats and tree.nodes[child].value == UNKNOWN:
+        look_for_threats(tree, sets, child, mine, theirs)
+        is_forced = not is_several(mask_of(tree.nodes[child].untried))
+        if tree.nodes[child].value != UNKNOWN or not is_forced or not has_room(tree):
+            break
+        child, mine, theirs = add_child(tree, sets, child, mine, theirs)
+    return child, mine, theirs
+
+
+@inner
+def look_for_threats(tree: Tree, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64) -> None:
+    """Look what threats say of a new node, before a simulation does.
+
+    If the player to move has to stop the other from completing a set, only that is left to be tried. The
+    value is set where one of them wins: by completing a set, by two ways to, by threats that leave one reply.
+    """
+    if completing(mine, theirs, sets.masks) != NONE:
+        tree.nodes[node].value = LOSS
+        return
+    block = completing_through(theirs, mine, sets, tree.nodes[node].cell)
+    if is_several(block):
+        tree.nodes[node].value = WIN
+    elif wins_by_threats(mine, theirs, block, sets, tree.threats, _THREAT_NODES):
+        tree.nodes[node].value = LOSS
+    elif block != NONE:
+        put_untried(tree.nodes[node], block)
+
+
+@inner
+def add_child(
     tree: Tree, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
 ) -> tuple[int, np.uint64, np.uint64]:
     """A new child for one of the untried cells, drawn uniformly, and its masks."""
@@ -284,11 +333,33 @@ def proved_value(tree: Tree, node: int) -> int:
 
 
 @compiled
-def plant(tree: Tree, sets: WinningSets, seed: np.uint64) -> None:
+def plant(tree: Tree, sets: WinningSets, settings: Settings, seed: np.uint64) -> None:
     """Reset the tree to its `root` alone, which no simulation has visited."""
+    mine, theirs = at(tree.root, 0), at(tree.root, 1)
     tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
-    place(tree, 0, -1, mask_of(sets.full) ^ (at(tree.root, 0) | at(tree.root, 1)))
+    place(tree, 0, -1, mask_of(sets.full) ^ (mine | theirs))
+    if settings.threats:
+        tree.threats.failed[:] = NONE  # so that the search depends on the position alone
+        restrict(tree, sets, mine, theirs)
     sow(tree, seed)
+
+
+@inner
+def restrict(tree: Tree, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> None:
+    """Leave only these moves of the root to be tried, if there are such.
+
+    Those that complete a set; else those that stop the other from it; the first of a sequence of threats that
+    wins.
+    """
+    completes, block = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
+    if completes != NONE:
+        put_untried(tree.nodes[0], completes)
+    elif is_several(block):
+        put_untried(tree.nodes[0], block)
+    elif wins_by_threats(mine, theirs, block, sets, tree.threats, _THREAT_NODES):
+        put_untried(tree.nodes[0], at(tree.threats.gain, 0))
+    elif block != NONE:
+        put_untried(tree.nodes[0], block)
 
 
 @compiled

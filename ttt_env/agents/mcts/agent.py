@@ -28,7 +28,10 @@ class MCTS(Agent):
     the result, a draw as `draw`, to all nodes of its path (`backpropagate`): Kocsis and Szepesvári 2006; the
     bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve` proved values are passed up the tree and what is
     proved is searched no further, the position itself included; a proved win is played and a proved loss
-    avoided (MCTS-Solver: Winands, Björnsson and Saito 2008).
+    avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a move that stops the
+    other from completing a set is made at once, and a sequence of threats that wins, each of which leaves one
+    reply, is found before anything is simulated (Allis 1994), here and in every position of the tree. It is
+    off by default, so that the search is that of the textbooks. On 15×15, five in a row, it decides games.
 
     The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
     complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
@@ -57,6 +60,7 @@ class MCTS(Agent):
         seed: int | None = None,
         solve: bool = True,
         evaluate: str | None = None,
+        threats: bool = False,
     ) -> None:
         # Imports numba: only where a search is wanted.
         from ttt_env.agents.mcts.search import Search, checked_budget
@@ -64,14 +68,21 @@ class MCTS(Agent):
         super().__init__(game)
         if simulations is None and seconds is None:
             simulations = DEFAULT_SIMULATIONS
-        self._parameters = simulations, seconds, c, draw, playout, seed, solve, evaluate
+        self._parameters = simulations, seconds, c, draw, playout, seed, solve, evaluate, threats
         self._budget = checked_budget(simulations, seconds)
         self._seed = seed
         if evaluate is not None and playout != "random":
             raise ParameterError(f"playout={playout!r} of mcts: with evaluate= there are no playouts")
         network = None if evaluate is None else _network(evaluate, game)
         self.search = Search(
-            game.start, c=c, draw=draw, playout=playout, solve=solve, seed=seed or 0, network=network
+            game.start,
+            c=c,
+            draw=draw,
+            playout=playout,
+            solve=solve,
+            seed=seed or 0,
+            network=network,
+            threats=threats,
         )
         self._lock = Lock()
 

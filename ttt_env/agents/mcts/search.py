@@ -50,9 +50,11 @@ def trees_of(max_slots: int) -> Iterator[None]:
 class Search:
     """A UCT search for the player to move in `position`, not yet begun; see `ttt_env.agents.mcts.agent.MCTS`.
 
-    With `network` a simulation ends with what that says of the position it has reached, without a playout.
-    The same parameters and the same number of simulations give the same search. Several threads must not use
-    it at once. An interrupt (Ctrl-C) ends `run` between two simulations, and what they found is kept.
+    With `threats`, which needs `solve` and is without effect in misère games, forced moves and sequences of
+    threats that win are found before simulations. With `network` a simulation ends with what that says of the
+    position it has reached, without a playout. The same parameters and the same number of simulations give
+    the same search. Several threads must not use it at once. An interrupt (Ctrl-C) ends `run` between two
+    simulations, and what they found is kept.
 
     Raises `IllegalMoveError` for a position in which the game is over, `ParameterError` for parameters out of
     their ranges.
@@ -68,9 +70,11 @@ class Search:
         solve: bool = True,
         seed: int = 0,
         network: BoardNetwork | None = None,
+        threats: bool = False,
     ) -> None:
-        _check_settings(c, draw, playout, solve)
-        self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
+        _check_settings(c, draw, playout, solve, threats)
+        looks = threats and solve and not position.game.misere
+        self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve, looks)
         self._sets = winning_sets(position.game)
         self._network = None if network is None else network.compiled()
         self._tree = kernel.empty_tree(position.game, _FIRST_SLOTS)
@@ -85,7 +89,7 @@ class Search:
         seed = _checked_seed(seed)
         _prepare(n_words(position.game.n_cells))
         self._tree.root[:] = kernel_masks([position.mine, position.theirs], position.game)
-        kernel.plant(self._tree, self._sets, np.uint64(seed))
+        kernel.plant(self._tree, self._sets, self._settings, np.uint64(seed))
         self.position = position
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
@@ -138,6 +142,8 @@ class Search:
         tree = kernel.empty_tree(self.position.game, len(self._tree.nodes))
         kernel.transplant(self._tree, slot, tree)
         self._tree, self.position = tree, after
+        if self.is_proved and not self._slots:  # by threats, which name no move
+            self.restart(after, int(self._tree.random[0]))
 
     def follow(self, position: Position, seed: int) -> None:
         """Go on from a position one or two moves later, begin anew in any other; draw from `seed`."""
@@ -222,13 +228,18 @@ class Search:
     def best_cells(self) -> list[int]:
         """The best moves so far: the most visited; with `solve` proved wins first, proved losses last.
 
-        Before the first simulation these are all legal moves.
+        Before the first simulation these are all legal moves, or those that threats leave.
         """
         visits = self.visits
         values = self.values if self._settings.solve else np.full(len(visits), np.nan)
-        cells = self.position.legal_cells
+        cells = self._candidates()
         ranks = [(values[cell] == 1, values[cell] != -1, visits[cell]) for cell in cells]
         return [cell for cell, rank in zip(cells, ranks, strict=True) if rank == max(ranks)]
+
+    def _candidates(self) -> list[int]:
+        """The moves that were tried or are to be: all that are legal, but for those that threats rule out."""
+        words = np.atleast_1d(self._tree.nodes[0]["untried"]).astype("<u8")
+        return sorted([*self._slots, *cells_of(int.from_bytes(words.tobytes(), "little"))])
 
     def policy(self) -> Floats:
         """Uniform among `best_cells`, `[cells]`."""
@@ -250,6 +261,7 @@ class Search:
             "draw": settings.draw,
             "playout": PLAYOUTS[settings.win_block] if self._network is None else None,
             "solve": settings.solve,
+            "threats": settings.threats,
             "tree": self.tree(max_depth, min_visits).as_dict(),
         }
         return json.dumps(content)
@@ -277,23 +289,24 @@ class Search:
 def _prepare(words: int) -> None:
     """Compile all that a search of masks of so many words calls, or load it, before its clock starts."""
     game = Game("first two", (2 + (words - 1) * MASK_CELLS,), [(0, 1)])
-    sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
+    sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True, True), np.uint64(0)
     tree, other = kernel.empty_tree(game, _FIRST_SLOTS), kernel.empty_tree(game, _FIRST_SLOTS)
     ready(
         "mcts",
-        lambda: kernel.plant(tree, sets, zero),
+        lambda: kernel.plant(tree, sets, settings, zero),
         lambda: kernel.run(tree, sets, settings, 1, False),
         lambda: kernel.transplant(tree, int(tree.path[1]), other),
         lambda: kernel.sow(other, zero),
     )
 
 
-def _check_settings(c: object, draw: object, playout: object, solve: object) -> None:
+def _check_settings(c: object, draw: object, playout: object, solve: object, threats: object) -> None:
     """Raise `ParameterError` for a setting that a search cannot have."""
     as_number("c", c, "mcts", _MAX_C)
     as_number("draw", draw, "mcts", 1.0)
     one_of("playout of mcts", playout, PLAYOUTS)
     as_bool("solve", solve, "mcts")
+    as_bool("threats", threats, "mcts")
 
 
 def checked_budget(simulations: object, seconds: object) -> tuple[int | None, float | None]:
