@@ -27,6 +27,7 @@ from ttt_env.stopping import check_wanted, is_due
 
 PLAYOUTS = ("random", "win-block")
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
+_NODE_BYTES = 32  # of a node; above 64 cells they are larger, and as many fewer
 _FIRST_SLOTS = 1 << 12
 _max_slots = ContextVar("max_slots", default=MAX_SLOTS)
 _FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
@@ -36,7 +37,7 @@ _SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simul
 
 @contextmanager
 def trees_of(max_slots: int) -> Iterator[None]:
-    """Let the trees of the searches that this thread runs inside grow to so many nodes only, 32 bytes each.
+    """Let the trees of the searches that this thread runs inside grow to so many nodes of 32 bytes only.
 
     A search whose tree is full goes on with the nodes that it has.
     """
@@ -118,7 +119,7 @@ class Search:
 
     def _iterate(self, n: int) -> int:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
-        may_grow = len(self._tree.nodes) < min(MAX_SLOTS, _max_slots.get())
+        may_grow = 2 * self._tree.nodes.nbytes <= min(MAX_SLOTS, _max_slots.get()) * _NODE_BYTES
         if self._network is None:
             done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
         else:

@@ -187,11 +187,9 @@ def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
     """What a search expects of each move that it has made, and how often it has made it."""
     if search is None:
         return {}
-    made = [int(cell) for cell in search.visits.nonzero()[0]]
-    return {
-        cell: (float(2 * search.wins[cell] / search.visits[cell] - 1), int(search.visits[cell]))
-        for cell in made
-    }
+    visits, wins = search.visits, search.wins
+    made = [int(cell) for cell in visits.nonzero()[0]]
+    return {cell: (float(2 * wins[cell] / visits[cell] - 1), int(visits[cell])) for cell in made}
 
 
 def _value(search: Search | None) -> float | None:
