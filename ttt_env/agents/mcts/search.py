@@ -18,6 +18,7 @@ from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.kernels import mcts as kernel
 from ttt_env.kernels.compiled import ready
 from ttt_env.kernels.sets import kernel_masks, winning_sets
+from ttt_env.kernels.threats import new_threats
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.checks import as_bool, as_integer, as_number, as_seconds, one_of
@@ -74,8 +75,9 @@ class Search:
         threats: bool = False,
     ) -> None:
         _check_settings(c, draw, playout, solve, threats)
+        self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
         looks = threats and solve and not position.game.misere
-        self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve, looks)
+        self._threats = new_threats(position.game) if looks else None
         self._sets = winning_sets(position.game)
         self._network = None if network is None else network.compiled()
         self._tree = kernel.empty_tree(position.game, _FIRST_SLOTS)
@@ -88,9 +90,9 @@ class Search:
         if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         seed = _checked_seed(seed)
-        _prepare(n_words(position.game.n_cells))
+        _prepare(n_words(position.game.n_cells), self._threats is not None)
         self._tree.root[:] = kernel_masks([position.mine, position.theirs], position.game)
-        kernel.plant(self._tree, self._sets, self._settings, np.uint64(seed))
+        kernel.plant(self._tree, self._threats, self._sets, np.uint64(seed))
         self.position = position
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
@@ -121,9 +123,11 @@ class Search:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
         may_grow = 2 * self._tree.nodes.nbytes <= min(MAX_SLOTS, _max_slots.get()) * _NODE_BYTES
         if self._network is None:
-            done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
+            done = kernel.run(self._tree, self._threats, self._sets, self._settings, n, may_grow)
         else:
-            done = kernel.run_evaluated(self._tree, self._sets, self._settings, *self._network, n, may_grow)
+            done = kernel.run_evaluated(
+                self._tree, self._threats, self._sets, self._settings, *self._network, n, may_grow
+            )
         if done < n and not self.is_proved:
             self._tree = kernel.grown(self._tree)
         return done
@@ -262,7 +266,7 @@ class Search:
             "draw": settings.draw,
             "playout": PLAYOUTS[settings.win_block] if self._network is None else None,
             "solve": settings.solve,
-            "threats": settings.threats,
+            "threats": self._threats is not None,
             "tree": self.tree(max_depth, min_visits).as_dict(),
         }
         return json.dumps(content)
@@ -287,15 +291,16 @@ class Search:
 
 
 @cache
-def _prepare(words: int) -> None:
+def _prepare(words: int, with_threats: bool) -> None:
     """Compile all that a search of masks of so many words calls, or load it, before its clock starts."""
     game = Game("first two", (2 + (words - 1) * MASK_CELLS,), [(0, 1)])
-    sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True, True), np.uint64(0)
+    sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
     tree, other = kernel.empty_tree(game, _FIRST_SLOTS), kernel.empty_tree(game, _FIRST_SLOTS)
+    threats = new_threats(game) if with_threats else None
     ready(
         "mcts",
-        lambda: kernel.plant(tree, sets, settings, zero),
-        lambda: kernel.run(tree, sets, settings, 1, False),
+        lambda: kernel.plant(tree, threats, sets, zero),
+        lambda: kernel.run(tree, threats, sets, settings, 1, False),
         lambda: kernel.transplant(tree, int(tree.path[1]), other),
         lambda: kernel.sow(other, zero),
     )
