@@ -9,6 +9,7 @@ was proved.
 """
 
 import argparse
+import sys
 import time
 from collections import Counter
 
@@ -91,7 +92,9 @@ def main() -> None:
     rng, ends = np.random.default_rng(arguments.seed), Counter[tuple[str, str]]()
     for number in range(arguments.games):
         seat = SEATS[number % 2]
-        ends[seat, played(game, players, seat, rng)] += 1
+        end = played(game, players, seat, rng)
+        ends[seat, end] += 1
+        print(f"game {number + 1}, threats first as {seat}: {end}", file=sys.stderr, flush=True)
     print("| | simulations/s | simulations a move | seconds a move in the games |\n|:--|--:|--:|--:|")
     for name, player in players.items():
         mean = player.seconds / player.n_moves
