@@ -200,12 +200,6 @@ def test_exact_minimax_names_the_ways_out():
             ttt_env.make_agent(spec, FIVES)
 
 
-@pytest.mark.parametrize("spec", ["minimax:depth=2", "minimax:seconds=1"])
-def test_more_than_64_cells(spec):
-    with pytest.raises(GameTooLargeError, match="81 cells"):
-        ttt_env.make_agent(spec, "mnk-v0:m=9,n=9,k=5")
-
-
 @pytest.mark.parametrize(
     "spec", ["seconds=0", "seconds=-1", "seconds=nan", "depth=0", "depth=-2", "depth=0,seconds=1"]
 )

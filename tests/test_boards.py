@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import naive
-from ttt_env import Boards, Game, GameTooLargeError, ImpossiblePositionError, Position, get_game
+from ttt_env import Boards, Game, ImpossiblePositionError, Position, get_game
 from ttt_env.rules.boards import owns_set
 
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
@@ -117,13 +117,6 @@ class TestIndexing:
 def test_start():
     boards = Boards.start(LOPSIDED, 3)
     assert list(boards) == [LOPSIDED.start] * 3
-
-
-def test_more_than_64_cells():
-    game = Game("long", (5, 13), [(0, 64)])
-    for build in (lambda: Boards.of([game.start]), lambda: Boards.start(game)):
-        with pytest.raises(GameTooLargeError, match="long has 65 cells; batches hold games of up to 64"):
-            build()
 
 
 @pytest.mark.parametrize(

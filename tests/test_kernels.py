@@ -355,13 +355,6 @@ def test_the_arrays_are_the_games(game):
         assert arrays.masks[holds[:, cell]].tolist() == list(expected)
 
 
-def test_arrays_of_a_game_that_is_too_large():
-    game = ttt_env.get_game("mnk-v0:m=9,n=9,k=5")
-    for make in (sets.winning_sets, sets.numbers_through, sets.holding):
-        with pytest.raises(ttt_env.GameTooLargeError, match="81 cells"):
-            make(game)
-
-
 def test_a_game_without_sets_through_some_cell():
     game = ttt_env.Game("a pair", (3,), [(0, 2)])
     assert sets.numbers_through(game).tolist() == [[0], [1], [0]]

@@ -326,11 +326,6 @@ def test_a_finished_game_is_refused():
         Search(Position.parse("XXX/OO./...", TICTACTOE))
 
 
-def test_more_than_64_cells_are_refused():
-    with pytest.raises(ttt_env.GameTooLargeError, match="81 cells"):
-        Search(ttt_env.get_game("mnk-v0:m=9,n=9,k=5").start)
-
-
 def test_an_interrupt_leaves_the_search_usable(monkeypatch):
     search, same = Search(MNK.start), Search(MNK.start)
     iterate, calls = Search._iterate, []

@@ -106,7 +106,10 @@ class TestInAllPositions:
             assert {canonical(symmetric) for symmetric in orbit} == {canonical(position)}
 
 
-@pytest.mark.parametrize("game", [*SMALL, get_game("square-v0"), get_game("qubic-v0")], ids=repr)
+LARGER = [get_game("square-v0"), get_game("qubic-v0"), get_game("mnk-v0:m=9,n=9,k=5")]
+
+
+@pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
 class TestBatchesAreTheSame:
     def test_transform(self, game):
         boards = random_boards(game)

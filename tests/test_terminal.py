@@ -206,7 +206,12 @@ def test_hint_on_a_large_board():
     said = sit("0", "h", "1", "2", "h", "q", game="mnk-v0:m=7,n=7,k=4", players=("person", highest))[1]
     assert re.search(r"A tree search would play .*, and expects [+−-]\d\.\d\d for X", said)
     assert "X wins with best play: 3 (d1)." in said
-    assert "No hint: mnk-v0:m=9,n=9,k=5 has 81 cells" in sit("h", "q", game="mnk-v0:m=9,n=9,k=5")[1]
+
+
+def test_hint_on_a_board_of_more_than_64_cells():
+    moves = "112 0 113 1 114 2 h".split()  # X makes an open three
+    said = sit(*moves, "q", game="mnk-v0:m=15,n=15,k=5", players=("person", "person"))[1]
+    assert re.search(r"X wins with best play: (110|111|115|116) \(\w+\)\.", said)
 
 
 def test_finished_games_are_recorded_and_imitated_at_once(tmp_path):

@@ -207,10 +207,6 @@ class TestIsTheSingleEnv:
                 assert (getattr(table, tell)(one) == getattr(bits, tell)(other)).all()
             assert (table.boards(one).mine == bits.boards(other).mine).all()
 
-    def test_too_large_games_are_refused_by_name(self) -> None:
-        with pytest.raises(ttt_env.GameTooLargeError, match="64"):
-            ttt_env.make_vec("mnk-v0", 2, m=9, n=9, k=5)
-
 
 class TestAutoreset:
     """A batch of two: sub-env 0 wins at once by cell 2, sub-env 1 goes on."""

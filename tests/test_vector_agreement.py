@@ -10,10 +10,10 @@ import ttt_env
 from tests.test_vector import Nth
 from ttt_env import Position
 
-GAMES = ["square-v0", "qubic-v0"]
-BATCH = 500
+LARGE = "mnk-v0:m=9,n=8,k=4"  # 72 cells: masks of several words
+BATCHES_OF = {"square-v0": 500, "qubic-v0": 500, LARGE: 100}
 # Fast with one batch of games; all 10,000 are slow.
-BATCHES = [pytest.param(1, id="500 games"), pytest.param(20, id="10,000 games", marks=pytest.mark.slow)]
+BATCHES = [pytest.param(1, id="a batch"), pytest.param(20, id="20 batches", marks=pytest.mark.slow)]
 
 
 def recorded(envs: Any, seed: int) -> list[tuple[Any, ...]]:
@@ -39,13 +39,14 @@ def ends(position: Position) -> str:
 
 
 @pytest.mark.parametrize("n_batches", BATCHES)
-@pytest.mark.parametrize("id", GAMES)
+@pytest.mark.parametrize("id", BATCHES_OF)
 def test_both_sides_are_the_aec_env_and_the_rules(id: str, n_batches: int) -> None:
     seen: Counter[str] = Counter()
+    size = BATCHES_OF[id]
     for seed in range(n_batches):
-        steps = recorded(ttt_env.make_vec(id, BATCH, None), seed)
-        seen.update(replayed_by_two(id, steps, at) for at in range(BATCH))
-    assert seen.total() == n_batches * BATCH and {"X", "O", "taken"} <= set(seen)
+        steps = recorded(ttt_env.make_vec(id, size, None), seed)
+        seen.update(replayed_by_two(id, steps, at) for at in range(size))
+    assert seen.total() == n_batches * size and {"X", "O", "taken"} <= set(seen)
 
 
 def replayed_by_two(id: str, steps: list[tuple[Any, ...]], at: int) -> str:
@@ -73,16 +74,16 @@ def replayed_by_two(id: str, steps: list[tuple[Any, ...]], at: int) -> str:
 
 
 @pytest.mark.parametrize("n_batches", BATCHES)
-@pytest.mark.parametrize("id", GAMES)
+@pytest.mark.parametrize("id", BATCHES_OF)
 def test_against_an_opponent_it_is_the_single_env(id: str, n_batches: int) -> None:
-    opponent = Nth(ttt_env.get_game(id), 3)
+    opponent, size = Nth(ttt_env.get_game(id), 3), BATCHES_OF[id]
     seen: Counter[str] = Counter()
     for seed in range(n_batches):
         seat = "XO"[seed % 2]
-        steps = recorded(ttt_env.make_vec(id, BATCH, opponent, play_as=seat), seed)
+        steps = recorded(ttt_env.make_vec(id, size, opponent, play_as=seat), seed)
         single = ttt_env.make(id, opponent, play_as=seat)
-        seen.update(replayed_by_one(single, steps, at) for at in range(BATCH))
-    assert seen.total() == n_batches * BATCH and {"X", "O", "taken"} <= set(seen)
+        seen.update(replayed_by_one(single, steps, at) for at in range(size))
+    assert seen.total() == n_batches * size and {"X", "O", "taken"} <= set(seen)
 
 
 def replayed_by_one(single: Any, steps: list[tuple[Any, ...]], at: int) -> str:

@@ -115,7 +115,7 @@ def make_vec(
     """A batch of games as a `gymnasium.vector.VectorEnv`; with `opponent=None` both sides are stepped.
 
     `kwargs` are the parameters of the game and those of `VectorGameEnv`, among them `backend="torch"` and its
-    `device`. Raises the errors of `make`, `GameTooLargeError` for a game of more than 64 cells, and
+    `device`. Raises the errors of `make`, and
     `ImportError` for a back end whose extra is not installed.
     """
     _check_game_once(id, kwargs)

@@ -101,16 +101,21 @@ class TestEngine:
 
     def test_five_in_a_row_is_the_game_by_default(self):
         win = ["BOARD", *(f"{x},{y},{1 + y}" for x in range(1, 5) for y in range(2)), "DONE"]
-        for start in ("START 8", "RECTSTART 8,7"):
+        for start in ("START 8", "RECTSTART 8,7", "START 20"):
             lines = said("win-block", start, *win, game=None)
             assert lines[0] == "OK" and lines[1] in ("0,0", "5,0"), start
         lines = said("random", "START 20", *win, game=None)
         assert lines[0] == "OK" and read_cell_name(lines[1], LARGE) in range(400)
 
+    @pytest.mark.parametrize("agent", ["mcts:simulations=50,threats=true", "minimax:depth=1"])
+    def test_searches_complete_five_on_the_largest_board(self, agent):
+        win = ["BOARD", *(f"{x},{y},{1 + y}" for x in range(1, 5) for y in range(2)), "DONE"]
+        assert said(agent, "START 20", *win, game=None)[1] in ("0,0", "5,0")
+
     @pytest.mark.parametrize(
         ("agent", "game", "start", "why"),
         [
-            ("mcts", None, "START 15", "cells; batches hold games of up to 64"),
+            ("alphazero", None, "START 15", "exact analysis and networks take up to 64"),
             ("rules", None, "START 4", "k=5 does not fit"),
             ("rules", None, "START 21", "cells; games of up to 400"),
             ("rules", None, "START 0", "m=0"),

@@ -286,6 +286,8 @@ class TestTime:
             ("mcts:c=1.2", FIVE, True),
             ("minimax", FIVE, True),
             ("minimax", TTT, False),  # knows all positions
+            ("mcts:threats=true", LARGE, True),
+            ("minimax", LARGE, True),
             ("mcts:simulations=50", FIVE, False),
             ("mcts:seconds=0.01", FIVE, False),
             ("minimax:depth=2", FIVE, False),
@@ -295,7 +297,7 @@ class TestTime:
     def test_who_is_given_no_budget_searches_until_it_is_told(self, spec, game, is_patient):
         assert (patient_agent(spec, game).seconds_per_move > 1000) is is_patient
 
-    @pytest.mark.parametrize("spec", ["minimax", "mcts", "lookup", "softmax"])
+    @pytest.mark.parametrize("spec", ["alphazero", "lookup", "softmax"])
     def test_who_does_not_play_the_game_says_so(self, spec):
         with pytest.raises(GameTooLargeError):
             patient_agent(spec, LARGE)

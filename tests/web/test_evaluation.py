@@ -61,19 +61,17 @@ def test_what_is_proved_is_no_estimate(sage):
     assert moves[3].value == 1 and moves[3].is_best and moves[60].value == -1
 
 
-def test_a_board_that_no_search_takes_says_so(sage):
-    insight = sage.insight(table_of(GOMOKU))
-    assert insight.value is None and insight.simulations == 0
-    assert "boards of up to 64 cells, and this one has 81" in insight.notes[-1]
-    assert not any(move.is_best for move in insight.moves)
+def test_a_board_of_more_than_64_cells_is_estimated_too(sage):
+    insight = sage.insight(table_of(GOMOKU), 0, SEARCHES[0])
+    assert sum(move.visits for move in insight.moves) == insight.simulations == SEARCHES[0]
+    assert not insight.is_exact and insight.more == SEARCHES[1]
 
 
-def test_on_a_board_that_no_search_takes_only_the_moves_that_end_the_game_are_marked(client):
-    query = f"game={GOMOKU.name}&x=person&o=random&moves="
-    assert "No agent here searches boards of more than 64 cells" in client.get(f"/play?{query}").text
-    shown = client.get(f"/play/see?{query}0.9.1.10.2.11").text
-    assert "?" not in re.sub("<form.*?>", "", shown) and "framed" not in shown and "<i" not in shown
-    won = client.get(f"/play/see?{query}0.9.1.10.2.11.3.12").text
+def test_a_board_of_more_than_64_cells_is_played_against_searches(client):
+    query = f"game={GOMOKU.name}&x=person&o=mcts:simulations=20000,threats=true&moves="
+    page = client.get(f"/play?{query}").text
+    assert "play against opponents that search" in page and "Looks for threats first" in page
+    won = client.get(f"/play/see?{query}0.9.1.10.2.11.3.12&simulations={SEARCHES[0]}").text
     assert re.findall(r'<i class="win">win</i>', won.partition("note key")[0]) == ['<i class="win">win</i>']
     assert "framed: the best" in won
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.known import is_solved, known_value, known_values_of_moves, short_proof
 from ttt_env.analysis.solution import solve
-from ttt_env.errors import GameTooLargeError
 from ttt_env.render.coordinates import cells_text
 from ttt_env.render.words import RESULTS, signed
 from ttt_env.rules.game import Position
+from ttt_env.rules.sizes import MASK_CELLS
 
-_SIMULATIONS = 20_000  # about a second on 64 cells
+_SIMULATIONS = 20_000  # some tenths of a second
 
 
 def best_cells(position: Position) -> list[int]:
@@ -42,14 +42,12 @@ class Advice:
 
 
 def advise(position: Position) -> Advice:
-    """The best moves of a position that is not over; where none is proved, those of a tree search.
-
-    Raises `GameTooLargeError` for more than 64 cells.
-    """
+    """The best moves of a position that is not over; where none is proved, those of a tree search."""
     value = known_value(position)
     if value is not None:
         return Advice(best_cells(position), value, True)
-    search = Search(position, seed=0)
+    is_wide = position.game.n_cells > MASK_CELLS  # no proof was tried there
+    search = Search(position, seed=0, threats=is_wide)
     search.run(simulations=_SIMULATIONS)
     cells = search.best_cells()
     if search.value is not None:
@@ -59,13 +57,10 @@ def advise(position: Position) -> Advice:
 
 
 def hint(position: Position) -> str:
-    """The advice in a sentence, or why there is none."""
+    """The advice in a sentence."""
     if position.is_over:
         return "The game is over."
-    try:
-        advice, seat = advise(position), position.to_move
-    except GameTooLargeError as error:
-        return f"No hint: {error}."
+    advice, seat = advise(position), position.to_move
     cells = cells_text(advice.cells, position.game)
     if not advice.is_exact:
         expected = signed(advice.value, 2)

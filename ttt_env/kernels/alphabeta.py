@@ -1,4 +1,4 @@
-"""Depth-limited alpha-beta as compiled code, for every game of up to 64 cells.
+"""Depth-limited alpha-beta as compiled code, for every game.
 
 Values are whole numbers: the threats of the player to move minus the other's, which is the utility of
 `planning.lookahead` in fifths, clipped to ±5; ±6 is a win or a loss, 0 a draw. With so few values, all
@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import NONE, cell_of, completing, count, is_several
+from ttt_env.kernels.bits import NONE, at, cell_of, completing, count, is_several, mask_of, put
 from ttt_env.kernels.compiled import compiled, inner
 from ttt_env.kernels.questions import NO, OPEN, YES, codes_of, heaviest, stone_codes, weigh
-from ttt_env.kernels.sets import WinningSets
+from ttt_env.kernels.sets import WinningSets, kernel_masks, no_masks
 from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import n_words
 
 WIN, _MAX_THREATS = 6, 5
 _RETURN, _ENTER = 0, 1
@@ -54,10 +55,11 @@ class DepthSearch(NamedTuple):
 def new_search(game: Game) -> DepthSearch:
     """A search of this game with an empty table."""
     n_cells, of_stones = game.n_cells, stone_codes(game)
+    shape, words = n_cells + 1, n_words(n_cells)
     return DepthSearch(
-        np.zeros(n_cells + 1, np.uint64),
-        np.zeros(n_cells + 1, np.uint64),
-        np.zeros(n_cells + 1, np.uint64),
+        no_masks(shape, words),
+        no_masks(shape, words),
+        no_masks(shape, words),
         np.zeros(n_cells + 1, np.int64),
         np.zeros((n_cells + 1, n_cells), np.int64),
         np.zeros((n_cells + 1, len(of_stones)), np.uint64),
@@ -68,10 +70,11 @@ def new_search(game: Game) -> DepthSearch:
     )
 
 
-def set_root(s: DepthSearch, mine: int, theirs: int, depth: int, threshold: int) -> None:
+def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> None:
     """Ask of this position, which is not over, whether its value at this depth is at least `threshold`."""
-    ply = (mine | theirs).bit_count()
-    s.mine[ply], s.theirs[ply], s.threshold[ply] = mine, theirs, threshold
+    ply, mine, theirs = position.ply, position.mine, position.theirs
+    s.mine[ply], s.theirs[ply] = kernel_masks([mine, theirs], position.game)
+    s.threshold[ply] = threshold
     s.codes[ply] = codes_of(s.of_stones, *((theirs, mine) if ply % 2 else (mine, theirs)))
     s.state[[PLY, ROOT, DEPTH, PHASE]] = ply, ply, depth, _ENTER
 
@@ -108,24 +111,25 @@ def _enter(s: DepthSearch, sets: WinningSets) -> None:
 @inner
 def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
     """The answer if no search is needed, else OPEN; `candidates` and `weights` are then set."""
-    free = sets.full & ~(s.mine[ply] | s.theirs[ply])
-    threshold = s.threshold[ply]
+    mine, theirs, threshold = at(s.mine, ply), at(s.theirs, ply), s.threshold[ply]
+    free = mask_of(sets.full) & ~(mine | theirs)
     if free == NONE:
         return _answer(0 >= threshold)
     if depth == 0:
-        return _answer(_utility(s.mine[ply], s.theirs[ply], sets) >= threshold)
-    completes = completing(s.mine[ply], s.theirs[ply], sets.masks)
+        return _answer(_utility(mine, theirs, sets) >= threshold)
+    completes = completing(mine, theirs, sets.masks)
     if sets.misere:
-        s.candidates[ply] = free & ~completes
+        candidates = free & ~completes
     elif completes != NONE:
         return YES
     else:
-        s.candidates[ply] = _not_losing(s, ply, depth, free, sets)
-    if s.candidates[ply] == NONE:
+        candidates = _not_losing(mine, theirs, depth, free, sets)
+    if candidates == NONE:
         return _answer(-WIN >= threshold)
+    put(s.candidates, ply, candidates)
     s.weights[ply, :] = 0
-    weigh(s.mine[ply], s.theirs[ply], sets.masks, s.weights[ply])
-    weigh(s.theirs[ply], s.mine[ply], sets.masks, s.weights[ply])
+    weigh(mine, theirs, sets.masks, s.weights[ply])
+    weigh(theirs, mine, sets.masks, s.weights[ply])
     if sets.misere:
         s.weights[ply, :] = -s.weights[ply]
     return OPEN
@@ -137,9 +141,11 @@ def _answer(holds: bool) -> int:
 
 
 @inner
-def _not_losing(s: DepthSearch, ply: int, depth: int, free: np.uint64, sets: WinningSets) -> np.uint64:
+def _not_losing(
+    mine: np.uint64, theirs: np.uint64, depth: int, free: np.uint64, sets: WinningSets
+) -> np.uint64:
     """The free cells after which the other player cannot win at once, if the depth reaches so far."""
-    block = completing(s.theirs[ply], s.mine[ply], sets.masks)
+    block = completing(theirs, mine, sets.masks)
     if depth < 2 or block == NONE:
         return free
     return NONE if is_several(block) else block
@@ -157,7 +163,8 @@ def _utility(mine: np.uint64, theirs: np.uint64, sets: WinningSets) -> int:
 @inner
 def _n_threats(stones: np.uint64, others: np.uint64, sets: WinningSets) -> int:
     n_threats = 0
-    for mask in sets.masks:
+    for number in range(len(sets.masks)):
+        mask = at(sets.masks, number)
         if mask & others == NONE and count(mask & ~stones) == _1:
             n_threats += 1
     return n_threats
@@ -165,9 +172,11 @@ def _n_threats(stones: np.uint64, others: np.uint64, sets: WinningSets) -> int:
 
 @inner
 def _try_next(s: DepthSearch, ply: int) -> None:
-    stone = heaviest(s.candidates[ply], s.weights[ply])
-    s.candidates[ply] ^= stone
-    s.mine[ply + 1], s.theirs[ply + 1] = s.theirs[ply], s.mine[ply] | stone
+    candidates = at(s.candidates, ply)
+    stone = heaviest(candidates, s.weights[ply])
+    put(s.candidates, ply, candidates ^ stone)
+    put(s.mine, ply + 1, at(s.theirs, ply))
+    put(s.theirs, ply + 1, at(s.mine, ply) | stone)
     s.threshold[ply + 1] = 1 - s.threshold[ply]
     cell = cell_of(stone)
     for symmetry in range(len(s.of_stones)):  # as a function of its own it slows the search by a tenth
@@ -181,7 +190,7 @@ def _return_to_parent(s: DepthSearch) -> None:
     """Take the answer up a ply: a move after which it is NO reaches the threshold, and makes it YES."""
     ply = s.state[PLY] - 1
     s.state[PLY] = ply
-    if s.state[ANSWER] == NO or s.candidates[ply] == NONE:
+    if s.state[ANSWER] == NO or at(s.candidates, ply) == NONE:
         s.state[ANSWER] = YES if s.state[ANSWER] == NO else NO
         _remember(s, ply, s.state[DEPTH] + s.state[ROOT] - ply)
     else:

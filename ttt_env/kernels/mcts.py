@@ -1,4 +1,4 @@
-"""Monte Carlo tree search, compiled: one kernel for every game of up to 64 cells.
+"""Monte Carlo tree search, compiled: one kernel for every game.
 
 UCT (Kocsis and Szepesvári, Bandit based Monte-Carlo planning, 2006) in the four phases of Chaslot et al.
 (2008), `select`, `expand`, `playout`, `backpropagate`, with the proofs of MCTS-Solver (Winands, Björnsson and
@@ -6,20 +6,40 @@ Saito 2008).
 """
 
 from math import log, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import NONE, completes, nth_cell, size, stone, worth
+from ttt_env.kernels.bits import (
+    NONE,
+    at,
+    completes,
+    completing,
+    completing_through,
+    folded,
+    is_several,
+    mask_of,
+    nth_cell,
+    put,
+    put_untried,
+    size,
+    stone_like,
+    worth,
+)
 from ttt_env.kernels.compiled import compiled, inner
 from ttt_env.kernels.playouts import playout
-from ttt_env.kernels.sets import WinningSets
+from ttt_env.kernels.sets import WinningSets, no_masks
 from ttt_env.kernels.splitmix import draw_below, next_bits
+from ttt_env.kernels.threats import Threats, hindering, wins_by_threats
 from ttt_env.kernels.value_network import BoardView, Network, forward, see
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import n_words
 
 LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
-_MAX_CHILDREN = 64
+_THREAT_NODES = 100  # threats that are tried for one sequence
+_MIN_PATH = 64  # slots that a tree has left before it grows
 
 
 class Settings(NamedTuple):
@@ -31,64 +51,68 @@ class Settings(NamedTuple):
     solve: bool
 
 
-NODE = np.dtype(
-    [
-        ("visits", np.int64),
-        ("wins", np.float64),
-        ("untried", np.uint64),
-        ("first_child", np.int32),
-        ("n_children", np.int8),
-        ("cell", np.int8),
-        ("value", np.int8),
-    ],
-    align=True,
-)
-"""The fields of a node, side by side: with an array for each field, 3×3 took a quarter longer.
+def node_type(n_words: int) -> np.dtype[np.void]:
+    """The fields of a node, side by side: with an array for each field, 3×3 took a quarter longer.
 
-`untried` is the mask of the cells without a child. The children stand side by side from `first_child` on, in
-the order in which they were tried. `value` is WIN, DRAW or LOSS where the game is over or proved, else
-UNKNOWN. `wins` and `value` are for the player who has just moved, who chose the node.
-"""
+    `untried` is the mask of the cells without a child. The children stand side by side from `first_child` on,
+    in the order in which they were tried. `value` is WIN, DRAW or LOSS where the game is over or proved, else
+    UNKNOWN. `wins` and `value` are for the player who has just moved, who chose the node.
+    """
+    small = np.int8 if n_words == 1 else np.int16
+    mask = ("untried", np.uint64) if n_words == 1 else ("untried", np.uint64, (n_words,))
+    fields: list[Any] = [("visits", np.int64), ("wins", np.float64), mask, ("first_child", np.int32)]
+    fields += [("n_children", small), ("cell", small), ("value", np.int8)]
+    return np.dtype(fields, align=True)
 
 
 class Tree(NamedTuple):
     """A tree in flat arrays.
 
-    `nodes` is of type `NODE`, the root in slot 0. `root` holds the two masks of its position, `random` the
+    `nodes` is of a `node_type`, the root in slot 0. `root` holds the two masks of its position, `random` the
     state of the generator, `path` the slots of the last simulation; `counts` are the number of slots in use,
     the length of the path, and the last result, for the player to move at the root.
     """
 
     nodes: NDArray[np.void]
-    root: NDArray[np.uint64]
+    root: Masks
     random: NDArray[np.uint64]
     path: NDArray[np.int64]
     counts: NDArray[np.int64]
 
 
-def empty_tree(n_cells: int, slots: int) -> Tree:
+def empty_tree(game: Game, slots: int) -> Tree:
     """A tree without a root, with this number of slots."""
+    words = n_words(game.n_cells)
     return Tree(
-        nodes=np.empty(slots, NODE),
-        root=np.zeros(2, np.uint64),
+        nodes=np.empty(slots, node_type(words)),
+        root=no_masks(2, words),
         random=np.zeros(1, np.uint64),
-        path=np.zeros(n_cells + 1, np.int64),
+        path=np.zeros(max(_MIN_PATH, game.n_cells) + 1, np.int64),
         counts=np.zeros(3, np.int64),
     )
 
 
 def grown(tree: Tree) -> Tree:
     """The tree with twice the slots."""
-    nodes = np.empty(2 * len(tree.nodes), NODE)
+    nodes = np.empty(2 * len(tree.nodes), tree.nodes.dtype)
     nodes[: len(tree.nodes)] = tree.nodes
     return tree._replace(nodes=nodes)
 
 
 @compiled
-def run(tree: Tree, sets: WinningSets, settings: Settings, simulations: int, may_grow: bool) -> int:
+def run(
+    tree: Tree,
+    threats: Threats | None,
+    sets: WinningSets,
+    settings: Settings,
+    simulations: int,
+    may_grow: bool,
+) -> int:
     """Run simulations, and return how many: fewer if the root is proved, or if a tree that may grow is full.
 
-    In a full tree that may not grow, the search goes on without new nodes.
+    In a full tree that may not grow, the search goes on without new nodes. With room for `threats`, which
+    needs `solve` and a game that is not misère, these are looked for first: see `look_for_threats`. Without,
+    other code is compiled, in which there is nothing of them: it is half as fast again.
     """
     for done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
@@ -96,6 +120,8 @@ def run(tree: Tree, sets: WinningSets, settings: Settings, simulations: int, may
         node, mine, theirs = select(tree, settings)
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
             node, mine, theirs = expand(tree, sets, node, mine, theirs)
+            if threats is not None:
+                node, mine, theirs = follow_forced(tree, threats, sets, node, mine, theirs)
         result = int(tree.nodes[node].value)
         if result == UNKNOWN:
             result = playout(tree.random, sets, settings.win_block, mine, theirs)
@@ -106,6 +132,7 @@ def run(tree: Tree, sets: WinningSets, settings: Settings, simulations: int, may
 @compiled
 def run_evaluated(
     tree: Tree,
+    threats: Threats | None,
     sets: WinningSets,
     settings: Settings,
     net: Network,
@@ -120,6 +147,8 @@ def run_evaluated(
         node, mine, theirs = select(tree, settings)
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
             node, mine, theirs = expand(tree, sets, node, mine, theirs)
+            if threats is not None:
+                node, mine, theirs = follow_forced(tree, threats, sets, node, mine, theirs)
         result = float(tree.nodes[node].value)
         if result == UNKNOWN:
             own = see(net, board, theirs, mine, size(mine | theirs) - 1)
@@ -131,19 +160,19 @@ def run_evaluated(
 @inner
 def has_room(tree: Tree) -> bool:
     """Whether there are enough free slots to expand any node."""
-    return bool(len(tree.nodes) - tree.counts[0] >= _MAX_CHILDREN)
+    return bool(len(tree.nodes) - tree.counts[0] >= len(tree.path) - 1)
 
 
 @inner
 def select(tree: Tree, settings: Settings) -> tuple[int, np.uint64, np.uint64]:
     """The first node on the path of best children that is over, proved or has untried cells; its masks."""
-    node, depth, mine, theirs = 0, 0, tree.root[0], tree.root[1]
+    node, depth, mine, theirs = 0, 0, at(tree.root, 0), at(tree.root, 1)
     tree.path[0] = node
-    while tree.nodes[node].untried == NONE and tree.nodes[node].value == UNKNOWN:
+    while mask_of(tree.nodes[node].untried) == NONE and tree.nodes[node].value == UNKNOWN:
         node = best_child(tree, settings, node)
         depth += 1
         tree.path[depth] = node
-        mine, theirs = theirs, mine | stone(tree.nodes[node].cell)
+        mine, theirs = theirs, mine | stone_like(mine, tree.nodes[node].cell)
     tree.counts[1] = depth + 1
     return node, mine, theirs
 
@@ -168,19 +197,78 @@ def best_child(tree: Tree, settings: Settings, node: int) -> int:
 
 
 @inner
+def follow_forced(
+    tree: Tree, threats: Threats, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
+) -> tuple[int, np.uint64, np.uint64]:
+    """Go on from a new node as long as one move is forced: the last new node, and its masks."""
+    while tree.nodes[node].value == UNKNOWN:
+        look_for_threats(tree, threats, sets, node, mine, theirs)
+        has_choice = is_several(mask_of(tree.nodes[node].untried))
+        if has_choice or tree.nodes[node].value != UNKNOWN or not has_room(tree):
+            break
+        node, mine, theirs = expand(tree, sets, node, mine, theirs)
+    return node, mine, theirs
+
+
+@inner
+def look_for_threats(
+    tree: Tree, threats: Threats, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
+) -> None:
+    """Look what threats say of a new node, before a simulation does.
+
+    If the player to move has to stop the other, only the moves that can are left to be tried: `defend`. The
+    value is set where one of them wins: by completing a set, by two ways to, by threats that leave one reply.
+    """
+    if completing(mine, theirs, sets.masks) != NONE:
+        tree.nodes[node].value = LOSS
+        return
+    block = completing_through(theirs, mine, sets, tree.nodes[node].cell)
+    if is_several(block):
+        tree.nodes[node].value = WIN
+    elif wins_by_threats(mine, theirs, block, sets, threats, _THREAT_NODES):
+        tree.nodes[node].value = LOSS
+    else:
+        defend(tree, threats, sets, node, mine, theirs, block)
+
+
+@inner
+def defend(
+    tree: Tree,
+    threats: Threats,
+    sets: WinningSets,
+    node: int,
+    mine: np.uint64,
+    theirs: np.uint64,
+    block: np.uint64,
+) -> None:
+    """Leave only the moves to be tried that stop the other player.
+
+    That is the last cell of a set, `block`; or, if the other would win by threats after a pass, the cells
+    where its sequence can be hindered: after any other move it wins by the same sequence.
+    """
+    if block != NONE:
+        put_untried(tree.nodes[node], block)
+    elif wins_by_threats(theirs, mine, block, sets, threats, _THREAT_NODES):
+        put_untried(tree.nodes[node], hindering(theirs, mine, sets, threats))
+
+
+@inner
 def expand(
     tree: Tree, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
 ) -> tuple[int, np.uint64, np.uint64]:
     """A new child for one of the untried cells, drawn uniformly, and its masks."""
-    n_untried = size(tree.nodes[node].untried)
-    cell = nth_cell(tree.nodes[node].untried, draw_below(tree.random, n_untried))
+    untried = mask_of(tree.nodes[node].untried)
+    n_untried = size(untried)
+    cell = nth_cell(untried, draw_below(tree.random, n_untried))
+    stone = stone_like(untried, cell)
     child = new_child(tree, node, n_untried)
-    tree.nodes[node].untried ^= stone(cell)
-    mine, theirs = theirs, mine | stone(cell)
-    place(tree, child, cell, sets.full ^ (mine | theirs))
+    put_untried(tree.nodes[node], untried ^ stone)
+    mine, theirs = theirs, mine | stone
+    free = mask_of(sets.full) ^ (mine | theirs)
+    place(tree, child, cell, free)
     if completes(sets, theirs, cell):
         tree.nodes[child].value = worth(sets)
-    elif tree.nodes[child].untried == NONE:
+    elif free == NONE:
         tree.nodes[child].value = DRAW
     tree.path[tree.counts[1]] = child
     tree.counts[1] += 1
@@ -213,7 +301,8 @@ def space(n_children: int, n_untried: int) -> int:
 def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
     """Make the slot a node that was never visited."""
     record = tree.nodes[node]
-    record.visits, record.wins, record.untried = 0, 0.0, untried
+    record.visits, record.wins = 0, 0.0
+    put_untried(record, untried)
     record.first_child, record.n_children = 0, 0
     record.cell, record.value = cell, UNKNOWN
 
@@ -260,7 +349,7 @@ def backpropagate_value(tree: Tree, settings: Settings, result: float) -> None:
 def proved_value(tree: Tree, node: int) -> int:
     """The value that the children prove: LOSS if one of them is a WIN, else the negative of their best."""
     best, first = LOSS, tree.nodes[node].first_child
-    is_complete = tree.nodes[node].untried == NONE
+    is_complete = mask_of(tree.nodes[node].untried) == NONE
     for child in range(first, first + tree.nodes[node].n_children):
         if tree.nodes[child].value == WIN:
             return LOSS
@@ -270,20 +359,41 @@ def proved_value(tree: Tree, node: int) -> int:
 
 
 @compiled
-def plant(tree: Tree, sets: WinningSets, mine: np.uint64, theirs: np.uint64, seed: np.uint64) -> None:
-    """Reset the tree to a root alone, which no simulation has visited."""
-    tree.root[0], tree.root[1] = mine, theirs
+def plant(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64) -> None:
+    """Reset the tree to its `root` alone, which no simulation has visited."""
+    mine, theirs = at(tree.root, 0), at(tree.root, 1)
     tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
-    place(tree, 0, -1, sets.full ^ (mine | theirs))
+    place(tree, 0, -1, mask_of(sets.full) ^ (mine | theirs))
+    if threats is not None:
+        threats.failed[:] = NONE  # so that the search depends on the position alone
+        restrict(tree, threats, sets, mine, theirs)
     sow(tree, seed)
+
+
+@inner
+def restrict(tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> None:
+    """Leave only these moves of the root to be tried, if there are such.
+
+    Those that complete a set; else the first of a sequence of threats that wins; else those that stop the
+    other player.
+    """
+    completes, block = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
+    if completes != NONE:
+        put_untried(tree.nodes[0], completes)
+    elif is_several(block):
+        put_untried(tree.nodes[0], block)
+    elif wins_by_threats(mine, theirs, block, sets, threats, _THREAT_NODES):
+        put_untried(tree.nodes[0], at(threats.gain, 0))
+    else:
+        defend(tree, threats, sets, 0, mine, theirs, block)
 
 
 @compiled
 def sow(tree: Tree, seed: np.uint64) -> None:
     """Seed the generator by the seed and the position of the root."""
     tree.random[0] = seed
-    tree.random[0] = next_bits(tree.random) ^ tree.root[0]
-    tree.random[0] = next_bits(tree.random) ^ tree.root[1]
+    tree.random[0] = next_bits(tree.random) ^ folded(at(tree.root, 0))
+    tree.random[0] = next_bits(tree.random) ^ folded(at(tree.root, 1))
     tree.random[0] = next_bits(tree.random)
 
 
@@ -299,8 +409,10 @@ def transplant(tree: Tree, node: int, target: Tree) -> None:
             for i in range(n):
                 origin[n_slots + i] = first + i
             target.nodes[slot].first_child = n_slots
-            n_slots += space(n, size(tree.nodes[origin[slot]].untried))
+            n_slots += space(n, size(mask_of(tree.nodes[origin[slot]].untried)))
         slot += 1
-    target.root[0], target.root[1] = tree.root[1], tree.root[0] | stone(tree.nodes[node].cell)
+    mine = at(tree.root, 0)
+    put(target.root, 0, at(tree.root, 1))
+    put(target.root, 1, mine | stone_like(mine, tree.nodes[node].cell))
     target.random[0] = tree.random[0]
     target.counts[0], target.counts[1], target.counts[2] = n_slots, 0, 0

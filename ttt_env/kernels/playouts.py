@@ -5,7 +5,17 @@ A position is two bit masks, of the player to move and of the other. A result is
 
 import numpy as np
 
-from ttt_env.kernels.bits import completes, completing, nth_cell, size, stone, through, worth
+from ttt_env.kernels.bits import (
+    NONE,
+    completes,
+    completing,
+    mask_of,
+    nth_cell,
+    size,
+    stone_like,
+    through,
+    worth,
+)
 from ttt_env.kernels.compiled import inner
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.kernels.splitmix import Random, draw_below
@@ -22,12 +32,13 @@ def playout(random: Random, sets: WinningSets, win_block: bool, mine: np.uint64,
 @inner
 def random_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
     """`playout` by uniformly random moves."""
-    free = sets.full ^ (mine | theirs)
+    free = mask_of(sets.full) ^ (mine | theirs)
     result = -worth(sets)
     for n_free in range(size(free), 0, -1):
         cell = nth_cell(free, draw_below(random, n_free))
-        free ^= stone(cell)
-        mine, theirs = theirs, mine | stone(cell)
+        stone = stone_like(free, cell)
+        free ^= stone
+        mine, theirs = theirs, mine | stone
         if completes(sets, theirs, cell):
             return result
         result = -result
@@ -40,16 +51,17 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 
     In a misère game, where completing a set loses, they avoid these cells instead, above all their own.
     """
-    free = sets.full ^ (mine | theirs)
+    free = mask_of(sets.full) ^ (mine | theirs)
     my_last, their_last = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
     result = -worth(sets)
-    while free:
+    while free != NONE:
         cells = guided(free, my_last & free, their_last & free, sets.misere)
         cell = nth_cell(cells, draw_below(random, size(cells)))
-        if my_last & stone(cell):
+        stone = stone_like(free, cell)
+        if my_last & stone != NONE:
             return result
-        free ^= stone(cell)
-        mine |= stone(cell)
+        free ^= stone
+        mine |= stone
         my_last |= completing(mine, theirs, through(sets, cell))
         mine, theirs, my_last, their_last = theirs, mine, their_last, my_last
         result = -result
@@ -60,4 +72,4 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 def guided(free: np.uint64, my_last: np.uint64, their_last: np.uint64, misere: bool) -> np.uint64:
     """The cells a guided playout draws from; `my_last` complete own sets, `their_last` the other player's."""
     first, second = (free & ~(my_last | their_last), free & ~my_last) if misere else (my_last, their_last)
-    return first or second or free
+    return first if first != NONE else second if second != NONE else free

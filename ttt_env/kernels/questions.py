@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import NONE, cell_of, count, lowest
+from ttt_env.kernels.bits import NONE, at, cell_of, count, lowest
 from ttt_env.kernels.compiled import inner
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -27,7 +27,8 @@ def weigh(stones: np.uint64, others: np.uint64, masks: Masks, weights: NDArray[n
     Returns the sum of the weights of all these sets.
     """
     total = 0
-    for mask in masks:
+    for number in range(len(masks)):
+        mask = at(masks, number)
         if mask & others == NONE:
             rest = mask & ~stones
             weight = max(COMPLETE >> int(count(rest)), 1)

@@ -13,13 +13,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.bits import NONE, ONE, cell_of, completing_through, count, is_several, lowest
+from ttt_env.kernels.bits import (
+    NONE,
+    ONE,
+    at,
+    cell_of,
+    completing_through,
+    count,
+    folded,
+    is_several,
+    lowest,
+    put,
+)
 from ttt_env.kernels.compiled import bare
-from ttt_env.kernels.sets import WinningSets
+from ttt_env.kernels.sets import WinningSets, no_masks
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import n_words
 
-_LEVELS = 34  # a threat and its reply take two of 64 cells
+_LEVELS = 34  # a threat and its reply take two of 64 cells; on larger boards no sequence may be longer
 _FAILED_BITS = 18  # of the number of failed positions that are kept
 _TWO = np.uint64(2)
 _FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
@@ -53,17 +65,18 @@ class Threats(NamedTuple):
 
 def new_threats(game: Game) -> Threats:
     """Room for searches of this game."""
-    masks = [np.zeros(_LEVELS, np.uint64) for _ in range(5)]
+    words = n_words(game.n_cells)
+    masks = [no_masks(_LEVELS, words) for _ in range(5)]
     return Threats(
         attacker=masks[0],
         defender=masks[1],
         block=masks[2],
-        pairs=np.zeros((_LEVELS, len(game.winning_sets) + 1), np.uint64),
+        pairs=no_masks((_LEVELS, len(game.winning_sets) + 1), words),
         n_pairs=np.zeros(_LEVELS, np.int64),
         tried=np.zeros(_LEVELS, np.int64),
         gain=masks[3],
         reply=masks[4],
-        winning=np.zeros(2, np.uint64),
+        winning=no_masks(2, words),
         failed=np.zeros(1 << _FAILED_BITS, np.uint64),
         n_nodes=np.zeros(1, np.int64),
     )
@@ -90,51 +103,56 @@ def wins_by_threats(
             return False
         budget -= 1
         t.n_nodes[0] += 1
-        gain = t.gain[level]
-        attacker_after = t.attacker[level] | gain
-        completes = completing_through(attacker_after, t.defender[level], sets, cell_of(gain))
+        gain = at(t.gain, level)
+        attacker_after = at(t.attacker, level) | gain
+        completes = completing_through(attacker_after, at(t.defender, level), sets, cell_of(gain))
         if is_several(completes):
             _keep_sequence(t, level, completes)
             return True
-        if _push(t, level, attacker_after, sets) and not _has_failed(t, level + 1):
+        if level + 1 < _LEVELS and _push(t, level, attacker_after, sets) and not _has_failed(t, level + 1):
             level += 1
     return False
 
 
 @bare
 def _begin(t: Threats, attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets) -> None:
-    t.attacker[0], t.defender[0], t.block[0], t.tried[0], t.n_pairs[0] = attacker, defender, block, 0, 0
-    for mask in sets.masks:
-        _add_pair(t, 0, mask)
+    put(t.attacker, 0, attacker)
+    put(t.defender, 0, defender)
+    put(t.block, 0, block)
+    t.tried[0], t.n_pairs[0] = 0, 0
+    for number in range(len(sets.masks)):
+        _add_pair(t, 0, at(sets.masks, number))
 
 
 @bare
 def _add_pair(t: Threats, level: int, mask: np.uint64) -> None:
     """Add to a level the two empty cells of a set, if it lacks only these and the attacker may take one."""
-    rest = mask & ~t.attacker[level]
-    if mask & t.defender[level] == NONE and count(rest) == _TWO:
-        t.pairs[level, t.n_pairs[level]] = rest
+    rest = mask & ~at(t.attacker, level)
+    if mask & at(t.defender, level) == NONE and count(rest) == _TWO:
+        put(t.pairs, (level, t.n_pairs[level]), rest)
         t.n_pairs[level] += 1
 
 
 @bare
 def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> bool:
     """Put the position after gain and reply at the next level, unless the defender then threatens twice."""
-    gain, reply, below = t.gain[level], t.reply[level], level + 1
-    defender = t.defender[level] | reply
+    gain, reply, below = at(t.gain, level), at(t.reply, level), level + 1
+    defender = at(t.defender, level) | reply
     block = completing_through(defender, attacker, sets, cell_of(reply))
     if is_several(block):
         return False
-    t.attacker[below], t.defender[below], t.block[below] = attacker, defender, block
+    put(t.attacker, below, attacker)
+    put(t.defender, below, defender)
+    put(t.block, below, block)
     t.tried[below], t.n_pairs[below] = 0, 0
     cell = cell_of(gain)
     for number in range(sets.first[cell], sets.first[cell + 1]):
-        _add_pair(t, below, sets.through[number])
+        _add_pair(t, below, at(sets.through, number))
     n, taken = t.n_pairs[below], gain | reply
     for number in range(t.n_pairs[level]):
-        pair = t.pairs[level, number]
+        pair = at(t.pairs, (level, number))
         if pair & taken == NONE:
-            t.pairs[below, n] = pair
+            put(t.pairs, (below, n), pair)
             n += 1
     t.n_pairs[below] = n
     return True
@@ -146,18 +164,19 @@ def _next_threat(t: Threats, level: int) -> bool:
     while t.tried[level] < 2 * t.n_pairs[level]:
         number = t.tried[level]
         t.tried[level] += 1
-        pair = t.pairs[level, number >> 1]
+        pair, block = at(t.pairs, (level, number >> 1)), at(t.block, level)
         gain = lowest(pair) if number & 1 else pair ^ lowest(pair)
-        if t.block[level] == NONE or t.block[level] == gain:
-            t.gain[level], t.reply[level] = gain, pair ^ gain
+        if block == NONE or block == gain:
+            put(t.gain, level, gain)
+            put(t.reply, level, pair ^ gain)
             return True
     return False
 
 
 @bare
 def _failure_key(t: Threats, level: int) -> np.uint64:
-    key = t.attacker[level] * _SCATTER_1
-    key = (key ^ (key >> _33) ^ t.defender[level]) * _SCATTER_2
+    key = folded(at(t.attacker, level)) * _SCATTER_1
+    key = (key ^ (key >> _33) ^ folded(at(t.defender, level))) * _SCATTER_2
     mixed: np.uint64 = (key ^ (key >> _33)) * _SCATTER_1 | ONE
     return mixed
 
@@ -176,18 +195,21 @@ def _remember_failure(t: Threats, level: int) -> None:
 
 @bare
 def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
-    t.winning[GAINS], t.winning[REPLIES] = t.gain[level], completes
+    gains, replies = at(t.gain, level), completes
     for above in range(level):
-        t.winning[GAINS] |= t.gain[above]
-        t.winning[REPLIES] |= t.reply[above]
+        gains |= at(t.gain, above)
+        replies |= at(t.reply, above)
+    put(t.winning, GAINS, gains)
+    put(t.winning, REPLIES, replies)
 
 
 @bare
 def hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
     """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
-    cells = t.winning[GAINS] | t.winning[REPLIES]
-    stones = defender | t.winning[REPLIES]
-    for mask in sets.masks:
+    replies = at(t.winning, REPLIES)
+    cells, stones = at(t.winning, GAINS) | replies, defender | replies
+    for number in range(len(sets.masks)):
+        mask = at(sets.masks, number)
         if mask & attacker == NONE and count(mask & ~stones) <= _TWO:
             cells |= mask
     hindering: np.uint64 = cells & ~(attacker | defender)

@@ -1,6 +1,11 @@
-"""The rules of play on batches of positions: two `uint64` arrays, one bit per cell."""
+"""The rules of play on batches of positions: two `uint64` arrays, one bit per cell.
 
-from collections.abc import Iterable, Iterator
+A mask of up to 64 cells is one number, and B of them are an array `[B]`. Above 64 cells a mask has several
+words, the lowest first, and B of them are `[B, words]`: what is said here of `uint64[B]` holds for both.
+Operators on bits take them alike; `bit_counts`, `have_bits` and `each` are for what has to know.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, overload
@@ -10,9 +15,10 @@ from numpy.typing import NDArray
 
 from ttt_env.errors import ImpossiblePositionError
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import OWNERSHIP_TABLE_CELLS, check_size
+from ttt_env.rules.sizes import MASK_CELLS, OWNERSHIP_TABLE_CELLS, n_words
 
 Masks = NDArray[np.uint64]
+_AT_ONCE = 1 << 20  # words that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,16 +27,11 @@ class Boards:
 
     Positions of different plies may stand in one batch. Indexing with an int gives a `Position`,
     with anything else that NumPy indexes by, `Boards`.
-
-    Raises `GameTooLargeError` for a game of more than 64 cells.
     """
 
     game: Game
     mine: Masks
     theirs: Masks
-
-    def __post_init__(self) -> None:
-        check_size(self.game)
 
     @classmethod
     def of(cls, positions: Iterable[Position]) -> "Boards":
@@ -38,19 +39,20 @@ class Boards:
         rows = list(positions)
         if not rows or any(row.game != rows[0].game for row in rows):
             raise ImpossiblePositionError("a batch needs at least one position, and all of one game")
-        check_size(rows[0].game)
-        masks = np.array([(row.mine, row.theirs) for row in rows], dtype=np.uint64)
-        return cls(rows[0].game, masks[:, 0].copy(), masks[:, 1].copy())
+        game = rows[0].game
+        return cls(
+            game, as_masks([row.mine for row in rows], game), as_masks([row.theirs for row in rows], game)
+        )
 
     @classmethod
     def start(cls, game: Game, size: int = 1) -> "Boards":
         """`size` empty boards."""
-        return cls(game, np.zeros(size, np.uint64), np.zeros(size, np.uint64))
+        return cls(game, *np.zeros((2, size, *words_of(game)), np.uint64))
 
     @classmethod
     def joined(cls, game: Game, parts: Iterable["Boards"]) -> "Boards":
         """The positions of all parts in one batch, which may be empty."""
-        no_masks = np.zeros((2, 0), np.uint64)
+        no_masks = np.zeros((2, 0, *words_of(game)), np.uint64)
         masks = np.concatenate([no_masks, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
         return cls(game, masks[0], masks[1])
 
@@ -58,7 +60,7 @@ class Boards:
         return len(self.mine)
 
     def __iter__(self) -> Iterator[Position]:
-        for mine, theirs in zip(self.mine.tolist(), self.theirs.tolist(), strict=True):
+        for mine, theirs in zip(as_ints(self.mine), as_ints(self.theirs), strict=True):
             yield Position(self.game, mine, theirs)
 
     @overload
@@ -67,9 +69,9 @@ class Boards:
     def __getitem__(self, key: slice | NDArray[np.integer] | NDArray[np.bool_]) -> "Boards": ...
     def __getitem__(self, key: Any) -> "Position | Boards":
         mine, theirs = self.mine[key], self.theirs[key]
-        if mine.ndim == 0:
-            return Position(self.game, int(mine), int(theirs))
-        return Boards(self.game, mine, theirs)
+        if mine.ndim == self.mine.ndim:
+            return Boards(self.game, mine, theirs)
+        return Position(self.game, *as_ints(np.array([mine, theirs])))
 
     @cached_property
     def occupied_masks(self) -> Masks:
@@ -77,9 +79,9 @@ class Boards:
         return self.mine | self.theirs
 
     @cached_property
-    def ply(self) -> NDArray[np.uint8]:
-        """The number of stones, `uint8[B]`."""
-        return np.bitwise_count(self.occupied_masks)
+    def ply(self) -> NDArray[np.unsignedinteger]:
+        """The number of stones, `[B]`."""
+        return bit_counts(self.game, self.occupied_masks)
 
     @cached_property
     def is_won(self) -> NDArray[np.bool_]:
@@ -89,8 +91,7 @@ class Boards:
     @cached_property
     def is_over(self) -> NDArray[np.bool_]:
         """Whether no move may be made, `bool[B]`."""
-        is_full: NDArray[np.bool_] = self.occupied_masks == np.uint64(self.game.full_mask)
-        return self.is_won | is_full
+        return self.is_won | ~have_bits(self.game, self.occupied_masks ^ full_mask(self.game))
 
     @cached_property
     def legal(self) -> NDArray[np.bool_]:
@@ -99,18 +100,94 @@ class Boards:
 
     def cells(self, masks: Masks) -> NDArray[np.bool_]:
         """Bit masks, `uint64[B]`, spread out to one column per cell, `bool[B, cells]`."""
-        octets = masks.astype("<u8", order="C", copy=False).view(np.uint8).reshape(len(masks), 8)
+        n_octets = 8 * n_words(self.game.n_cells)
+        octets = masks.astype("<u8", order="C", copy=False).view(np.uint8).reshape(len(masks), n_octets)
         bits = np.unpackbits(octets, axis=1, count=self.game.n_cells, bitorder="little")
         return bits.view(np.bool_)
 
     def play(self, cells: NDArray[np.integer]) -> "Boards":
         """The batch after one legal cell each, `[B]`, has been played. Trusts its caller."""
-        stones = np.uint64(1) << cells.astype(np.uint64)
-        return Boards(self.game, self.theirs, self.mine | stones)
+        return Boards(self.game, self.theirs, self.mine | stones_at(self.game, cells))
+
+
+def words_of(game: Game) -> tuple[int, ...]:
+    """The axis that arrays of masks have beside their own: none, above 64 cells one of so many words."""
+    return () if game.n_cells <= MASK_CELLS else (n_words(game.n_cells),)
+
+
+def as_masks(masks: Sequence[int], game: Game) -> Masks:
+    """Masks of Python's ints as an array, `uint64[B]`."""
+    if game.n_cells <= MASK_CELLS:
+        return np.array(masks, np.uint64)
+    size = n_words(game.n_cells)
+    octets = b"".join(mask.to_bytes(8 * size, "little") for mask in masks)
+    return np.frombuffer(octets, "<u8").astype(np.uint64).reshape(-1, size)
+
+
+def as_ints(masks: Masks) -> list[int]:
+    """Masks, `uint64[B]`, as Python's ints."""
+    if masks.ndim == 1:
+        ints: list[int] = masks.tolist()
+        return ints
+    return [int.from_bytes(row.tobytes(), "little") for row in masks.astype("<u8", copy=False)]
+
+
+@lru_cache(maxsize=64)
+def set_masks(game: Game) -> Masks:
+    """The winning sets, `uint64[sets]`. Read-only."""
+    masks = as_masks(game.winning_masks, game)
+    masks.setflags(write=False)
+    return masks
+
+
+@lru_cache(maxsize=64)
+def full_mask(game: Game) -> Masks:
+    """The mask of all cells, one `uint64`. Read-only."""
+    masks = as_masks([game.full_mask], game)
+    masks.setflags(write=False)
+    mask: Masks = masks[0]
+    return mask
+
+
+def stones_at(game: Game, cells: NDArray[np.integer]) -> Masks:
+    """The masks of single cells, `uint64[B]`."""
+    if game.n_cells <= MASK_CELLS:
+        return np.uint64(1) << cells.astype(np.uint64)
+    stones = np.zeros((len(cells), *words_of(game)), np.uint64)
+    bits = np.uint64(1) << (cells % MASK_CELLS).astype(np.uint64)
+    np.put_along_axis(stones, (cells // MASK_CELLS)[:, None], bits[:, None], axis=1)
+    return stones
+
+
+def bit_counts(game: Game, masks: Masks) -> NDArray[np.unsignedinteger]:
+    """The number of set bits of each mask, in an array of any shape."""
+    counts = np.bitwise_count(masks)
+    return counts if game.n_cells <= MASK_CELLS else counts.sum(axis=-1, dtype=np.uint16)
+
+
+def have_bits(game: Game, masks: Masks) -> NDArray[np.bool_]:
+    """Whether any bit is set in each mask, in an array of any shape."""
+    are_set: NDArray[np.bool_] = masks != 0
+    return are_set if game.n_cells <= MASK_CELLS else np.asarray(are_set.any(axis=-1))
+
+
+def each(game: Game, values: NDArray[Any]) -> NDArray[Any]:
+    """One value for each mask, in an array of any shape, to be combined with the masks themselves."""
+    return values if game.n_cells <= MASK_CELLS else values[..., None]
+
+
+def packed(game: Game, cells: NDArray[np.bool_]) -> Masks:
+    """Cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
+    octets = np.packbits(cells, axis=1, bitorder="little")
+    masks = np.zeros((len(cells), 8 * n_words(game.n_cells)), np.uint8)
+    masks[:, : octets.shape[1]] = octets
+    return masks.view("<u8").astype(np.uint64, copy=False).reshape(len(cells), *words_of(game))
 
 
 def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     """Whether each of these masks, of any shape, holds a winning set of the game."""
+    if game.n_cells > MASK_CELLS:
+        return _owns_wide_set(game, stones)
     if game.n_cells <= OWNERSHIP_TABLE_CELLS and stones.size > 1 << (game.n_cells // 2):
         owned: NDArray[np.bool_] = _ownership_table(game)[stones]
         return owned
@@ -122,6 +199,17 @@ def _owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     for mask in game.winning_masks:
         np.logical_or(owned, stones & np.uint64(mask) == np.uint64(mask), out=owned)
     return owned
+
+
+def _owns_wide_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
+    sets = set_masks(game)
+    rows = stones.reshape(-1, 1, stones.shape[-1])
+    owned = np.empty(len(rows), np.bool_)
+    step = max(1, _AT_ONCE // sets.size)
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
+        owned[part] = (~rows[part] & sets == 0).all(axis=2).any(axis=1)
+    return owned.reshape(stones.shape[:-1])
 
 
 @lru_cache(maxsize=16)

@@ -20,7 +20,8 @@ MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds,
 TRIALS = 100_000  # of a sweep
 SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 
-MASK_CELLS = 64  # a player's stones are the bits of one uint64: batches and all compiled code
+MASK_CELLS = 64  # a player's stones are the bits of one uint64: what is exact or learned stops there
+_N_WORDS = (1, 4, 7)  # of a mask: few numbers, because the searches are compiled for each of them
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
 SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³
 OWNERSHIP_TABLE_CELLS = 20  # who owns a winning set is looked up in a table of all masks
@@ -29,6 +30,11 @@ ENUMERABLE_CELLS = 18  # 8.7e7 placements; one number each is what the sweep sto
 INTERACTIVE_CELLS = 16  # 1.0e7 placements: solved in seconds, while a visitor waits
 TABLE_CELLS = 12  # 143,365 placements: whole policies as tables, some tens of megabytes and a second
 INSTANT_CELLS = 9  # 6,046 placements: milliseconds
+
+
+def n_words(n_cells: int) -> int:
+    """The number of 64-bit words that a mask of so many cells has in batches and in compiled code."""
+    return next(number for number in _N_WORDS if n_cells <= number * MASK_CELLS)
 
 
 def n_placements(n_cells: int) -> int:
@@ -52,10 +58,10 @@ def is_instant(game: "Game") -> bool:
 
 
 def check_size(game: "Game") -> None:
-    """Raise `GameTooLargeError` for a game whose positions do not fit into masks of 64 bits."""
+    """Raise `GameTooLargeError` for a game whose masks have more than one word, where that is needed."""
     if game.n_cells > MASK_CELLS:
         raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells; batches hold games of up to {MASK_CELLS}"
+            f"{game.name} has {game.n_cells} cells; exact analysis and networks take up to {MASK_CELLS}"
         )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.boards import Boards, Masks, have_bits, packed
 from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules.sizes import MASK_CELLS
 
 Permutation = tuple[int, ...]
 Rows = NDArray[np.uint8]
@@ -110,12 +111,13 @@ def canonical(position: Position) -> Position:
 
 def transform_boards(boards: Boards, permutation: Permutation) -> Boards:
     """`transform` for a batch."""
-    return Boards(
-        boards.game, _transform_masks(boards.mine, permutation), _transform_masks(boards.theirs, permutation)
-    )
+    mine, theirs = (_transform_masks(boards, masks, permutation) for masks in (boards.mine, boards.theirs))
+    return Boards(boards.game, mine, theirs)
 
 
-def _transform_masks(masks: Masks, permutation: Permutation) -> Masks:
+def _transform_masks(boards: Boards, masks: Masks, permutation: Permutation) -> Masks:
+    if boards.game.n_cells > MASK_CELLS:
+        return packed(boards.game, np.take(boards.cells(masks), np.argsort(permutation), axis=1))
     moved = np.zeros_like(masks)
     for cell, target in enumerate(permutation):
         moved |= (masks >> np.uint64(cell) & np.uint64(1)) << np.uint64(target)
@@ -125,14 +127,24 @@ def _transform_masks(masks: Masks, permutation: Permutation) -> Masks:
 def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """`canonical` for a batch, and for each board the index of the symmetry that leads there."""
     images = (transform_boards(boards, permutation) for permutation in symmetries(boards.game))
-    (mine, theirs), indices = _least((image.mine, image.theirs) for image in images)
-    return Boards(boards.game, mine, theirs), indices
+    parts, indices = _least((*_by_weight(image.mine), *_by_weight(image.theirs)) for image in images)
+    half = len(parts) // 2
+    return Boards(boards.game, _of_parts(parts[:half]), _of_parts(parts[half:])), indices
+
+
+def _by_weight(masks: Masks) -> list[Masks]:
+    """The words of masks, `[B]` each, the highest first, as numbers are compared."""
+    return [masks] if masks.ndim == 1 else list(masks.T[::-1])
+
+
+def _of_parts(parts: list[Masks]) -> Masks:
+    """The masks whose words these are."""
+    return parts[0] if len(parts) == 1 else np.stack(parts[::-1], axis=1)
 
 
 def same_boards(one: Boards, other: Boards) -> NDArray[np.bool_]:
     """Which boards of two batches are the same, `[B]`: of `canonical_boards`, who stand for a class."""
-    same: NDArray[np.bool_] = (one.mine == other.mine) & (one.theirs == other.theirs)
-    return same
+    return ~have_bits(one.game, one.mine ^ other.mine | one.theirs ^ other.theirs)
 
 
 def transform_rows(rows: Rows, permutation: Permutation | NDArray[np.intp]) -> Rows:

@@ -3,17 +3,26 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, BatchAgent, Effort, Floats, chances
-from ttt_env.agents.heuristics.threats import ONE, OpenSets, Sight, open_sets, packed
+from ttt_env.agent import Agent, BatchAgent, Floats, chances
+from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.explanation import Explanation, named_cells
-from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.boards import (
+    Boards,
+    Masks,
+    as_ints,
+    as_masks,
+    bit_counts,
+    each,
+    have_bits,
+    packed,
+    stones_at,
+    words_of,
+)
 from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.sizes import check_size
 
 Rule = Callable[[Sight], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""
@@ -68,7 +77,7 @@ def block_fork(sight: Sight) -> Masks:
     fork; else those that threaten to win and whose forced answer is no fork; else the forks.
     """
     forks = sight.theirs.forking()
-    several = np.flatnonzero(np.bitwise_count(forks) > 1)
+    several = np.flatnonzero(bit_counts(sight.game, forks) > 1)
     for start in range(0, len(several), _CHUNK):
         at = several[start : start + _CHUNK]
         forks[at] = _against_forks(sight.boards[at], forks[at])
@@ -77,28 +86,30 @@ def block_fork(sight: Sight) -> Masks:
 
 def _against_forks(boards: Boards, forks: Masks) -> Masks:
     game, n_cells = boards.game, boards.game.n_cells
-    mine = (boards.mine[:, None] | ONE << np.arange(n_cells, dtype=np.uint64)).ravel()
-    theirs = boards.theirs.repeat(n_cells)
+    shape = -1, *words_of(game)
+    mine = (boards.mine[:, None] | stones_at(game, np.arange(n_cells))).reshape(shape)
+    theirs = boards.theirs.repeat(n_cells, axis=0)
     forced, left = OpenSets(game, mine, theirs).completing(), OpenSets(game, theirs, mine).forking()
-    leaves_none = (forced != 0) & (left == 0)
-    forces_elsewhere = (forced != 0) & (forced & left == 0)
+    forces = have_bits(game, forced)
+    leaves_none = forces & ~have_bits(game, left)
+    forces_elsewhere = forces & ~have_bits(game, forced & left)
     free = ~boards.occupied_masks
-    proposals = [packed(moves.reshape(-1, n_cells)) & free for moves in (leaves_none, forces_elsewhere)]
-    return _first_of(*proposals, forks)
+    proposals = [packed(game, moves.reshape(-1, n_cells)) & free for moves in (leaves_none, forces_elsewhere)]
+    return _first_of(game, *proposals, forks)
 
 
-def _first_of(*proposals: Masks) -> Masks:
+def _first_of(game: Game, *proposals: Masks) -> Masks:
     """In each position the first of the proposals that has a cell; the last one if none has."""
     first = proposals[-1]
     for masks in reversed(proposals[:-1]):
-        first = np.where(masks != 0, masks, first)
+        first = np.where(each(game, have_bits(game, masks)), masks, first)
     return first
 
 
 def centre(sight: Sight) -> Masks:
     """The cell in the middle; there is none if the board is even along some axis."""
     has_one = all(size % 2 for size in sight.game.shape)
-    return _everywhere(sight, 1 << sight.game.n_cells // 2 if has_one else 0)
+    return _everywhere(sight, as_masks([1 << sight.game.n_cells // 2 if has_one else 0], sight.game))
 
 
 def corner(sight: Sight) -> Masks:
@@ -108,11 +119,8 @@ def corner(sight: Sight) -> Masks:
 
 def opposite_corner(sight: Sight) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
-    theirs, last = sight.boards.theirs, sight.game.n_cells - 1
-    opposite = np.zeros_like(theirs)
-    for cell in cells_of(_corner_mask(sight.game)):
-        opposite |= (theirs >> np.uint64(cell) & ONE) << np.uint64(last - cell)
-    return opposite
+    corners = sight.boards.cells(sight.boards.theirs & _corner_mask(sight.game))
+    return packed(sight.game, corners[:, ::-1])
 
 
 def side(sight: Sight) -> Masks:
@@ -120,18 +128,18 @@ def side(sight: Sight) -> Masks:
     return _everywhere(sight, _border_mask(sight.game) ^ _corner_mask(sight.game))
 
 
-def _everywhere(sight: Sight, mask: int) -> Masks:
-    return np.full(len(sight.boards), mask, np.uint64)
+def _everywhere(sight: Sight, mask: Masks) -> Masks:
+    return mask.repeat(len(sight.boards), axis=0)
 
 
 @lru_cache(maxsize=64)
-def _corner_mask(game: Game) -> int:
-    return sum(1 << cell for cell, ends in enumerate(_ends(game)) if all(ends))
+def _corner_mask(game: Game) -> Masks:
+    return as_masks([sum(1 << cell for cell, ends in enumerate(_ends(game)) if all(ends))], game)
 
 
 @lru_cache(maxsize=64)
-def _border_mask(game: Game) -> int:
-    return sum(1 << cell for cell, ends in enumerate(_ends(game)) if any(ends))
+def _border_mask(game: Game) -> Masks:
+    return as_masks([sum(1 << cell for cell, ends in enumerate(_ends(game)) if any(ends))], game)
 
 
 def _ends(game: Game) -> Iterator[list[bool]]:
@@ -160,20 +168,14 @@ class Rules(BatchAgent):
     winning sets or the shape of the board, so they apply to every game; on a board that is even along some
     axis `centre` proposes nothing. A misère game is played by the same rules, so that `win` loses.
 
-    Raises `ParameterError` for a name that is no rule, `GameTooLargeError` for more than 64 cells.
+    Raises `ParameterError` for a name that is no rule.
     """
 
     is_fixed = True
 
     def __init__(self, game: Game, rules: str = "centre+block") -> None:
         super().__init__(game)
-        check_size(game)
         self.rules = {name.strip(): _rule(name) for name in rules.split("+")}
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
-        return "little"
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         candidates = boards.legal.copy()
@@ -193,7 +195,7 @@ class Rules(BatchAgent):
     def _explained(self, position: Position) -> Explanation:
         sight = Sight(Boards.of([position]))
         for name, rule in self.rules.items():
-            if cells := cells_of(int(rule(sight)[0]) & position.legal_mask):
+            if cells := cells_of(as_ints(rule(sight))[0] & position.legal_mask):
                 reason, sets = _told(name, cells, position)
                 facts = {"rule": name, "rules in order": list(self.rules)}
                 return Explanation(position, chances(self, position), reason, facts=facts, sets=sets)
@@ -226,7 +228,7 @@ def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[t
         through = set(cells)
         sets = [s for s in open_sets(position.game, *own, missing=2) if through & set(s)]
     elif name == "block-fork":
-        through = set(cells_of(int(Sight(Boards.of([position])).theirs.forking()[0])))
+        through = set(cells_of(as_ints(Sight(Boards.of([position])).theirs.forking())[0]))
         sets = [s for s in open_sets(position.game, *others, missing=2) if through & set(s)]
     return f"The rule {name} fires: {sentence}", tuple(sets)
 
@@ -240,8 +242,8 @@ def _rule(name: str) -> Rule:
 class Block(Rules):
     """Fills a set in which the opponent lacks one cell, else moves at random.
 
-    The second of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
-    boards of more than 64 cells: as `Rules`.
+    The second of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
+    `Rules`.
     """
 
     def __init__(self, game: Game) -> None:
@@ -251,8 +253,8 @@ class Block(Rules):
 class WinBlock(Rules):
     """Completes a set of its own, else fills one in which the opponent lacks one cell, else at random.
 
-    The third of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games and
-    boards of more than 64 cells: as `Rules`.
+    The third of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
+    `Rules`.
     """
 
     def __init__(self, game: Game) -> None:
@@ -263,8 +265,8 @@ class NewellSimon(Rules):
     """Win, block, fork, block a fork, centre, opposite corner, corner, side; else at random.
 
     The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler,
-    Flexible strategy use in young children's tic-tac-toe, 1993. Nobody beats them on 3×3. Misère games and
-    boards of more than 64 cells: as `Rules`.
+    Flexible strategy use in young children's tic-tac-toe, 1993. Nobody beats them on 3×3. Misère games:
+    as `Rules`.
     """
 
     def __init__(self, game: Game) -> None:

@@ -5,13 +5,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.sets import numbers_through, winning_sets
-from ttt_env.rules.boards import Boards, Masks
+from ttt_env.kernels.sets import numbers_through
+from ttt_env.rules.boards import Boards, Masks, bit_counts, each, have_bits, packed, set_masks
 from ttt_env.rules.game import Game
 
-ONE = np.uint64(1)
 NONE = np.uint64(0)
-_BLOCKED = np.uint8(128)  # more than the cells of any set
+_BLOCKED = np.uint8(128)  # more missing cells than anybody asks about
 
 
 class OpenSets:
@@ -21,15 +20,16 @@ class OpenSets:
     """
 
     def __init__(self, game: Game, stones: Masks, others: Masks) -> None:
-        self._game, masks = game, winning_sets(game).masks
+        self._game, masks = game, set_masks(game)
         self._free = ~(stones | others)
         self._rests = masks & ~stones[:, None]
-        is_blocked = (masks & others[:, None]) != NONE
-        self.missing = np.bitwise_count(self._rests) | is_blocked * _BLOCKED
+        is_blocked = have_bits(game, masks & others[:, None])
+        self.missing = bit_counts(game, self._rests) + is_blocked * _BLOCKED
 
     def completing(self) -> Masks:
         """The cells that complete a set, `uint64[B]`."""
-        cells: Masks = np.bitwise_or.reduce(np.where(self.missing == 1, self._rests, NONE), axis=1)
+        rests = np.where(each(self._game, self.missing == 1), self._rests, NONE)
+        cells: Masks = np.bitwise_or.reduce(rests, axis=1)
         return cells
 
     def forking(self) -> Masks:
@@ -41,10 +41,11 @@ class OpenSets:
         is_near = self.missing == 2
         if not is_near.any():
             return np.zeros_like(self._free)
-        rests = np.where(is_near, self._rests, NONE)
-        padded = np.concatenate([rests, np.zeros((len(rests), 1), np.uint64)], axis=1)
+        rests = np.where(each(self._game, is_near), self._rests, NONE)
+        padded = np.concatenate([rests, np.zeros_like(rests[:, :1])], axis=1)
         around = np.bitwise_or.reduce(padded[:, numbers_through(self._game)], axis=2)  # [B, cells]
-        return packed(np.bitwise_count(around) > 2) & self._free  # the cell and two more
+        # A fork takes the cell and two more.
+        return packed(self._game, bit_counts(self._game, around) > 2) & self._free
 
 
 class Sight:
@@ -76,13 +77,6 @@ def open_sets(game: Game, stones: int, others: int, missing: int) -> list[tuple[
 def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
     """How many winning sets consist of `stones` but for one cell, which is empty, `[B]`."""
     counts = np.zeros(len(stones), np.int64)
-    for mask in winning_sets(game).masks:  # one by one: millions of positions come at once
-        counts += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
+    for mask in set_masks(game):  # one by one: millions of positions come at once
+        counts += (bit_counts(game, mask & ~stones) == 1) & ~have_bits(game, mask & others)
     return counts
-
-
-def packed(cells: NDArray[np.bool_]) -> Masks:
-    """Cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
-    bits = ONE << np.arange(cells.shape[1], dtype=np.uint64)
-    masks: Masks = np.bitwise_or.reduce(np.where(cells, bits, NONE), axis=1)
-    return masks

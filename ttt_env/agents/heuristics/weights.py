@@ -1,17 +1,14 @@
 """The weights of Square tic-tac-toe, on every game."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
 from ttt_env.agents.heuristics.threats import OpenSets, open_sets
 from ttt_env.explanation import CellNumbers, Explanation, named_cells
-from ttt_env.kernels.sets import holding, winning_sets
-from ttt_env.rules.boards import Boards, Masks
+from ttt_env.kernels.sets import holding
+from ttt_env.rules.boards import Boards, Masks, bit_counts, each, have_bits, set_masks
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
@@ -32,9 +29,9 @@ def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
 
 
 def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
-    masks = winning_sets(game).masks
-    t = np.bitwise_count(stones[:, None] & masks)
-    is_open = (others[:, None] & masks) == 0
+    masks = set_masks(game)
+    t = bit_counts(game, stones[:, None] & masks)
+    is_open = ~have_bits(game, others[:, None] & masks)
     weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ holding(game)
     return weights
 
@@ -46,26 +43,16 @@ class Weights(BatchAgent):
     larger one decides, the agent's own if they are equal: of the cells that are worth so much to that player,
     the agent takes one that is worth most to the other, uniformly among equals. The weights apply to every
     game; a misère game is played as if it were none.
-
-    Raises `GameTooLargeError` for a game of more than 64 cells.
     """
 
     is_fixed = True
 
-    def __init__(self, game: Game) -> None:
-        super().__init__(game)
-        check_size(game)
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
-        return "little"
-
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         winning = OpenSets(self.game, boards.mine, boards.theirs).completing()
         blocking = OpenSets(self.game, boards.theirs, boards.mine).completing()
-        urgent = np.where(winning != 0, winning, blocking)
-        candidates = np.where((urgent != 0)[:, None], boards.cells(urgent), _heaviest(boards))
+        urgent = np.where(each(self.game, have_bits(self.game, winning)), winning, blocking)
+        is_urgent = have_bits(self.game, urgent)[:, None]
+        candidates = np.where(is_urgent, boards.cells(urgent), _heaviest(boards))
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 

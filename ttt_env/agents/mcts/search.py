@@ -17,15 +17,18 @@ from ttt_env.agents.mcts.tree import Node, read_node
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.kernels import mcts as kernel
 from ttt_env.kernels.compiled import ready
-from ttt_env.kernels.sets import winning_sets
+from ttt_env.kernels.sets import kernel_masks, winning_sets
+from ttt_env.kernels.threats import new_threats
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.checks import as_bool, as_integer, as_number, as_seconds, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
+from ttt_env.rules.sizes import MASK_CELLS, n_words
 from ttt_env.stopping import check_wanted, is_due
 
 PLAYOUTS = ("random", "win-block")
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
+_NODE_BYTES = 32  # of a node; above 64 cells they are larger, and as many fewer
 _FIRST_SLOTS = 1 << 12
 _max_slots = ContextVar("max_slots", default=MAX_SLOTS)
 _FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
@@ -35,7 +38,7 @@ _SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simul
 
 @contextmanager
 def trees_of(max_slots: int) -> Iterator[None]:
-    """Let the trees of the searches that this thread runs inside grow to so many nodes only, 32 bytes each.
+    """Let the trees of the searches that this thread runs inside grow to so many nodes of 32 bytes only.
 
     A search whose tree is full goes on with the nodes that it has.
     """
@@ -49,12 +52,14 @@ def trees_of(max_slots: int) -> Iterator[None]:
 class Search:
     """A UCT search for the player to move in `position`, not yet begun; see `ttt_env.agents.mcts.agent.MCTS`.
 
-    With `network` a simulation ends with what that says of the position it has reached, without a playout.
-    The same parameters and the same number of simulations give the same search. Several threads must not use
-    it at once. An interrupt (Ctrl-C) ends `run` between two simulations, and what they found is kept.
+    With `threats`, which needs `solve` and is without effect in misère games, forced moves and sequences of
+    threats that win are found before simulations. With `network` a simulation ends with what that says of the
+    position it has reached, without a playout. The same parameters and the same number of simulations give
+    the same search. Several threads must not use it at once. An interrupt (Ctrl-C) ends `run` between two
+    simulations, and what they found is kept.
 
-    Raises `GameTooLargeError` for a game of more than 64 cells, `IllegalMoveError` for a position in which
-    the game is over, `ParameterError` for parameters out of their ranges.
+    Raises `IllegalMoveError` for a position in which the game is over, `ParameterError` for parameters out of
+    their ranges.
     """
 
     def __init__(
@@ -67,12 +72,15 @@ class Search:
         solve: bool = True,
         seed: int = 0,
         network: BoardNetwork | None = None,
+        threats: bool = False,
     ) -> None:
-        _check_settings(c, draw, playout, solve)
+        _check_settings(c, draw, playout, solve, threats)
         self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
+        looks = threats and solve and not position.game.misere
+        self._threats = new_threats(position.game) if looks else None
         self._sets = winning_sets(position.game)
         self._network = None if network is None else network.compiled()
-        self._tree = kernel.empty_tree(position.game.n_cells, _FIRST_SLOTS)
+        self._tree = kernel.empty_tree(position.game, _FIRST_SLOTS)
         self.restart(position, seed)
         if self._network is not None:
             ready("mcts", lambda: self._iterate(0))
@@ -81,9 +89,10 @@ class Search:
         """Begin anew, in another position of the same game."""
         if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
-        _prepare()
-        masks = np.uint64(position.mine), np.uint64(position.theirs)
-        kernel.plant(self._tree, self._sets, *masks, np.uint64(_checked_seed(seed)))
+        seed = _checked_seed(seed)
+        _prepare(n_words(position.game.n_cells), self._threats is not None)
+        self._tree.root[:] = kernel_masks([position.mine, position.theirs], position.game)
+        kernel.plant(self._tree, self._threats, self._sets, np.uint64(seed))
         self.position = position
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
@@ -112,11 +121,13 @@ class Search:
 
     def _iterate(self, n: int) -> int:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
-        may_grow = len(self._tree.nodes) < min(MAX_SLOTS, _max_slots.get())
+        may_grow = 2 * self._tree.nodes.nbytes <= min(MAX_SLOTS, _max_slots.get()) * _NODE_BYTES
         if self._network is None:
-            done = kernel.run(self._tree, self._sets, self._settings, n, may_grow)
+            done = kernel.run(self._tree, self._threats, self._sets, self._settings, n, may_grow)
         else:
-            done = kernel.run_evaluated(self._tree, self._sets, self._settings, *self._network, n, may_grow)
+            done = kernel.run_evaluated(
+                self._tree, self._threats, self._sets, self._settings, *self._network, n, may_grow
+            )
         if done < n and not self.is_proved:
             self._tree = kernel.grown(self._tree)
         return done
@@ -133,9 +144,11 @@ class Search:
         if slot is None:
             self.restart(after, int(self._tree.random[0]))
             return
-        tree = kernel.empty_tree(self.position.game.n_cells, len(self._tree.nodes))
+        tree = kernel.empty_tree(self.position.game, len(self._tree.nodes))
         kernel.transplant(self._tree, slot, tree)
         self._tree, self.position = tree, after
+        if self.is_proved and not self._slots:  # by threats, which name no move
+            self.restart(after, int(self._tree.random[0]))
 
     def follow(self, position: Position, seed: int) -> None:
         """Go on from a position one or two moves later, begin anew in any other; draw from `seed`."""
@@ -220,13 +233,18 @@ class Search:
     def best_cells(self) -> list[int]:
         """The best moves so far: the most visited; with `solve` proved wins first, proved losses last.
 
-        Before the first simulation these are all legal moves.
+        Before the first simulation these are all legal moves, or those that threats leave.
         """
         visits = self.visits
         values = self.values if self._settings.solve else np.full(len(visits), np.nan)
-        cells = self.position.legal_cells
+        cells = self._candidates()
         ranks = [(values[cell] == 1, values[cell] != -1, visits[cell]) for cell in cells]
         return [cell for cell, rank in zip(cells, ranks, strict=True) if rank == max(ranks)]
+
+    def _candidates(self) -> list[int]:
+        """The moves that were tried or are to be: all that are legal, but for those that threats rule out."""
+        words = np.atleast_1d(self._tree.nodes[0]["untried"]).astype("<u8")
+        return sorted([*self._slots, *cells_of(int.from_bytes(words.tobytes(), "little"))])
 
     def policy(self) -> Floats:
         """Uniform among `best_cells`, `[cells]`."""
@@ -248,6 +266,7 @@ class Search:
             "draw": settings.draw,
             "playout": PLAYOUTS[settings.win_block] if self._network is None else None,
             "solve": settings.solve,
+            "threats": self._threats is not None,
             "tree": self.tree(max_depth, min_visits).as_dict(),
         }
         return json.dumps(content)
@@ -272,26 +291,28 @@ class Search:
 
 
 @cache
-def _prepare() -> None:
-    """Compile all that a search calls, or load it from disk, before its clock starts."""
-    game = Game("two cells", (2,), [(0, 1)])
+def _prepare(words: int, with_threats: bool) -> None:
+    """Compile all that a search of masks of so many words calls, or load it, before its clock starts."""
+    game = Game("first two", (2 + (words - 1) * MASK_CELLS,), [(0, 1)])
     sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
-    tree, other = kernel.empty_tree(2, _FIRST_SLOTS), kernel.empty_tree(2, _FIRST_SLOTS)
+    tree, other = kernel.empty_tree(game, _FIRST_SLOTS), kernel.empty_tree(game, _FIRST_SLOTS)
+    threats = new_threats(game) if with_threats else None
     ready(
         "mcts",
-        lambda: kernel.plant(tree, sets, zero, zero, zero),
-        lambda: kernel.run(tree, sets, settings, 1, False),
+        lambda: kernel.plant(tree, threats, sets, zero),
+        lambda: kernel.run(tree, threats, sets, settings, 1, False),
         lambda: kernel.transplant(tree, int(tree.path[1]), other),
         lambda: kernel.sow(other, zero),
     )
 
 
-def _check_settings(c: object, draw: object, playout: object, solve: object) -> None:
+def _check_settings(c: object, draw: object, playout: object, solve: object, threats: object) -> None:
     """Raise `ParameterError` for a setting that a search cannot have."""
     as_number("c", c, "mcts", _MAX_C)
     as_number("draw", draw, "mcts", 1.0)
     one_of("playout of mcts", playout, PLAYOUTS)
     as_bool("solve", solve, "mcts")
+    as_bool("threats", threats, "mcts")
 
 
 def checked_budget(simulations: object, seconds: object) -> tuple[int | None, float | None]:

@@ -13,7 +13,6 @@ from ttt_env.agent import Agent, Floats
 from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
 from ttt_env.stopping import check_wanted, is_due
 
 _SLICE = 20_000  # nodes: some hundredths of a second
@@ -41,13 +40,10 @@ class AlphaBeta(Agent):
     and so on (iterative deepening), and plays by the last depth that it could finish, in a lost position by
     the last one at which it did not see the loss yet; such an agent has no fixed policy. `Minimax` checks the
     parameters.
-
-    Raises `GameTooLargeError` for a game of more than 64 cells.
     """
 
     def __init__(self, game: Game, depth: int | None = None, seconds: float | None = None) -> None:
         super().__init__(game)
-        check_size(game)
         self.depth, self.seconds = depth, seconds
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
@@ -134,7 +130,7 @@ class _Searcher:
         self.game, self._kernel = game, alphabeta_kernel
         self._sets, self._search = winning_sets(game), alphabeta_kernel.new_search(game)
         self.lock = Lock()  # compiled code runs beside other threads
-        alphabeta_kernel.set_root(self._search, 0, 0, 1, 1)
+        alphabeta_kernel.set_root(self._search, game.start, 1, 1)
         ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
 
     def begin(self, seconds: float) -> None:
@@ -194,7 +190,7 @@ class _Searcher:
             return threshold < 0
         if position.is_over:
             return self._value_of_end(position) >= threshold
-        kernel.set_root(self._search, position.mine, position.theirs, depth, threshold)
+        kernel.set_root(self._search, position, depth, threshold)
         while True:
             check_wanted()
             answer = kernel.search(self._search, self._sets, _SLICE)

@@ -23,7 +23,7 @@ from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, as_number
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_enumerable, check_size, is_enumerable
+from ttt_env.rules.sizes import check_enumerable, is_enumerable
 
 _TIE = 1e-12  # of the largest score: equal sums over up to 18! games differ by rounding
 _memoised = lru_cache(maxsize=8)
@@ -66,9 +66,8 @@ class Minimax(Planner):
     of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, and no
     further than `depth` if both are given; it then has no fixed policy, and matches with it are sampled.
 
-    Raises `GameTooLargeError` for a game of too many positions without depth or seconds, with them for a
-    game of more than 64 cells; `ParameterError` for `prefer` with one of the others, and for values that are
-    not above 0.
+    Raises `GameTooLargeError` for a game of too many positions without depth or seconds; `ParameterError` for
+    `prefer` with one of the others, and for values that are not above 0.
     """
 
     def __init__(
@@ -91,7 +90,6 @@ class Minimax(Planner):
         depth, seconds = parameters.get("depth"), parameters.get("seconds")
         if depth is None and seconds is None:
             _check_exact(game)
-        check_size(game)
         return "sweep" if seconds is None and is_enumerable(game) else "little"
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:

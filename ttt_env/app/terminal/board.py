@@ -10,6 +10,7 @@ from ttt_env.rules.game import Coordinates, Position, Seat
 STYLES: dict[Seat, str] = {"X": "bold red", "O": "bold cyan"}
 _QUIET = "dim"
 _GAP = 3
+_DENSE = 3  # columns of a cell without lines around it: a stone between brackets
 _FRAMES = {"none": "{}", "last": "[{}]", "completed": "*{}*"}
 
 
@@ -17,16 +18,22 @@ def board(position: Position, last: int | None = None, numbers: bool = True, wid
     """The board with the names of its rows and columns; layers side by side as far as `width` allows.
 
     The stone of the move `last` stands in brackets, those of completed winning sets between stars. With
-    `numbers`, free cells show theirs.
+    `numbers`, free cells show theirs. A board for which the width is too small has neither numbers nor lines
+    between its cells.
     """
     game = position.game
+    layers, rows, columns = layers_of(game.shape)
     wide = len(str(game.n_cells - 1)) + 2
-    cells = [_cell(cell, look, wide, numbers) for cell, look in enumerate(looks_of(position, last))]
+    is_dense = game.coordinates is None and len(str(rows)) + 2 + columns * (wide + 1) > width
+    wide, block = (_DENSE, _dense_block) if is_dense else (wide, _block)
+    cells = [
+        _cell(look, wide, "·" if is_dense else str(cell) if numbers else "")
+        for cell, look in enumerate(looks_of(position, last))
+    ]
     if game.coordinates is not None:
         return _scattered(cells, game.coordinates)
-    layers, rows, columns = layers_of(game.shape)
     lines = [cells[i : i + columns] for i in range(0, len(cells), columns)]
-    blocks = [_block(lines[i : i + rows], wide) for i in range(0, len(lines), rows)]
+    blocks = [block(lines[i : i + rows], wide) for i in range(0, len(lines), rows)]
     if layers > 1:
         size = blocks[0][-1].cell_len
         blocks = [[_title(layer, size), *block] for layer, block in enumerate(blocks, 1)]
@@ -45,9 +52,9 @@ def _scattered(cells: list[Text], coordinates: Coordinates) -> Text:
     return Text("\n").join(lines.get(row, Text()) for row in range(max(lines) + 1))
 
 
-def _cell(cell: int, look: Look, wide: int, numbers: bool) -> Text:
+def _cell(look: Look, wide: int, free: str) -> Text:
     if look.mark is None:
-        return Text((str(cell) if numbers else "").center(wide), _QUIET)
+        return Text(free.center(wide), _QUIET)
     style = STYLES[look.mark] + (" reverse" if look.accent == "completed" else "")
     return Text(_FRAMES[look.accent].format(look.mark).center(wide), style)
 
@@ -67,6 +74,14 @@ def _block(lines: list[list[Text]], wide: int) -> list[Text]:
     for row, cells in enumerate(lines, 1):
         block += [Text.assemble((f"{row:>{margin}} ", _QUIET), bar, bar.join(cells), bar), middle]
     return [*block[:-1], bottom]
+
+
+def _dense_block(lines: list[list[Text]], wide: int) -> list[Text]:
+    """The lines of one layer, without the grid."""
+    margin = len(str(len(lines)))
+    names = "".join(column_name(column).center(wide) for column in range(len(lines[0])))
+    rows = [Text.assemble((f"{row:>{margin}} ", _QUIET), *cells) for row, cells in enumerate(lines, 1)]
+    return [Text(f"{'':{margin + 1}}{names}", _QUIET), *rows]
 
 
 def _title(layer: int, size: int) -> Text:

@@ -117,6 +117,7 @@ _KNOWN = [
     Control("playout", "playouts", choices=("random", "win-block")),
     Control("prefer", "of equal moves", choices=("any", "fast")),
     Control("solve", "proofs", choices=("true", "false")),
+    Control("threats", "threats first", choices=("true", "false")),
 ]
 BOUNDS = {control.name: control for control in _KNOWN}
 

@@ -20,7 +20,7 @@ from ttt_env.render.words import OUTCOMES, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game
-from ttt_env.rules.sizes import MASK_CELLS, is_instant
+from ttt_env.rules.sizes import is_instant
 
 _NOTHING = 1e-9  # what rounding leaves of an exploitability of 0
 _DIGITS = 12  # beyond these is rounding
@@ -126,7 +126,7 @@ class Sage:
         values = known_values_of_moves(position, 0) if is_quick else known_values_of_moves(position)
         value = known_value(position, 0) if is_quick else known_value(position)
         search = None
-        if None in values.values() and position.game.n_cells <= MASK_CELLS:
+        if None in values.values():
             search = Search(position, seed=0)
             search.run(simulations=simulations)
         expected = _expected(search)
@@ -134,11 +134,6 @@ class Sage:
             MoveInsight(cell, chances.get(cell), known, against.get(cell), *expected.get(cell, (None, 0)))
             for cell, known in values.items()
         )
-        if search is None and None in values.values():
-            notes.append(
-                "What a move is worth is known here only if it ends the game: "
-                f"searches take boards of up to {MASK_CELLS} cells, and this one has {table.game.n_cells}."
-            )
         found = value if value is not None else _value(search)
         return Insight(
             _agent(adviser),
@@ -192,11 +187,9 @@ def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
     """What a search expects of each move that it has made, and how often it has made it."""
     if search is None:
         return {}
-    made = [int(cell) for cell in search.visits.nonzero()[0]]
-    return {
-        cell: (float(2 * search.wins[cell] / search.visits[cell] - 1), int(search.visits[cell]))
-        for cell in made
-    }
+    visits, wins = search.visits, search.wins
+    made = [int(cell) for cell in visits.nonzero()[0]]
+    return {cell: (float(2 * wins[cell] / visits[cell] - 1), int(visits[cell])) for cell in made}
 
 
 def _value(search: Search | None) -> float | None:

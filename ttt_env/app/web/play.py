@@ -24,7 +24,6 @@ from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_vis
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.rules.catalogue import parameters_of_game
 from ttt_env.rules.game import SEATS
-from ttt_env.rules.sizes import MASK_CELLS
 
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -203,7 +202,6 @@ class PlayPages:
             presets=presets(table.game),
             levels=await self._levels(visit),
             rule=rule_of(table.game),
-            most_searched=MASK_CELLS,
             ready_url=f"/play/ready?{table.fresh().query()}" if await self._planners(table) else None,
             see_url=visit.url("/play/see") + ("" if is_solved(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),

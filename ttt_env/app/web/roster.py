@@ -271,6 +271,11 @@ _SEARCHED = [
     ("mcts:simulations=300", "Tries 300 games before each move"),
     ("mcts:simulations=5000,playout=win-block", "Tries 5,000 better games before each move"),
 ]
+_SEARCHED_WIDE = [  # more moves to try, and threats that are longer than what tried games show
+    _RANDOM,
+    ("mcts:simulations=5000,playout=win-block", "Tries 5,000 games before each move"),
+    ("mcts:simulations=20000,threats=true", "Looks for threats first, then tries 20,000 games"),
+]
 
 
 def presets(game: Game) -> tuple[Preset, ...]:
@@ -280,7 +285,7 @@ def presets(game: Game) -> tuple[Preset, ...]:
     elif is_solved(game):
         agents = _SOLVED
     else:
-        agents = _SEARCHED if game.n_cells <= MASK_CELLS else [_RANDOM]
+        agents = _SEARCHED if game.n_cells <= MASK_CELLS else _SEARCHED_WIDE
     return tuple(Preset(level, *agent) for level, agent in zip(LEVELS, agents, strict=False))
 
 

@@ -11,7 +11,7 @@ Games whose boards can all be listed are kept as rows of tables (`TableStore`), 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -30,10 +30,10 @@ from ttt_env.kernels.codes import (
     WON,
     WON_BY_OTHER,
 )
-from ttt_env.kernels.sets import numbers_through, winning_sets
-from ttt_env.rules.boards import Boards, Masks
+from ttt_env.kernels.sets import numbers_through
+from ttt_env.rules.boards import Boards, Masks, full_mask, set_masks
 from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import TABLE_CELLS, check_size, is_tabulated
+from ttt_env.rules.sizes import MASK_CELLS, TABLE_CELLS, is_tabulated, n_words
 
 State: TypeAlias = Array
 Cells: TypeAlias = Array
@@ -82,8 +82,7 @@ class Store(Protocol):
 def store_of(game: Game, backend: Backend) -> Store:
     """The fastest store that can hold the game.
 
-    Raises `GameTooLargeError` above 64 cells, and `ParameterError` for a game that is too large for a table
-    if the back end is not NumPy's.
+    Raises `ParameterError` for a game that is too large for a table if the back end is not NumPy's.
     """
     if is_tabulated(game):
         return table_store(game, backend)
@@ -201,58 +200,97 @@ class TableStore:
 
 @dataclass(frozen=True, eq=False)
 class BitStore:
-    """Boards as bit masks. A state is `uint64[3, B]`: the looker's stones, the other's, the codes.
+    """Boards as bit masks. A state is `uint64[rows, B]`: the looker's stones, the other's, the codes.
 
-    Raises `GameTooLargeError` above 64 cells.
+    Stones take as many rows as a mask has words.
     """
 
     game: Game
     backend: Backend
 
-    def __post_init__(self) -> None:
-        check_size(self.game)
+    @cached_property
+    def _n_words(self) -> int:
+        return n_words(self.game.n_cells)
+
+    @cached_property
+    def _full_words(self) -> Masks:
+        """The words of the mask of all cells, `[words]`."""
+        return full_mask(self.game).reshape(self._n_words)
 
     @cached_property
     def _sets_through(self) -> Masks:
-        """The winning sets through each cell, `[K, cells]`, padded with sets that nobody can own."""
-        masks = np.append(winning_sets(self.game).masks, ~np.uint64(0))
-        return np.ascontiguousarray(masks[numbers_through(self.game)].T)
+        """The winning sets through each cell, `[words, K, cells]`, padded with sets that nobody can own."""
+        masks = set_masks(self.game).reshape(-1, self._n_words)
+        padded = np.concatenate([masks, ~np.zeros_like(masks[:1])])[numbers_through(self.game)]
+        return np.ascontiguousarray(padded.T)
+
+    def _stones(self, state: State) -> tuple[State, State]:
+        """The words of the looker's stones and of the other's, `[words, B]`."""
+        return state[: self._n_words], state[self._n_words : -1]
+
+    def _masks_of(self, words: State) -> Masks:
+        """Words, `[words, B]`, as masks in the order of `Boards`."""
+        masks: Masks = words[0] if self._n_words == 1 else words.T
+        return masks
 
     def of(self, boards: Boards) -> State:  # noqa: D102
-        return np.stack([boards.mine, boards.theirs, np.zeros_like(boards.mine)])
+        stones = [masks.reshape(-1, self._n_words).T for masks in (boards.mine, boards.theirs)]
+        return np.concatenate([*stones, np.zeros((1, len(boards)), np.uint64)])
 
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
-        mine, theirs, codes = state
+        (mine, theirs), codes = self._stones(state), state[-1]
         is_open, is_legal = codes == OPEN, self.is_legal(state, cells)
-        stones = mine | np.left_shift(is_legal, cells, dtype=np.uint64, casting="unsafe")
-        sets = self._sets_through.take(cells, axis=1)
-        won = (sets & stones == sets).any(axis=0)
-        full = stones | theirs == np.uint64(self.game.full_mask)
+        after = np.empty((len(state), len(cells)), np.uint64)
+        theirs_after, stones = self._stones(after)
+        theirs_after[:] = theirs
+        for number in range(self._n_words):
+            # A cell of another word is shifted out.
+            bits = np.left_shift(is_legal, self._in_word(cells, number), dtype=np.uint64, casting="unsafe")
+            np.bitwise_or(mine[number], bits, out=stones[number])
+        won = self._own_through(stones, cells)
+        words = zip(stones, theirs, self._full_words, strict=True)
+        full = reduce(np.logical_and, (mine | theirs == all_cells for mine, theirs, all_cells in words))
         after_legal = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
         after_open = np.where(is_legal, after_legal, FORFEITED_BY_OTHER)
-        after = np.empty((3, len(cells)), np.uint64)
-        after[0], after[1] = theirs, stones
-        after[2] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
+        after[-1] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
         return after
 
+    def _in_word(self, cells: Cells, number: int) -> Cells:
+        """The places of cells in one of the words, `[B]`: 64 or more, or below 0, outside."""
+        return cells - MASK_CELLS * number if number else cells
+
+    def _own_through(self, stones: State, cells: Cells) -> NDArray[np.bool_]:
+        """Whether stones, `[words, B]`, own a winning set through these cells, `bool[B]`."""
+        sets = (of_word.take(cells, axis=1) for of_word in self._sets_through)
+        owned = (masks & word == masks for masks, word in zip(sets, stones, strict=True))
+        won: NDArray[np.bool_] = reduce(np.logical_and, owned).any(axis=0)
+        return won
+
     def codes(self, state: State) -> Array:  # noqa: D102
-        return state[2].astype(np.int64)
+        return state[-1].astype(np.int64)
 
     def is_open(self, state: State) -> Array:  # noqa: D102
-        return state[2] == OPEN
+        return state[-1] == OPEN
 
     def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
-        taken = (state[0] | state[1]) >> cells.astype(np.uint64) & np.uint64(1)
-        return (taken | state[2]) == 0
+        mine, theirs = self._stones(state)
+        words = enumerate(zip(mine, theirs, strict=True))
+        taken = (
+            (mine | theirs) >> self._in_word(cells, number).astype(np.uint64)
+            for number, (mine, theirs) in words
+        )
+        return (reduce(np.bitwise_or, taken) & np.uint64(1) | state[-1]) == 0
 
     def planes(self, state: State) -> Array:  # noqa: D102
-        return planes_of(Boards(self.game, state[0], state[1]))
+        return planes_of(Boards(self.game, *map(self._masks_of, self._stones(state))))
 
     def masks(self, state: State) -> Array:  # noqa: D102
-        free = np.where(state[2] == OPEN, ~(state[0] | state[1]), ~np.uint64(0))
+        mine, theirs = self._stones(state)
+        free = self._masks_of(np.where(state[-1] == OPEN, ~(mine | theirs), ~np.uint64(0)))
         return Boards(self.game, free, free).cells(free).view(np.int8)
 
     def boards(self, state: State) -> Boards:  # noqa: D102
-        turned = IS_TURNED[state[2].astype(np.intp)]
-        mine, theirs = np.where(turned, state[1::-1], state[:2])
-        return Boards(self.game, mine, theirs)
+        turned = IS_TURNED[state[-1].astype(np.intp)]
+        mine, theirs = self._stones(state)
+        seen = np.where(turned, (theirs, mine), (mine, theirs))
+        return Boards(self.game, *map(self._masks_of, seen))
