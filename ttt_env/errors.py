@@ -70,6 +70,10 @@ class ResultFileError(TttEnvError):
     """A file or data that holds no result of the kind that was asked for."""
 
 
+class ProofError(TttEnvError):
+    """A proof whose strategy cannot be found, or cannot be written down."""
+
+
 class WorkerError(TttEnvError, RuntimeError):
     """Work in another process that failed, or whose process ended."""
 

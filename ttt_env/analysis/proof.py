@@ -2,16 +2,31 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from math import inf
+from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis import proof_file
+from ttt_env.analysis.extraction import extracted
+from ttt_env.analysis.proof_file import AnyStrategy, Filed
+from ttt_env.analysis.regions import RegionStrategy
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.threat_proof import WIDTH, ThreatProver, ThreatQuestion
-from ttt_env.errors import ImpossiblePositionError, ParameterError
+from ttt_env.errors import (
+    ImpossiblePositionError,
+    ParameterError,
+    PolicyFileError,
+    ProofError,
+    ResultFileError,
+)
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.words import RESULTS
+from ttt_env.rules.boards import Masks
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
@@ -42,11 +57,103 @@ class Proof(Saved):
     principal_variation: tuple[int, ...]
     nodes: int
     seconds: float
+    regions: tuple[tuple[int, ...], ...] = ()
+    _prover: "_Prover | None" = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what the search knows, which is large: where it is wanted again, the search is repeated."""
+        return type(self), tuple(getattr(self, item.name) for item in fields(self) if item.compare)
 
     @property
     def value(self) -> int | None:
         """1 won, 0 drawn, −1 lost; None if the budget was too small to know."""
         return self.bounds[0] if self.bounds[0] == self.bounds[1] else None
+
+    @cached_property
+    def strategies(self) -> tuple[AnyStrategy, ...]:
+        """How the value is got, against every reply; none if the value is not known, or the game is over.
+
+        In a won or lost position it is the strategy of the winner. In a drawn one each player has a strategy
+        not to lose, but for the first player on an empty board who cannot lose in any case (see `prove`).
+
+        Taking the strategy out of the search takes some time, and may need more memory than the search.
+        Raises `ProofError` if there are more than `MOST_POSITIONS`.
+        """
+        return self._extracted(None)
+
+    def _extracted(self, report: Callable[[int], None] | None) -> tuple[AnyStrategy, ...]:
+        position = self.position
+        if self.value is None or position.is_over:
+            return ()
+        mover, other = position.to_move, SEATS[1 - position.ply % 2]
+        if self.value == 0:
+            cannot_lose = position.ply == 0 and not position.game.misere
+            claims = [(other, False)] if cannot_lose else [(other, False), (mover, False)]
+        else:
+            claims = [(mover if self.value == 1 else other, True)]
+        found: list[AnyStrategy] = []
+        for seat, wins in claims:
+            if self.regions and seat == other and not wins:
+                found.append(RegionStrategy.of(position, self.regions))
+            else:
+                found.append(extracted(position, seat, wins, _Guide(self._searched, seat, wins), report))
+        return tuple(found)
+
+    @property
+    def _searched(self) -> "_Prover":
+        """The search with all that it knows; after a proof was read from a file, a new one."""
+        if self._prover is not None:
+            self._prover.begin(inf, inf)
+            return self._prover
+        prover = _Prover(self.position.game, None)
+        prover.begin(inf, inf)
+        prover.bounds(self.position)
+        return prover
+
+    def save(self, path: str | Path, progress: Callable[[int], None] | None = None) -> None:
+        """Write the proof with its `strategies`, which others can check; docs/proofs.md has the format.
+
+        `progress` is called with the number of positions of a strategy that are done. Raises `ProofError` as
+        `strategies` does, `ResultFileError` if the file cannot be written.
+        """
+        if "strategies" not in self.__dict__:
+            self.__dict__["strategies"] = self._extracted(progress)
+        try:
+            proof_file.write(
+                path,
+                Filed(
+                    self.position,
+                    self.bounds,
+                    self.principal_variation,
+                    self.nodes,
+                    self.seconds,
+                    self.strategies,
+                ),
+            )
+        except PolicyFileError as error:
+            raise ResultFileError(str(error)) from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The proof that `save` has written, with its strategies. Raises `ResultFileError` for another file.
+
+        Whether the strategies do what the file says is not looked at: `scripts/check_proof.py` does that.
+        """
+        try:
+            filed = proof_file.read(path)
+        except PolicyFileError as error:
+            raise ResultFileError(str(error)) from error
+        by_regions = [one.regions for one in filed.strategies if isinstance(one, RegionStrategy)]
+        proof = cls(
+            filed.position,
+            filed.bounds,
+            filed.principal_variation,
+            filed.nodes,
+            filed.seconds,
+            by_regions[0] if by_regions else (),
+        )
+        proof.__dict__["strategies"] = filed.strategies
+        return proof
 
     def __str__(self) -> str:
         seat, (lower, upper) = self.position.to_move, self.bounds
@@ -70,6 +177,7 @@ class Proof(Saved):
             "principal_variation": list(self.principal_variation),
             "nodes": self.nodes,
             "seconds": self.seconds,
+            "regions": [list(cells) for cells in self.regions],
         }
 
     @classmethod
@@ -81,6 +189,7 @@ class Proof(Saved):
             tuple(map(int, data["principal_variation"])),
             int(data["nodes"]),
             float(data["seconds"]),
+            tuple(tuple(map(int, cells)) for cells in data["regions"]),
         )
 
 
@@ -125,7 +234,7 @@ def prove(
     prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
     bounds = prover.bounds(root)
     line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
-    return Proof(root, bounds, line, prover.nodes, time.monotonic() - prover.begun)
+    return Proof(root, bounds, line, prover.nodes, time.monotonic() - prover.begun, _prover=prover)
 
 
 def _checked_position(game: Game, position: Position | None) -> Position:
@@ -230,13 +339,13 @@ class _Prover:
         line: list[int] = []
         try:
             while not position.is_over and not _is_dead(position):
-                line.append(self._best_cell(position, value))
+                line.append(self.keeping_cell(position, value))
                 position, value = position.play(line[-1]), -value
         except _OutOfBudgetError:
             pass
         return tuple(line)
 
-    def _best_cell(self, position: Position, value: int) -> int:
+    def keeping_cell(self, position: Position, value: int) -> int:
         """A cell that keeps the value; in a lost position the one that the search looks at first."""
         mover, other = position.to_move, SEATS[1 - position.ply % 2]
         seat, should_win = (mover, True) if value == 1 else (other, False)
@@ -248,11 +357,15 @@ class _Prover:
             if winning_cell is not None:
                 return winning_cell
         max_nodes = _FIRST_TRIAL
-        while True:
-            for cell in cells:
-                if self._wins_within(seat, position.play(cell), max_nodes) is should_win:
+        while cells:
+            for cell in cells.copy():
+                wins = self._wins_within(seat, position.play(cell), max_nodes)
+                if wins is should_win:
                     return cell
+                if wins is not None:
+                    cells.remove(cell)
             max_nodes *= 4
+        raise ProofError(f"the search was wrong: no move in {position!r} keeps the value {value}")
 
     def _wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
         if position.is_over:
@@ -296,6 +409,24 @@ class _Question:
         urgent, weights = self._kernel.first_look(self._search, self._sets)
         first = set(cells_of(urgent))
         return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
+
+
+class _Guide:
+    """The moves of a seat that wins, or does not lose, as the search knows them."""
+
+    def __init__(self, prover: _Prover, seat: Seat, wins: bool) -> None:
+        self._prover, self._wins = prover, wins
+        self._threats = prover.threats.get(seat) if wins else None
+
+    def known_cells(self, positions: Masks) -> NDArray[np.int16]:
+        if self._threats is None:
+            return np.full(len(positions), -1, np.int16)
+        return self._threats.winning_cells(positions)
+
+    def cell(self, position: Position) -> int:
+        if self._threats is not None and self._threats.winning_cell(position) is None:
+            self._threats.wins(position, _THREAT_ROUNDS[0][1])
+        return self._prover.keeping_cell(position, int(self._wins))
 
 
 def _is_dead(position: Position) -> bool:

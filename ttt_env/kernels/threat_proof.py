@@ -281,6 +281,35 @@ def node_of(g: ThreatGraph, sets: WinningSets, attacker: np.uint64, defender: np
     return _add_node(g, place, key, attacker, defender, NONE)
 
 
+@compiled
+def winning_cells(g: ThreatGraph, positions: Masks, cells: NDArray[np.int16]) -> None:
+    """Set the cells `[P]` of threats that win in these positions `[P, 2]`; −1 where none is known."""
+    for number in range(len(positions)):
+        attacker, defender = positions[number, 0], positions[number, 1]
+        cells[number] = -1
+        key = key_of(g, attacker, defender)
+        place = _place(g, key)
+        if g.keys[place] == key and g.numbers[g.node_at[place], WON] == 0:
+            child = _won_child(g, g.node_at[place])
+            wanted = key_of(g, g.stones[child, 0], g.stones[child, 1])
+            _set_codes(g, attacker, defender)
+            free = ~(attacker | defender)
+            for cell in range(g.of_stones.shape[1]):
+                stone = ONE << np.uint64(cell)
+                if free & stone != NONE and _key_with(g, 0, stone) == wanted:
+                    cells[number] = cell
+                    break
+
+
+@bare
+def _won_child(g: ThreatGraph, node: int) -> int:
+    """The first child of a won node that is won."""
+    edge: int = g.numbers[node, FIRST]
+    while g.numbers[g.edges[edge], WON] != 0:
+        edge += 1
+    return int(g.edges[edge])
+
+
 # --- Called from Python -----------------------------------------------------------------------------------
 
 
