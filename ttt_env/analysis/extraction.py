@@ -23,10 +23,6 @@ _BATCH = 1024  # positions whose replies are looked at in one call
 _THREATS = 1000  # that are tried for one sequence
 
 Part = dict[str, NDArray[Any]]
-_NOTHING: Part = {
-    "positions": np.zeros((0, 2), np.uint64),
-    **{name: np.zeros(0, np.uint8) for name in ("moves", "n_sequences", "lengths", "cells")},
-}
 
 
 class Guide(Protocol):
@@ -67,11 +63,15 @@ class _Extraction:
         self._n_positions = 0
 
     def strategy(self) -> Strategy:
-        layer, parts = self._first(), [_NOTHING]
+        layer = self._first()
+        parts = [self._covered(layer[:0], np.zeros(0, np.uint8))[0]]
         while len(layer):
             part, layer = self._answered(layer)
             parts.append(part)
-        return Strategy(self._start, self._seat, self._wins, **_joined(parts))
+        table = _joined(parts)
+        longest = int((table["threats"] != self._kernel.NO_THREAT).sum(axis=1).max(initial=0))
+        table["threats"] = np.ascontiguousarray(table["threats"][:, :longest])
+        return Strategy(self._start, self._seat, self._wins, **table)
 
     def _first(self) -> Masks:
         """The first positions of the table: the start, or those after the replies there."""
@@ -121,13 +121,12 @@ class _Extraction:
             raise ProofError(
                 f"the search was wrong: cell {moves[n_right]} in {wrong!r} does not keep the result"
             )
-        n_sequences, n_cells, n_open = cover.totals.tolist()
+        n_sequences, n_open = cover.totals.tolist()
         part: Part = {
             "positions": positions,
             "moves": moves,
             "n_sequences": cover.n_sequences[: len(positions)].copy(),
-            "lengths": cover.lengths[:n_sequences].copy(),
-            "cells": cover.cells[:n_cells].copy(),
+            "threats": cover.threats[:n_sequences].copy(),
         }
         return part, _distinct(cover.open[:n_open])
 

@@ -19,7 +19,7 @@ KIND = "proof"
 FORMAT = "ttt_env proof 1"
 AnyStrategy = Strategy | RegionStrategy
 
-_MOST_SEQUENCES, _MOST_GAINS = 200_000_000, 1_000_000_000  # of all positions together
+_MOST_SEQUENCES = 100_000_000  # of all positions together
 _RESULT = {
     "format": Form(np.str_, (), len(FORMAT)),
     "start": Form(np.uint64, (2,)),
@@ -32,8 +32,7 @@ _TABLE = {
     "positions": Form(np.uint64, (None, 2), MOST_POSITIONS),
     "moves": Form(np.uint8, (None,), MOST_POSITIONS),
     "n_sequences": Form(np.uint8, (None,), MOST_POSITIONS),
-    "lengths": Form(np.uint8, (None,), _MOST_SEQUENCES),
-    "cells": Form(np.uint8, (None,), _MOST_GAINS),
+    "threats": Form(np.uint8, (None, None), _MOST_SEQUENCES),
 }
 
 
@@ -151,8 +150,7 @@ def _check_table(
     positions: Masks,
     moves: NDArray[np.uint8],
     n_sequences: NDArray[np.uint8],
-    lengths: NDArray[np.uint8],
-    cells: NDArray[np.uint8],
+    threats: NDArray[np.uint8],
 ) -> None:
     """Raise `ValueError` for arrays that are no table of positions in which the seat is to move."""
     own, other = positions[:, 0], positions[:, 1]
@@ -165,6 +163,5 @@ def _check_table(
         raise ValueError("its moves are not one cell for each position")
     if ((own | other) >> moves.astype(np.uint64) & np.uint64(1)).any():
         raise ValueError("one of its moves is on a taken cell")
-    sums = len(n_sequences), n_sequences.sum(dtype=np.int64), lengths.sum(dtype=np.int64)
-    if sums != (len(own), len(lengths), len(cells)) or (cells >= game.n_cells).any():
-        raise ValueError("its sequences are not those of its positions")
+    if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(threats):
+        raise ValueError("its sequences of threats are not those of its positions")

@@ -13,7 +13,7 @@ from ttt_env.rules.game import Game, Position, Seat, cells_of
 from ttt_env.rules.symmetry import automorphisms
 
 MOST_POSITIONS = 20_000_000  # of a strategy
-_MOST_THREATS = 10_000_000  # that are tried for a sequence, which has at most 56,405 in Qubic
+_BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof needs more than 56,405
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,9 @@ class Strategy:
     With `wins` it wins against every reply, else it does not lose. `positions` `[P, 2]` are its own stones
     and those of the other, one of all symmetric positions: the one with the smallest masks.
     `moves` `[P]` are its cells there. After the move, some replies are answered by threats alone, each of
-    which leaves one reply: the position has `n_sequences` `[P]` such sequences, whose `lengths` and `cells`
-    follow one another in the order of the positions. Each other reply leads to a position of the table, or
-    needs none: see `cell`.
+    which leaves one reply: the position has `n_sequences` `[P]` of the sequences in `threats` `[Q, most]`,
+    which stand there in the order of the positions; a sequence is its cells, then 64s. Each other reply leads
+    to a position of the table, or needs none: see `cell`.
     """
 
     start: Position
@@ -34,8 +34,7 @@ class Strategy:
     positions: Masks
     moves: NDArray[np.uint8]
     n_sequences: NDArray[np.uint8]
-    lengths: NDArray[np.uint8]
-    cells: NDArray[np.uint8]
+    threats: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -102,7 +101,7 @@ class Strategy:
         if self.game.misere:
             return None
         masks = np.uint64(own), np.uint64(other)
-        cell = kernel.first_threat(*masks, winning_sets(self.game), new_threats(self.game), _MOST_THREATS)
+        cell = kernel.first_threat(*masks, winning_sets(self.game), new_threats(self.game), _BUDGET)
         return None if cell < 0 else int(cell)
 
     def _heaviest(self, position: Position) -> int | None:

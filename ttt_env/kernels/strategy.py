@@ -26,25 +26,24 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import automorphisms
 
 MOST_SEQUENCES = 64  # of a position: each one answers a reply
-MOST_GAINS = 34  # of a sequence: a threat and its reply take two of 64 cells
-
+MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells
+NO_THREAT = 64  # after the end of a sequence
 NO_MOVE = 255  # in a position in which the other is to move
 
 # The indices of `Cover.totals`.
-N_SEQUENCES, N_CELLS, N_OPEN = range(3)
+N_SEQUENCES, N_OPEN = range(2)
 
 
 class Cover(NamedTuple):
     """Room for what is found about a batch of `B` positions.
 
-    `n_sequences` `[B]` are the numbers of sequences of threats of each position, `lengths` their numbers of
-    threats, `cells` the cells of these. `open` `[N_OPEN, 2]` are the positions, as `canonical` gives them,
-    that have to be in the table. `totals` says how much of these is used.
+    `n_sequences` `[B]` are the numbers of sequences of threats of each position, `threats` their cells, then
+    `NO_THREAT`. `open` are the positions, as `canonical` gives them, that have to be in the table. `totals`
+    says how many sequences and open positions there are.
     """
 
     n_sequences: NDArray[np.uint8]
-    lengths: NDArray[np.uint8]
-    cells: NDArray[np.uint8]
+    threats: NDArray[np.uint8]
     open: Masks
     totals: NDArray[np.int64]
 
@@ -54,10 +53,9 @@ def new_cover(size: int) -> Cover:
     n_sequences = size * MOST_SEQUENCES
     return Cover(
         np.zeros(size, np.uint8),
-        np.zeros(n_sequences, np.uint8),
-        np.zeros(n_sequences * MOST_GAINS, np.uint8),
+        np.zeros((n_sequences, MOST_THREATS), np.uint8),
         np.zeros((n_sequences, 2), np.uint64),
-        np.zeros(3, np.int64),
+        np.zeros(2, np.int64),
     )
 
 
@@ -112,16 +110,28 @@ def _is_answered(
 
 
 @inner
-def _keep_sequence(t: Threats, number: int, cover: Cover) -> int:
-    """Add the sequence that was found to those of a position; returns its length."""
-    n_gains = size(t.winning[GAINS])
-    cover.lengths[cover.totals[N_SEQUENCES]] = n_gains
-    for level in range(n_gains):
-        cover.cells[cover.totals[N_CELLS] + level] = cell_of(t.gain[level])
+def _answered(
+    own: np.uint64, other: np.uint64, replies: np.uint64, sets: WinningSets, t: Threats
+) -> np.uint64:
+    """Those of the replies after which the sequence that was found wins."""
+    answered = NONE
+    while replies != NONE:
+        reply = lowest(replies)
+        replies ^= reply
+        if _is_answered(own, other, reply, t.gain, size(t.winning[GAINS]), sets):
+            answered |= reply
+    return answered
+
+
+@inner
+def _keep_sequence(t: Threats, number: int, cover: Cover) -> None:
+    """Add the sequence that was found to those of a position."""
+    threats = cover.threats[cover.totals[N_SEQUENCES]]
+    threats[:] = NO_THREAT
+    for level in range(size(t.winning[GAINS])):
+        threats[level] = cell_of(t.gain[level])
     cover.totals[N_SEQUENCES] += 1
-    cover.totals[N_CELLS] += n_gains
     cover.n_sequences[number] += 1
-    return n_gains
 
 
 @inner
@@ -142,13 +152,9 @@ def _answer_by_threats(
     while True:
         block = NONE if reply == NONE else completing_through(other | reply, own, sets, cell_of(reply))
         if not is_several(block) and wins_by_threats(own, other | reply, block, sets, t, budget):
-            n_gains, before, rest = size(t.winning[GAINS]), replies, replies
-            while rest != NONE:
-                one = lowest(rest)
-                rest ^= one
-                if _is_answered(own, other, one, t.gain, n_gains, sets):
-                    replies ^= one
-            if replies != before or reply != NONE:
+            answered = _answered(own, other, replies | unanswered, sets, t)
+            replies, unanswered = replies & ~answered, unanswered & ~answered
+            if answered != NONE or reply != NONE:
                 _keep_sequence(t, number, cover)
         elif reply != NONE:
             unanswered |= reply
