@@ -82,7 +82,8 @@ class _Extraction:
         if not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells):
             return own_first[:0]
         image = np.zeros((1, 2), np.uint64)
-        self._kernel.canonical(*own_first[0], self._permutations, image[0])
+        own, other = own_first[0]
+        self._kernel.canonical(own, other, self._permutations, image[0])
         return image
 
     def _answered(self, layer: Masks) -> tuple[Part, Masks]:

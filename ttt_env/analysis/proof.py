@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.analysis import checkpoint as checkpoint_file
 from ttt_env.analysis import proof_file
 from ttt_env.analysis.extraction import extracted
 from ttt_env.analysis.proof_file import AnyStrategy, Filed
@@ -28,14 +29,18 @@ from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
 from ttt_env.stopping import check_wanted
+from ttt_env.storage.policy_file import Arrays
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
+_CHECKPOINT_SECONDS = 60.0
+_CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
 # After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
 _THREAT_ROUNDS = ((20_000_000, 100_000), (22_000_000, 400_000), (24_000_000, 1_600_000))
 
@@ -213,6 +218,7 @@ def prove(
     nodes: int | None = None,
     seconds: float | None = None,
     progress: Report | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Proof:
     """The value of a position, by default of the empty board, proved by a search within this budget.
 
@@ -222,19 +228,30 @@ def prove(
     not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
     about ten times a second. The search may be interrupted at any time.
 
+    With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
+    call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
+    calls. The file is trusted, unlike the one that `Proof.save` writes.
+
     Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
-    positive, `ImpossiblePositionError` for a position that is not one of this game.
+    positive, `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
+    checkpoint of another game or position, or one that cannot be written.
     """
     game = get_game(game)
     check_size(game)
     root = _checked_position(game, position)
     _check_budget("nodes", nodes)
     _check_budget("seconds", seconds)
+    path = None if checkpoint is None else as_path("checkpoint", checkpoint, "prove")
     prover = _Prover(game, progress)
+    if path is not None:
+        prover.go_on(path, root)
     prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
-    bounds = prover.bounds(root)
-    line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
-    return Proof(root, bounds, line, prover.nodes, time.monotonic() - prover.begun, _prover=prover)
+    try:
+        bounds = prover.bounds(root)
+        line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
+    finally:
+        prover.end()
+    return Proof(root, bounds, line, *prover.effort, _prover=prover)
 
 
 def _checked_position(game: Game, position: Position | None) -> Position:
@@ -263,12 +280,65 @@ class _Prover:
         _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
         self.threats: dict[Seat, ThreatProver] = {}
+        # Of the earlier runs that a checkpoint is from: their effort, in all and by question; and which
+        # rounds of the search for threats are over.
+        self._earlier_nodes, self._earlier_seconds = 0, 0.0
+        self._asked_nodes: dict[Seat, int] = {}
+        self._rounds_over = dict.fromkeys(SEATS, 0)
+        self._asked_at: dict[Seat, int] = {}
+        self._checkpoint: tuple[Path, Position] | None = None
+
+    @property
+    def effort(self) -> tuple[int, float]:
+        """The nodes and the seconds of this run and of those before."""
+        return self._earlier_nodes + self.nodes, self._earlier_seconds + time.monotonic() - self.begun
+
+    def go_on(self, path: Path, position: Position) -> None:
+        """Take what the file knows, if there is one, and write it there from now on."""
+        if path.exists():
+            self._earlier_nodes, self._earlier_seconds, known = checkpoint_file.read(path, position)
+            try:
+                for seat, parts in known.items():
+                    self._recall(seat, parts)
+            except ValueError as error:
+                raise ResultFileError(f"{path} is no checkpoint of a proof: {error}") from error
+        self._checkpoint = path, position
+
+    def _recall(self, seat: Seat, parts: Arrays) -> None:
+        self._asked_nodes[seat] = int(parts.pop("asked_nodes"))
+        self._rounds_over[seat] = int(parts.pop("rounds"))
+        self.questions[seat].recall(int(parts.pop("table_bits")), parts.pop("table"))
+        if parts:
+            self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
+            self.threats[seat].recall(parts)
+
+    def end(self) -> None:
+        """Write what is known a last time, if there is a file for it."""
+        if self._checkpoint is not None:
+            self._write_checkpoint(*self._checkpoint)
+            self._checkpoint = None
+
+    def _write_checkpoint(self, path: Path, position: Position) -> None:
+        begin = time.monotonic()
+        known: dict[Seat, Arrays] = {}
+        for seat, asked_at in self._asked_at.items():
+            table_bits, table = self.questions[seat].known()
+            known[seat] = {
+                "asked_nodes": np.array(self.nodes - asked_at, np.int64),
+                "rounds": np.array(self._rounds_over[seat], np.int64),
+                "table_bits": np.array(table_bits, np.int64),
+                "table": table,
+                **(self.threats[seat].known() if seat in self.threats else {}),
+            }
+        checkpoint_file.write(path, position, *self.effort, known)
+        end = time.monotonic()
+        self._next_checkpoint = end + max(_CHECKPOINT_SECONDS, _CHECKPOINT_SHARE * (end - begin))
 
     def begin(self, nodes: float, seconds: float) -> None:
         """Start the clock of a search with this budget."""
         self.begun = time.monotonic()
         self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
-        self._slice = _FIRST_SLICE
+        self._slice, self._next_checkpoint = _FIRST_SLICE, self.begun + _CHECKPOINT_SECONDS
 
     def bounds(self, position: Position) -> tuple[int, int]:
         """The lowest and the highest value that the position can still have when the budget is used up."""
@@ -289,14 +359,17 @@ class _Prover:
 
     def wins(self, seat: Seat, position: Position) -> bool:
         """Whether this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
-        begun, rounds = self.nodes, list(() if self.game.misere else _THREAT_ROUNDS)
+        begun = self._asked_at[seat] = self.nodes - self._asked_nodes.get(seat, 0)
+        rounds = [] if self.game.misere else [*_THREAT_ROUNDS[self._rounds_over[seat] :]]
         for width in (*_WIDTHS, self.game.n_cells):
             answer, is_exact = None, False
             while answer is None:
                 max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
                 answer, is_exact = self._ask(seat, position, width, max_nodes)
-                if answer is None and self._wins_by_threats(seat, position, rounds.pop(0)[1]):
-                    return True
+                if answer is None:
+                    if self._wins_by_threats(seat, position, rounds.pop(0)[1]):
+                        return True
+                    self._rounds_over[seat] += 1
             if answer or is_exact:
                 break
         return bool(answer)
@@ -330,6 +403,8 @@ class _Prover:
         end = time.monotonic()
         if n_nodes == self._slice:
             self._slice = max(1, int(self._slice * min(2.0, _SLICE_SECONDS / (end - begin + 1e-9))))
+        if self._checkpoint is not None and end >= self._next_checkpoint:
+            self._write_checkpoint(*self._checkpoint)
         if self.report is not None and answer is None:
             self.report(ProofProgress(question.seat, width, self.nodes, end - self.begun))
         return answer
@@ -397,6 +472,14 @@ class _Question:
         self._search = kernel.grown(self._search)
         answer = kernel.search(self._search, self._sets, n_nodes)
         return None if answer == kernel.OPEN else answer == kernel.YES, int(state[kernel.NODES]) - before
+
+    def known(self) -> tuple[int, Masks]:
+        """The size of the table, and the answers in it that took longest: `recall` takes them."""
+        return int(self._search.state[self._kernel.TABLE_BITS]), self._kernel.answers_of(self._search)
+
+    def recall(self, table_bits: int, answers: Masks) -> None:
+        """Go on with what was known in another run. Raises `ValueError` if it does not fit."""
+        self._search = self._kernel.with_answers(self._search, table_bits, answers)
 
     @property
     def is_exact(self) -> bool:

@@ -165,3 +165,5 @@ def _check_table(
         raise ValueError("one of its moves is on a taken cell")
     if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(threats):
         raise ValueError("its sequences of threats are not those of its positions")
+    if ((threats >= game.n_cells) & (threats != MASK_CELLS)).any():
+        raise ValueError("one of its threats is outside of the board")

@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.questions import COMPLETE
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game, Position, Seat, cells_of
@@ -49,7 +48,7 @@ class Strategy:
 
         It completes a set where it can. Else it plays as the table says. Where the position is not in it, a
         strategy that wins does so by threats alone, and one that does not lose plays the cell through which
-        the sets that the other can still complete weigh most.
+        the sets that the other can still complete weigh most (Erdős and Selfridge 1973).
         """
         if position.to_move != self.seat or position.is_over:
             return None
@@ -105,7 +104,15 @@ class Strategy:
         return None if cell < 0 else int(cell)
 
     def _heaviest(self, position: Position) -> int | None:
-        """The cell by which most weight is taken from sets of the other, if what is left is small enough."""
+        """The cell by which most weight is taken from sets of the other, if what is left is small enough.
+
+        In a misère game any cell, if the seat cannot complete a set any more.
+        """
+        from ttt_env.kernels.questions import COMPLETE
+
+        if position.game.misere:
+            is_safe = all(mask & position.theirs for mask in position.game.winning_masks)
+            return position.legal_cells[0] if is_safe else None
         weights = dict.fromkeys(position.legal_cells, 0)
         total = 0
         for mask in position.game.winning_masks:
@@ -116,4 +123,4 @@ class Strategy:
                 for cell in cells_of(rest):
                     weights[cell] += weight
         best = max(weights, key=lambda cell: weights[cell])
-        return best if total - weights[best] < COMPLETE and not self.game.misere else None
+        return best if total - weights[best] < COMPLETE else None

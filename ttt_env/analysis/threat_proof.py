@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.storage.policy_file import Arrays
 
 _QUIET_MOVES = 3  # of the winner on the way to an end
 _CANDIDATES = 10  # quiet moves whose replies are tried shortly in a position
@@ -58,7 +59,7 @@ class ThreatProver:
 
         self._kernel, self._sets = threat_proof, winning_sets(game)
         self._graph = threat_proof.new_graph(game)
-        self._run, self._seat = run, seat
+        self._game, self._run, self._seat = game, run, seat
         self._answers: dict[int, int] = {}  # the key of a position won by a quiet move: that after the move
 
     def prepare(self, position: Position) -> None:
@@ -66,6 +67,17 @@ class ThreatProver:
         self._key(position)
         self._by_threats(position, 1)
         self._graph = self._kernel.pruned(self._graph, 0)
+
+    def known(self) -> Arrays:
+        """What is proved so far, as arrays: `recall` takes them."""
+        part = self._kernel.won_part(self._graph)._asdict()
+        return part | {"answers": np.array([*self._answers.items()], np.uint64).reshape(-1, 2)}
+
+    def recall(self, known: Arrays) -> None:
+        """Go on with what was known in another run. Raises `ValueError` for what `known` does not give."""
+        part = {name: array for name, array in known.items() if name != "answers"}
+        self._graph = self._kernel.graph_of(self._game, self._kernel.WonPart(**part))
+        self._answers = dict(known["answers"].tolist())
 
     def wins(self, position: Position, max_expanded: int) -> bool:
         """Whether the seat was proved to win; a no is no proof.

@@ -361,6 +361,51 @@ def pruned(g: ThreatGraph, max_nodes: int = _MANY_NODES) -> ThreatGraph:
     return _with_room(smaller, 2 * len(kept) + _FIRST_NODES)
 
 
+class WonPart(NamedTuple):
+    """The won nodes of a graph `[nodes]`, as `ThreatGraph` has them, their `edges` one node after another."""
+
+    stones: Masks
+    moves: Masks
+    n_children: NDArray[np.int32]
+    edges: NDArray[np.int32]
+    keys: Masks
+
+
+def won_part(g: ThreatGraph) -> WonPart:
+    """What is proved in a graph, which stays as it is."""
+    copy = g._replace(numbers=g.numbers[: g.state[N_NODES]].copy(), state=g.state.copy())
+    won = pruned(copy, -1)
+    n_nodes, n_edges = won.state[:2]
+    keys = np.zeros(n_nodes, np.uint64)
+    is_place = won.keys != NONE
+    keys[won.node_at[is_place]] = won.keys[is_place]
+    parts = won.stones[:n_nodes], won.moves[:n_nodes], won.numbers[:n_nodes, N_CHILDREN]
+    return WonPart(*parts, won.edges[:n_edges], keys)
+
+
+def graph_of(game: Game, part: WonPart) -> ThreatGraph:
+    """The graph with these won nodes. Raises `ValueError` if they are none."""
+    n_nodes, n_edges = len(part.stones), len(part.edges)
+    lengths = {n_nodes, len(part.moves), len(part.n_children), len(part.keys)}
+    if lengths != {n_nodes} or (part.n_children < 0).any() or part.n_children.sum() != n_edges:
+        raise ValueError("its positions, moves and edges do not belong together")
+    n_stones = np.bitwise_count(part.stones).sum(axis=1)
+    if n_edges and not 0 <= part.edges.min() <= part.edges.max() < n_nodes:
+        raise ValueError("an edge leads to no position")
+    if (n_stones[part.edges] != np.repeat(n_stones, part.n_children) + 1).any():
+        raise ValueError("an edge is no move")
+    if (part.keys == NONE).any() or len(np.unique(part.keys)) != n_nodes:
+        raise ValueError("two positions have the same key, or one has none")
+    numbers = np.zeros((n_nodes, 4), np.int32)
+    numbers[:, NOT_WON], numbers[:, N_CHILDREN] = NEVER, part.n_children
+    numbers[:, FIRST] = np.cumsum(part.n_children) - part.n_children
+    g = new_graph(game)
+    g.state[:2] = n_nodes, n_edges
+    nodes = np.arange(n_nodes, dtype=np.int32)
+    g = g._replace(stones=part.stones, moves=part.moves, numbers=numbers, edges=part.edges)
+    return _with_room(g._replace(keys=part.keys, node_at=nodes), 2 * n_nodes + _FIRST_NODES)
+
+
 @compiled
 def _keep_edges(
     g: ThreatGraph, kept: NDArray[np.int64], new_nodes: NDArray[np.int32], edges: NDArray[np.int32]
