@@ -109,11 +109,8 @@ class Checker:
 
     def unanswered(self, wins, own, other, threats):
         """The positions after replies, which the other is to make, that no `[B, sequences, most]` wins."""
-        free, can, danger = (
-            self.full & ~(own | other),
-            self.completing(own, other),
-            self.completing(other, own),
-        )
+        free, can = self.full & ~(own | other), self.completing(own, other)
+        danger = self.completing(other, own)
         replies = np.where(can & (can - ONE), 0, np.where(can, can, free))
         if self.misere:
             replies, danger = free & ~danger, (own[:, None] & self.sets == self.sets).any(axis=1)

@@ -52,7 +52,10 @@ class Proof(Saved):
     `bounds` are the lowest and the highest value, −1, 0 or 1, that the position can still have.
     `principal_variation` are the cells of best play from it on: to the end, or until neither player can
     complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
-    `seconds` the time without compilation.
+    `seconds` the time without compilation. `regions` are groups of cells in which who is not to move answers
+    the other, if a draw was proved so.
+
+    What the search knows, up to a gigabyte, is kept as long as the proof, for its `strategies`.
     """
 
     FORMAT = "ttt_env proof 1"
@@ -313,10 +316,12 @@ class _Prover:
             self.threats[seat].recall(parts)
 
     def end(self) -> None:
-        """Write what is known a last time, if there is a file for it."""
+        """Write what is known a last time, if there is a file for it, and keep no more than that."""
         if self._checkpoint is not None:
             self._write_checkpoint(*self._checkpoint)
             self._checkpoint = None
+        for threats in self.threats.values():
+            threats.forget_failures()
 
     def _write_checkpoint(self, path: Path, position: Position) -> None:
         begin = time.monotonic()

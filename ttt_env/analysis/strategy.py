@@ -11,7 +11,7 @@ from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game, Position, Seat, cells_of
 from ttt_env.rules.symmetry import automorphisms
 
-MOST_POSITIONS = 20_000_000  # of a strategy
+MOST_POSITIONS = 5_000_000  # of a strategy: about a gigabyte, and many minutes
 _BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof needs more than 56,405
 
 

@@ -68,6 +68,10 @@ class ThreatProver:
         self._by_threats(position, 1)
         self._graph = self._kernel.pruned(self._graph, 0)
 
+    def forget_failures(self) -> None:
+        """Drop what was searched in vain, which is most of what is kept."""
+        self._graph = self._kernel.pruned(self._graph, 0)
+
     def known(self) -> Arrays:
         """What is proved so far, as arrays: `recall` takes them."""
         part = self._kernel.won_part(self._graph)._asdict()
