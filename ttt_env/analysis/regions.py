@@ -63,7 +63,7 @@ class RegionStrategy:
     def of(cls, start: Position, regions: Sequence[Sequence[int]]) -> "RegionStrategy":
         """The strategy of the seat that is not to move at `start`; sets are assigned to regions.
 
-        Raises `ProofError` if that seat cannot break every set so.
+        Raises `ProofError` if that seat cannot break every set so, or a region has more than 16 cells.
         """
         seat: Seat = "O" if start.to_move == "X" else "X"
         masks = [sum(1 << cell for cell in cells) for cells in regions]
@@ -86,7 +86,8 @@ class RegionStrategy:
                         assigned[number] = NO_REGION
             return False
 
-        if start.game.misere or not assign(0):
+        is_small = all(len(cells) <= MOST_REGION_CELLS for cells in regions)
+        if start.game.misere or not is_small or not assign(0):
             raise ProofError(f"{seat} cannot break every set from {start!r} on in the regions {regions}")
         return cls(start, seat, tuple(map(tuple, regions)), tuple(assigned))
 

@@ -8,7 +8,6 @@ from ttt_env.agent import Agent, AgentLike, Effort, Floats, effort_of, make_agen
 from ttt_env.analysis import proof_file
 from ttt_env.errors import PolicyFileError
 from ttt_env.explanation import Explanation, PartExplanation, named_cells
-from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 
@@ -28,8 +27,8 @@ class ProvedStrategy(Agent):
     def __init__(self, game: Game, path: str, fallback: AgentLike = "win-block") -> None:
         super().__init__(game)
         check_size(game)
-        self.path, self.fallback = as_path("path", path, "strategy"), make_agent(fallback, game)
-        filed = proof_file.read(self.path, game)
+        self.fallback = make_agent(fallback, game)
+        filed = proof_file.read(path, game)
         if not filed.strategies:
             raise PolicyFileError(
                 f"{path} holds no strategy: the value of {filed.position!r} is not proved in it"
