@@ -232,6 +232,17 @@ def test_pairs_and_larger_regions_are_checked(tmp_path):
     assert plays_out(loaded)
 
 
+def test_regions_of_a_position_with_stones(tmp_path):
+    game = Game("rows", (2, 4), [(0, 1, 2), (1, 2, 3), (4, 5, 6), (5, 6, 7), (0, 3, 4, 7)])
+    position = game.start.play(0).play(1)
+    assert ttt_env.solve(game).value_of(position) == 0
+    by_regions(game, ((5, 6), (3, 4)), tmp_path / "p.npz", position)
+    assert "drawn" in check(tmp_path / "p.npz")
+    assert plays_out(Proof.load(tmp_path / "p.npz"))
+    with pytest.raises(ProofError, match="cannot break every set"):
+        by_regions(game, ((5, 6), (2, 4)), tmp_path / "p.npz", position)
+
+
 def test_regions_that_break_too_little_are_refused(tmp_path):
     with pytest.raises(ProofError, match="cannot break every set"):
         by_regions(MATCHED, ((0, 1, 2),), tmp_path / "p.npz")

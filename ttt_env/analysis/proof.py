@@ -107,15 +107,13 @@ class Proof(Saved):
                 found.append(extracted(position, seat, wins, _Guide(self._searched, seat, wins), report))
         return tuple(found)
 
-    @property
+    @cached_property
     def _searched(self) -> "_Prover":
-        """The search with all that it knows; after a proof was read from a file, a new one."""
-        if self._prover is not None:
-            self._prover.begin(inf, inf)
-            return self._prover
-        prover = _Prover(self.position.game, None)
+        """The search with all that it knows, without a budget; after the proof was pickled, a new one."""
+        prover = self._prover or _Prover(self.position.game, None)
         prover.begin(inf, inf)
-        prover.bounds(self.position)
+        if self._prover is None:
+            prover.bounds(self.position)
         return prover
 
     def save(self, path: str | Path, progress: Callable[[int], None] | None = None) -> None:
