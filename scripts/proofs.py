@@ -6,10 +6,12 @@ is left open then, with the bounds that are proved. Where a game can be enumerat
 """
 
 import argparse
+from pathlib import Path
 
 import ttt_env
 from ttt_env.analysis.proof import Proof, prove
 from ttt_env.rules.sizes import is_enumerable
+from ttt_env.storage.files import as_file_name
 
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
 GAMES = (
@@ -32,10 +34,12 @@ def verdict(proof: Proof) -> str:
     return f"unknown, from {proof.bounds[0]} to {proof.bounds[1]}"
 
 
-def row(name: str, seconds: float, nodes: int | None) -> str:
-    """One line of the table."""
+def row(name: str, seconds: float, nodes: int | None, folder: Path | None) -> str:
+    """One line of the table; a proved value is saved in the folder, if there is one."""
     game = CUBE if name == "cube" else ttt_env.get_game(name)
     proof = prove(game, seconds=seconds, nodes=nodes)
+    if folder is not None and proof.value is not None:
+        proof.save(folder / f"{as_file_name(name)}.npz")
     checked = ""
     if is_enumerable(game) and proof.value is not None:
         assert ttt_env.solve(game).value == proof.value, name
@@ -50,10 +54,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="for each game")
     parser.add_argument("--nodes", type=int, default=None, help="for each game")
     parser.add_argument("--games", nargs="*", default=GAMES)
+    parser.add_argument("--save", type=Path, help="folder for the files of the proofs, for check_proof.py")
     arguments = parser.parse_args()
     print(f"{'game':20}{'value':22}{'nodes':>14}{'seconds':>10}   {'sweep':7}best play")
     for name in arguments.games:
-        print(row(name, arguments.seconds, arguments.nodes), flush=True)
+        print(row(name, arguments.seconds, arguments.nodes, arguments.save), flush=True)
 
 
 if __name__ == "__main__":

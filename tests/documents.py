@@ -48,6 +48,9 @@ def run_commands(text: str, folder: Path) -> list[tuple[str, str]]:
         if program == "make":
             assert shutil.which("make")
             run = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True)
+        elif program == "python":  # a script of the repository
+            command = [sys.executable, str(ROOT / arguments[0]), *arguments[1:]]
+            run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
         else:
             assert program == "ttt"
             run = subprocess.run(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.documents import ROOT
 from ttt_env.agent import agent_class
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, PolicyFileError
@@ -58,6 +59,7 @@ SPECS = {
         ("softmax:temperature=0.2,opponent_temperature=1", ENUMERABLE),
         ("softmax:temperature=inf,opponent_temperature=0", ENUMERABLE),
     ],
+    "strategy": [("strategy:{proof}", FEW_CELLS), ("strategy:{proof},fallback=random", FEW_CELLS)],
     "best-response": [("best-response:newell-simon", ENUMERABLE)],
     "punish": [("punish", ENUMERABLE), ("punish:newell-simon", ENUMERABLE)],
     "epsilon": [
@@ -92,8 +94,9 @@ SPECS = {
 NOT_FIXED = {"adaptive"}
 # Others' programs, whose play is their own: tests/test_players.py and tests/engines have what holds for them.
 PROGRAMS = {"process", "uci", "piskvork"}
-# A network and a random search know nothing of symmetry. All others treat symmetric positions alike.
-WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero"}
+# A network and a random search know nothing of symmetry, and a strategy has one move where several are
+# symmetric. All others treat symmetric positions alike.
+WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}
 # All 9.3 million positions are looked at, or so much of the tree in each of many.
 SLOW = {
     (agent, "square")
@@ -157,6 +160,13 @@ def _alphazero(game, path):
     network(game, scale=0.1).save(path)
 
 
+def _proof(game, path):
+    if game.name == "qubic-v0":  # the search takes a quarter of an hour
+        path.write_bytes((ROOT / "docs" / "proofs" / "qubic-v0.npz").read_bytes())
+    else:
+        ttt_env.prove(game).save(path)
+
+
 FILES = {
     "{games}": (_games, "games.sqlite"),
     "{table}": (_table, "table.npz"),
@@ -165,6 +175,7 @@ FILES = {
     "{q}": (_q_table, "q.npz"),
     "{network}": (_network, "network.npz"),
     "{alphazero}": (_alphazero, "alphazero.npz"),
+    "{proof}": (_proof, "proof.npz"),
 }
 
 

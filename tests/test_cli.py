@@ -275,6 +275,14 @@ def test_solve(arguments, told):
     assert told in run.stdout and " nodes, " in run.stdout
 
 
+def test_solve_writes_a_proof_and_goes_on_from_a_checkpoint(tmp_path):
+    arguments = "solve", "mnk-v0:m=4,n=3,k=3", "--proof", "proof.npz", "--checkpoint", "search.npz"
+    for _ in range(2):
+        assert "play from it as strategy:proof.npz" in ttt(*arguments, cwd=tmp_path).stdout
+    assert ttt_env.Proof.load(tmp_path / "proof.npz").value == 1
+    assert (tmp_path / "search.npz").exists()
+
+
 def test_solve_saves_a_tablebase(tmp_path):
     run = ttt("solve", "tictactoe-v0", "--save", "new/solved.npz", cwd=tmp_path)
     assert "play from it as lookup:new/solved.npz" in run.stdout
@@ -292,6 +300,9 @@ def test_solve_saves_a_tablebase(tmp_path):
         (["replay", "nofile"], "'nofile' is no game record"),
         (["solve", "mnk-v0", "q=3"], "Allowed: k, m, misere, n"),
         (["solve", "tictactoe-v0", "--seconds", "-1"], "numbers above 0"),
+        (["solve", "tictactoe-v0", "--proof", "-"], "standard output"),
+        (["solve", "qubic-v0", "--nodes", "9", "--proof", "x.npz"], "is not proved"),
+        (["solve", "qubic-v0", "--checkpoint", "no/x.npz"], "no folder"),
         (["train", "--opponent", "lookup:nowhere.npz"], "nowhere.npz"),
         (["train", "maskabel-ppo"], "did you mean maskable-ppo?"),
         (["train", "q-learning", "--resume"], "q-learning has no --resume"),

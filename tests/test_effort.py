@@ -10,7 +10,8 @@ from ttt_env.analysis.layers import _all_reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, TttEnvError
 
 NEEDS = {"best-response": ":random", "epsilon": ":minimax", "mixture": ":minimax+random"}
-SPECS = [name + NEEDS.get(name, "") for name in agent_names() if name not in ("sb3", "onnx", "process")]
+FROM_FILES = ("sb3", "onnx", "process", "strategy")
+SPECS = [name + NEEDS.get(name, "") for name in agent_names() if name not in FROM_FILES]
 SPECS += ["minimax:depth=2", "minimax:seconds=0.1", "epsilon:(minimax:depth=2)",
           "best-response:(mcts:simulations=2)", "mixture:weights+(mcts:seed=0)",
           "imitation:fallback=minimax"]  # fmt: skip

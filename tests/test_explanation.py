@@ -55,7 +55,7 @@ class TestEveryAgent:
     def test_every_registered_agent_is_here(self):
         programs = {"process", "uci", "piskvork"}
         named = {spec.partition(":")[0] for spec in SPECS}
-        assert named | {"sb3", "onnx"} | programs == set(agent_names())
+        assert named | {"sb3", "onnx", "strategy"} | programs == set(agent_names())
 
     @pytest.mark.parametrize("spec", SPECS)
     def test_the_chances_are_those_by_which_it_plays(self, spec):

@@ -206,6 +206,8 @@ def solved(path):
 def saved(name, path):
     if name == "tablebase":
         ttt_env.solve(GAME).save(path)
+    elif name == "strategy":
+        ttt_env.prove(GAME).save(path)
     else:
         ttt_env.make_agent(name).save(path)
     return path.read_bytes()
@@ -216,6 +218,7 @@ DOORS = {
     "ppo": played("ppo"),
     "q-learning": played("q-learning"),
     "value-network": played("value-network"),
+    "strategy": played("strategy"),
     "tablebase": solved,
 }
 
@@ -233,7 +236,7 @@ def test_policy_files(name, number, tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "tablebase"])
+@pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "strategy", "tablebase"])
 @pytest.mark.parametrize(
     "kind", ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "pickle"]
 )
@@ -241,6 +244,12 @@ def test_what_is_no_policy_file(name, kind, tmp_path):
     path = strange(kind, tmp_path)
     with pytest.raises(PolicyFileError, match="strange"):
         DOORS[name](path)
+
+
+@numbers
+def test_proofs(number, tmp_path):
+    content = saved("strategy", tmp_path / "good.npz")
+    attack(tmp_path / "mutated.npz", content, ARRAYS, number, ttt_env.Proof.load, ttt_env.ResultFileError)
 
 
 def strange(kind, folder):

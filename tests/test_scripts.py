@@ -11,6 +11,7 @@ import pytest
 from tests.running import Run, script
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
+PROOFS = SCRIPTS.parent / "docs" / "proofs"
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[list[str], str]] = {
     "behaviour_cloning.py": (["--game", "mnk-v0:m=4,n=2,k=3"], "gives value away in 0."),
@@ -25,6 +26,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
+    "check_proof.py": ([str(PROOFS / "mnk-v0-m-6-n-5-k-4.npz")], "mnk-v0:m=6,n=5,k=4: X wins"),
     "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
     "enumerate_board.py": (
         ["--folder", "board", "--game", "mnk-v0:m=4,n=3,k=3", "--positions", "20"],
@@ -39,7 +41,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
     "opening_moves.py": (["--agent", "mcts:simulations=50", "--games", "2"], "moves kept the win"),
     "pictures.py": (["--out", "."], "game.gif"),
-    "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30"], "first player wins"),
+    "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--save", "."], "first player wins"),
     "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
     "showdown.py": (["--out", "."], "nobody"),
     "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),

@@ -23,7 +23,7 @@ assert ttt_env.__file__.startswith(sys.prefix), ttt_env.__file__
 needs = {"best-response": ":minimax", "epsilon": ":random,epsilon=0.5", "mixture": ":random+minimax"}
 needs["process"] = ":sh"
 needs |= {"uci": ":sh", "piskvork": ":sh"}
-of_files = {"imitation", "onnx", "sb3"}
+of_files = {"imitation", "onnx", "sb3", "strategy"}
 for name in sorted(set(ttt_env.agent_names()) - of_files):
     ttt_env.make_agent(name + needs.get(name, ""))
 for name in sorted(of_files):

@@ -74,6 +74,10 @@ class TournamentFileError(TttEnvError):
     """A file that describes no tournament, or not the one whose results are there."""
 
 
+class ProofError(TttEnvError):
+    """A proof whose strategy cannot be found, or cannot be written down."""
+
+
 class WorkerError(TttEnvError, RuntimeError):
     """Work in another process that failed, or whose process ended."""
 

@@ -9,6 +9,8 @@ import sys
 import httpx2
 import pytest
 
+from tests.documents import ROOT
+from ttt_env import get_game, make_agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.start import PromptServer, config_of
 
@@ -100,6 +102,16 @@ def test_models_of_the_command_line_play_under_their_name(started, tmp_path):
     assert "moves=4" in str(page.url) and str(tmp_path) not in page.text
     strength = httpx2.get(f"{url}/play/strength?game=tictactoe-v0&player=model:mine", timeout=300)
     assert "gives nothing away" in strength.text
+
+
+def test_a_proof_of_the_command_line_is_played(started):
+    _, said = started("--no-record", "--models", str(ROOT / "docs" / "proofs" / "qubic-v0.npz"))
+    url = re.search(r"http://\S+", said)[0]
+    query = "game=qubic-v0&x=model:qubic-v0&o=person"
+    page = httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=300)
+    opening = re.search(r"moves=(\d+)", str(page.url))[1]
+    strategy = make_agent(f"strategy:{ROOT / 'docs' / 'proofs' / 'qubic-v0.npz'}", "qubic-v0")
+    assert strategy.policy(get_game("qubic-v0").start)[int(opening)] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,46 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from math import inf
+from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis import checkpoint as checkpoint_file
+from ttt_env.analysis import proof_file
+from ttt_env.analysis.extraction import extracted
+from ttt_env.analysis.proof_file import AnyStrategy, Filed
+from ttt_env.analysis.regions import RegionStrategy
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.threat_proof import WIDTH, ThreatProver, ThreatQuestion
-from ttt_env.errors import ImpossiblePositionError, ParameterError
+from ttt_env.errors import (
+    ImpossiblePositionError,
+    ParameterError,
+    PolicyFileError,
+    ProofError,
+    ResultFileError,
+)
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.words import RESULTS
+from ttt_env.rules.boards import Masks
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
 from ttt_env.stopping import check_wanted
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.storage.policy_file import Arrays
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
+_CHECKPOINT_SECONDS = 60.0
+_CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
 # After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
 _THREAT_ROUNDS = ((20_000_000, 100_000), (22_000_000, 400_000), (24_000_000, 1_600_000))
 
@@ -33,7 +53,10 @@ class Proof(Saved):
     `bounds` are the lowest and the highest value, −1, 0 or 1, that the position can still have.
     `principal_variation` are the cells of best play from it on: to the end, or until neither player can
     complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
-    `seconds` the time without compilation.
+    `seconds` the time without compilation. `regions` are groups of cells in which who is not to move answers
+    the other, if a draw was proved so.
+
+    What the search knows, up to a gigabyte, is kept as long as the proof, for its `strategies`.
     """
 
     FORMAT = "ttt_env proof 1"
@@ -43,11 +66,101 @@ class Proof(Saved):
     principal_variation: tuple[int, ...]
     nodes: int
     seconds: float
+    regions: tuple[tuple[int, ...], ...] = ()
+    _prover: "_Prover | None" = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what the search knows, which is large: where it is wanted again, the search is repeated."""
+        return type(self), tuple(getattr(self, item.name) for item in fields(self) if item.compare)
 
     @property
     def value(self) -> int | None:
         """1 won, 0 drawn, −1 lost; None if the budget was too small to know."""
         return self.bounds[0] if self.bounds[0] == self.bounds[1] else None
+
+    @cached_property
+    def strategies(self) -> tuple[AnyStrategy, ...]:
+        """How the value is got, against every reply; none if the value is not known, or the game is over.
+
+        In a won or lost position it is the strategy of the winner. In a drawn one each player has a strategy
+        not to lose, but for the first player on an empty board who cannot lose in any case (see `prove`).
+
+        Taking the strategy out of the search takes some time, and may need more memory than the search.
+        Raises `ProofError` if there are more than `MOST_POSITIONS`.
+        """
+        return self._extracted(None)
+
+    def _extracted(self, report: Callable[[int], None] | None) -> tuple[AnyStrategy, ...]:
+        position = self.position
+        if self.value is None or position.is_over:
+            return ()
+        mover, other = position.to_move, SEATS[1 - position.ply % 2]
+        if self.value == 0:
+            cannot_lose = position.ply == 0 and not position.game.misere
+            claims = [(other, False)] if cannot_lose else [(other, False), (mover, False)]
+        else:
+            claims = [(mover if self.value == 1 else other, True)]
+        found: list[AnyStrategy] = []
+        for seat, wins in claims:
+            if self.regions and seat == other and not wins:
+                found.append(RegionStrategy.of(position, self.regions))
+            else:
+                found.append(extracted(position, seat, wins, _Guide(self._searched, seat, wins), report))
+        return tuple(found)
+
+    @cached_property
+    def _searched(self) -> "_Prover":
+        """The search with all that it knows, without a budget; after the proof was pickled, a new one."""
+        prover = self._prover or _Prover(self.position.game, None)
+        prover.begin(inf, inf)
+        if self._prover is None:
+            prover.bounds(self.position)
+        return prover
+
+    def save(self, path: str | Path, progress: Callable[[int], None] | None = None) -> None:
+        """Write the proof with its `strategies`, which others can check; docs/proofs.md has the format.
+
+        `progress` is called with the number of positions of a strategy that are done. Raises `ProofError` as
+        `strategies` does, `ResultFileError` if the file cannot be written.
+        """
+        if "strategies" not in self.__dict__:
+            self.__dict__["strategies"] = self._extracted(progress)
+        try:
+            proof_file.write(
+                path,
+                Filed(
+                    self.position,
+                    self.bounds,
+                    self.principal_variation,
+                    self.nodes,
+                    self.seconds,
+                    self.strategies,
+                ),
+            )
+        except PolicyFileError as error:
+            raise ResultFileError(str(error)) from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The proof that `save` has written, with its strategies. Raises `ResultFileError` for another file.
+
+        Whether the strategies do what the file says is not looked at: `scripts/check_proof.py` does that.
+        """
+        try:
+            filed = proof_file.read(path)
+        except PolicyFileError as error:
+            raise ResultFileError(str(error)) from error
+        by_regions = [one.regions for one in filed.strategies if isinstance(one, RegionStrategy)]
+        proof = cls(
+            filed.position,
+            filed.bounds,
+            filed.principal_variation,
+            filed.nodes,
+            filed.seconds,
+            by_regions[0] if by_regions else (),
+        )
+        proof.__dict__["strategies"] = filed.strategies
+        return proof
 
     def __str__(self) -> str:
         seat, (lower, upper) = self.position.to_move, self.bounds
@@ -71,6 +184,7 @@ class Proof(Saved):
             "principal_variation": list(self.principal_variation),
             "nodes": self.nodes,
             "seconds": self.seconds,
+            "regions": [list(cells) for cells in self.regions],
         }
 
     @classmethod
@@ -82,6 +196,7 @@ class Proof(Saved):
             tuple(map(int, data["principal_variation"])),
             int(data["nodes"]),
             float(data["seconds"]),
+            tuple(tuple(map(int, cells)) for cells in data["regions"]),
         )
 
 
@@ -105,6 +220,7 @@ def prove(
     nodes: int | None = None,
     seconds: float | None = None,
     progress: Report | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Proof:
     """The value of a position, by default of the empty board, proved by a search within this budget.
 
@@ -114,19 +230,30 @@ def prove(
     not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
     about ten times a second. The search may be interrupted at any time.
 
+    With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
+    call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
+    calls. The file is trusted, unlike the one that `Proof.save` writes.
+
     Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
-    positive, `ImpossiblePositionError` for a position that is not one of this game.
+    positive, `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
+    checkpoint of another game or position, or one that cannot be written.
     """
     game = get_game(game)
     check_size(game)
     root = _checked_position(game, position)
     _check_budget("nodes", nodes)
     _check_budget("seconds", seconds)
+    path = None if checkpoint is None else as_path("checkpoint", checkpoint, "prove")
     prover = _Prover(game, progress)
+    if path is not None:
+        prover.go_on(path, root)
     prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
-    bounds = prover.bounds(root)
-    line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
-    return Proof(root, bounds, line, prover.nodes, time.monotonic() - prover.begun)
+    try:
+        bounds = prover.bounds(root)
+        line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
+    finally:
+        prover.end()
+    return Proof(root, bounds, line, *prover.effort, _prover=prover)
 
 
 def _checked_position(game: Game, position: Position | None) -> Position:
@@ -155,12 +282,67 @@ class _Prover:
         _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
         self.threats: dict[Seat, ThreatProver] = {}
+        # Of the earlier runs that a checkpoint is from: their effort, in all and by question; and which
+        # rounds of the search for threats are over.
+        self._earlier_nodes, self._earlier_seconds = 0, 0.0
+        self._asked_nodes: dict[Seat, int] = {}
+        self._rounds_over = dict.fromkeys(SEATS, 0)
+        self._asked_at: dict[Seat, int] = {}
+        self._checkpoint: tuple[Path, Position] | None = None
+
+    @property
+    def effort(self) -> tuple[int, float]:
+        """The nodes and the seconds of this run and of those before."""
+        return self._earlier_nodes + self.nodes, self._earlier_seconds + time.monotonic() - self.begun
+
+    def go_on(self, path: Path, position: Position) -> None:
+        """Take what the file knows, if there is one, and write it there from now on."""
+        if path.exists():
+            self._earlier_nodes, self._earlier_seconds, known = checkpoint_file.read(path, position)
+            try:
+                for seat, parts in known.items():
+                    self._recall(seat, parts)
+            except ValueError as error:
+                raise ResultFileError(f"{path} is no checkpoint of a proof: {error}") from error
+        self._checkpoint = path, position
+
+    def _recall(self, seat: Seat, parts: Arrays) -> None:
+        self._asked_nodes[seat] = int(parts.pop("asked_nodes"))
+        self._rounds_over[seat] = int(parts.pop("rounds"))
+        self.questions[seat].recall(int(parts.pop("table_bits")), parts.pop("table"))
+        if parts:
+            self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
+            self.threats[seat].recall(parts)
+
+    def end(self) -> None:
+        """Write what is known a last time, if there is a file for it, and keep no more than that."""
+        if self._checkpoint is not None:
+            self._write_checkpoint(*self._checkpoint)
+            self._checkpoint = None
+        for threats in self.threats.values():
+            threats.forget_failures()
+
+    def _write_checkpoint(self, path: Path, position: Position) -> None:
+        begin = time.monotonic()
+        known: dict[Seat, Arrays] = {}
+        for seat, asked_at in self._asked_at.items():
+            table_bits, table = self.questions[seat].known()
+            known[seat] = {
+                "asked_nodes": np.array(self.nodes - asked_at, np.int64),
+                "rounds": np.array(self._rounds_over[seat], np.int64),
+                "table_bits": np.array(table_bits, np.int64),
+                "table": table,
+                **(self.threats[seat].known() if seat in self.threats else {}),
+            }
+        checkpoint_file.write(path, position, *self.effort, known)
+        end = time.monotonic()
+        self._next_checkpoint = end + max(_CHECKPOINT_SECONDS, _CHECKPOINT_SHARE * (end - begin))
 
     def begin(self, nodes: float, seconds: float) -> None:
         """Start the clock of a search with this budget."""
         self.begun = time.monotonic()
         self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
-        self._slice = _FIRST_SLICE
+        self._slice, self._next_checkpoint = _FIRST_SLICE, self.begun + _CHECKPOINT_SECONDS
 
     def bounds(self, position: Position) -> tuple[int, int]:
         """The lowest and the highest value that the position can still have when the budget is used up."""
@@ -181,14 +363,17 @@ class _Prover:
 
     def wins(self, seat: Seat, position: Position) -> bool:
         """Whether this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
-        begun, rounds = self.nodes, list(() if self.game.misere else _THREAT_ROUNDS)
+        begun = self._asked_at[seat] = self.nodes - self._asked_nodes.get(seat, 0)
+        rounds = [] if self.game.misere else [*_THREAT_ROUNDS[self._rounds_over[seat] :]]
         for width in (*_WIDTHS, self.game.n_cells):
             answer, is_exact = None, False
             while answer is None:
                 max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
                 answer, is_exact = self._ask(seat, position, width, max_nodes)
-                if answer is None and self._wins_by_threats(seat, position, rounds.pop(0)[1]):
-                    return True
+                if answer is None:
+                    if self._wins_by_threats(seat, position, rounds.pop(0)[1]):
+                        return True
+                    self._rounds_over[seat] += 1
             if answer or is_exact:
                 break
         return bool(answer)
@@ -222,6 +407,8 @@ class _Prover:
         end = time.monotonic()
         if n_nodes == self._slice:
             self._slice = max(1, int(self._slice * min(2.0, _SLICE_SECONDS / (end - begin + 1e-9))))
+        if self._checkpoint is not None and end >= self._next_checkpoint:
+            self._write_checkpoint(*self._checkpoint)
         if self.report is not None and answer is None:
             self.report(ProofProgress(question.seat, width, self.nodes, end - self.begun))
         return answer
@@ -231,13 +418,13 @@ class _Prover:
         line: list[int] = []
         try:
             while not position.is_over and not _is_dead(position):
-                line.append(self._best_cell(position, value))
+                line.append(self.keeping_cell(position, value))
                 position, value = position.play(line[-1]), -value
         except _OutOfBudgetError:
             pass
         return tuple(line)
 
-    def _best_cell(self, position: Position, value: int) -> int:
+    def keeping_cell(self, position: Position, value: int) -> int:
         """A cell that keeps the value; in a lost position the one that the search looks at first."""
         mover, other = position.to_move, SEATS[1 - position.ply % 2]
         seat, should_win = (mover, True) if value == 1 else (other, False)
@@ -249,11 +436,15 @@ class _Prover:
             if winning_cell is not None:
                 return winning_cell
         max_nodes = _FIRST_TRIAL
-        while True:
-            for cell in cells:
-                if self._wins_within(seat, position.play(cell), max_nodes) is should_win:
+        while cells:
+            for cell in cells.copy():
+                wins = self._wins_within(seat, position.play(cell), max_nodes)
+                if wins is should_win:
                     return cell
+                if wins is not None:
+                    cells.remove(cell)
             max_nodes *= 4
+        raise ProofError(f"the search was wrong: no move in {position!r} keeps the value {value}")
 
     def _wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
         if position.is_over:
@@ -286,6 +477,14 @@ class _Question:
         answer = kernel.search(self._search, self._sets, n_nodes)
         return None if answer == kernel.OPEN else answer == kernel.YES, int(state[kernel.NODES]) - before
 
+    def known(self) -> tuple[int, Masks]:
+        """The size of the table, and the answers in it that took longest: `recall` takes them."""
+        return int(self._search.state[self._kernel.TABLE_BITS]), self._kernel.answers_of(self._search)
+
+    def recall(self, table_bits: int, answers: Masks) -> None:
+        """Go on with what was known in another run. Raises `ValueError` if it does not fit."""
+        self._search = self._kernel.with_answers(self._search, table_bits, answers)
+
     @property
     def is_exact(self) -> bool:
         """Whether the last answer holds for every width."""
@@ -297,6 +496,24 @@ class _Question:
         urgent, weights = self._kernel.first_look(self._search, self._sets)
         first = set(cells_of(urgent))
         return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
+
+
+class _Guide:
+    """The moves of a seat that wins, or does not lose, as the search knows them."""
+
+    def __init__(self, prover: _Prover, seat: Seat, wins: bool) -> None:
+        self._prover, self._wins = prover, wins
+        self._threats = prover.threats.get(seat) if wins else None
+
+    def known_cells(self, positions: Masks) -> NDArray[np.int16]:
+        if self._threats is None:
+            return np.full(len(positions), -1, np.int16)
+        return self._threats.winning_cells(positions)
+
+    def cell(self, position: Position) -> int:
+        if self._threats is not None and self._threats.winning_cell(position) is None:
+            self._threats.wins(position, _THREAT_ROUNDS[0][1])
+        return self._prover.keeping_cell(position, int(self._wins))
 
 
 def _is_dead(position: Position) -> bool:

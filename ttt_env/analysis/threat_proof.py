@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_env.kernels.sets import winning_sets
+from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.storage.policy_file import Arrays
 
 _QUIET_MOVES = 3  # of the winner on the way to an end
 _CANDIDATES = 10  # quiet moves whose replies are tried shortly in a position
@@ -56,7 +59,7 @@ class ThreatProver:
 
         self._kernel, self._sets = threat_proof, winning_sets(game)
         self._graph = threat_proof.new_graph(game)
-        self._run, self._seat = run, seat
+        self._game, self._run, self._seat = game, run, seat
         self._answers: dict[int, int] = {}  # the key of a position won by a quiet move: that after the move
 
     def prepare(self, position: Position) -> None:
@@ -64,6 +67,21 @@ class ThreatProver:
         self._key(position)
         self._by_threats(position, 1)
         self._graph = self._kernel.pruned(self._graph, 0)
+
+    def forget_failures(self) -> None:
+        """Drop what was searched in vain, which is most of what is kept."""
+        self._graph = self._kernel.pruned(self._graph, 0)
+
+    def known(self) -> Arrays:
+        """What is proved so far, as arrays: `recall` takes them."""
+        part = self._kernel.won_part(self._graph)._asdict()
+        return part | {"answers": np.array([*self._answers.items()], np.uint64).reshape(-1, 2)}
+
+    def recall(self, known: Arrays) -> None:
+        """Go on with what was known in another run. Raises `ValueError` for what `known` does not give."""
+        part = {name: array for name, array in known.items() if name != "answers"}
+        self._graph = self._kernel.graph_of(self._game, self._kernel.WonPart(**part))
+        self._answers = dict(known["answers"].tolist())
 
     def wins(self, position: Position, max_expanded: int) -> bool:
         """Whether the seat was proved to win; a no is no proof.
@@ -76,26 +94,28 @@ class ThreatProver:
             return self._wins(position, max_expanded, _QUIET_MOVES)
         return all(self.wins(reply, max_expanded) for reply in self._after_moves(position))
 
+    def winning_cells(self, positions: Masks) -> NDArray[np.int16]:
+        """The cells `[P]` of threats that win in these positions `[P, 2]`; −1 where none is known.
+
+        A position is the stones of the seat, which is to move, and those of the other.
+        """
+        cells = np.empty(len(positions), np.int16)
+        self._kernel.winning_cells(self._graph, positions, cells)
+        return cells
+
     def winning_cell(self, position: Position) -> int | None:
         """A cell by which the seat, to move, wins in a position that was proved; None in another one."""
-        kernel, cells = self._kernel, position.legal_cells
+        cells = position.legal_cells
         for cell in cells:
             if position.play(cell).winner == self._seat:
                 return cell
-        is_won = self._by_threats(position, _FEW)
-        node = self._node(position)
-        if node == kernel.WINS_AT_ONCE:
+        if (after := self._answers.get(self._key(position))) is not None:
+            return next((cell for cell in cells if self._key(position.play(cell)) == after), None)
+        self._by_threats(position, _FEW)
+        if self._node(position) == self._kernel.WINS_AT_ONCE:
             return int(self._graph.threats.gain[0]).bit_length() - 1
-        after = self._after_threat(node) if is_won else self._answers.get(self._key(position))
-        return next((cell for cell in cells if self._key(position.play(cell)) == after), None)
-
-    def _after_threat(self, node: int) -> int:
-        """The key of the position after a threat that wins in the one of this node."""
-        numbers, kernel = self._graph.numbers, self._kernel
-        first, n_children = numbers[node, kernel.FIRST], numbers[node, kernel.N_CHILDREN]
-        children = self._graph.edges[first : first + n_children]
-        child = children[numbers[children, kernel.WON] == 0][0]
-        return int(kernel.key_of(self._graph, *self._graph.stones[child]))
+        cell = int(self.winning_cells(np.array([self._stones(position)]))[0])
+        return None if cell < 0 else cell
 
     def _wins(self, position: Position, max_expanded: int, n_quiet: int) -> bool:
         if self._by_threats(position, max_expanded):

@@ -371,26 +371,42 @@ def solve(
     save: Annotated[
         Path | None, typer.Option(help=f"write the values of all positions to this file (.npz); {_DASH}")
     ] = None,
+    proof_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--proof", help="write the proof, with the strategies that show it, to this file (.npz)"
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="file that keeps what the search knows, to go on from")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prove who wins under best play; Ctrl-C ends the search and prints what is proved by then."""
     from ttt_env.analysis.solution import solve as solution_of
-    from ttt_env.app.solving import InterruptibleProof, check_can_be_saved
+    from ttt_env.app.solving import InterruptibleProof, check_can_be_saved, save_proof
 
     solved = game_of(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
     start = solved.start if position is None else Position.parse(position, solved)
     if save is not None:
         check_can_be_saved(solved)
         check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
+    if STANDARD_OUTPUT in (proof_file, checkpoint):
+        raise ParameterError("--proof and --checkpoint name files, which standard output is not")
+    check_outputs(proof_file, checkpoint)
     search = InterruptibleProof(start)
     with progress_line("solve") as line:
-        proof = search.run(nodes, seconds, line)
+        proof = search.run(nodes, seconds, checkpoint, line)
     if as_json:
         print_json(search.to_dict(proof))
     else:
         typer.echo(search.told(proof), err=save == STANDARD_OUTPUT)
     if search.is_interrupted:
         raise typer.Exit(INTERRUPTED)
+    if proof_file is not None:
+        save_proof(proof, proof_file)
+        if not as_json:
+            typer.echo(f"The proof is in {proof_file}: play from it as strategy:{proof_file}")
     if save is not None:
         with progress_line("solve, every position"):
             solution = solution_of(solved)

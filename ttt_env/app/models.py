@@ -8,12 +8,15 @@ from ttt_env.rules.specs import split_spec
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 
-_AGENTS_WITH_FILES = ("sb3", "lookup", "ppo", "dqn", "q-learning", "value-network", "alphazero", "onnx")
+_AGENTS_WITH_FILES = (
+    "sb3", "lookup", "ppo", "dqn", "q-learning", "value-network", "alphazero", "onnx", "strategy",
+)  # fmt: skip
 _AGENT_OF = {  # by an array of the file
     "codes": "lookup",
     "positions": "q-learning",
     "view": "value-network",
     "policy_filter": "alphazero",
+    "bounds": "strategy",
 }
 
 

@@ -1,10 +1,11 @@
 """`ttt solve`: a proof with its progress, also of a search that was interrupted, in words and as JSON."""
 
+from pathlib import Path
 from typing import Any
 
 from ttt_env.analysis.proof import Proof, ProofProgress, prove
-from ttt_env.app.console import ProgressLine
-from ttt_env.errors import GameTooLargeError
+from ttt_env.app.console import ProgressLine, progress_line
+from ttt_env.errors import GameTooLargeError, ProofError
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import SEATS, Game, Position
@@ -20,6 +21,14 @@ def check_can_be_saved(game: Game) -> None:
         )
 
 
+def save_proof(proof: Proof, path: Path) -> None:
+    """Write a proof and its strategies. Raises `ProofError` if the value is not known."""
+    if proof.value is None:
+        raise ProofError(f"the value is not proved, so nothing is written to {path}")
+    with progress_line("solve, the strategies") as line:
+        proof.save(path, lambda n_positions: line.say(f"{n_positions:,} positions"))
+
+
 class InterruptibleProof:
     """A search for the value of a position, which a budget or Ctrl-C may end before the value is proved."""
 
@@ -30,7 +39,9 @@ class InterruptibleProof:
         can_lose = position.ply > 0 or position.game.misere
         self._bounds = (-1 if can_lose else 0, 1)
 
-    def run(self, nodes: int | None, seconds: float | None, line: ProgressLine) -> Proof:
+    def run(
+        self, nodes: int | None, seconds: float | None, checkpoint: Path | None, line: ProgressLine
+    ) -> Proof:
         """The proof, or what was proved before Ctrl-C: `is_interrupted` tells them apart."""
 
         def report(progress: ProofProgress) -> None:
@@ -40,7 +51,14 @@ class InterruptibleProof:
             line.say(f"does {progress.seat} win? {progress.width} moves a position, {progress.nodes:,} nodes")
 
         try:
-            return prove(self.position.game, self.position, nodes=nodes, seconds=seconds, progress=report)
+            return prove(
+                self.position.game,
+                self.position,
+                nodes=nodes,
+                seconds=seconds,
+                progress=report,
+                checkpoint=checkpoint,
+            )
         except KeyboardInterrupt:
             self.is_interrupted = True
             last = self._last

@@ -416,6 +416,23 @@ def grown(s: ProofSearch) -> ProofSearch:
     return s._replace(table=table)
 
 
+def answers_of(s: ProofSearch) -> Masks:
+    """The places in the table with the answers that took 64 positions or more, and these, `[answers, 2]`."""
+    places = np.flatnonzero(s.table)
+    places = places[places % _BUCKET < 2]
+    return np.stack([places.astype(np.uint64), s.table[places]], axis=1)
+
+
+def with_answers(s: ProofSearch, bits: int, answers: Masks) -> ProofSearch:
+    """The search with a table of this size that holds these answers. Raises `ValueError` for a wrong size."""
+    if not _FIRST_BITS <= bits <= _max_table_bits() or (answers[:, 0] >= _BUCKET << bits).any():
+        raise ValueError("its answers do not fit into the table")
+    s.state[TABLE_BITS] = bits
+    table = np.zeros(_BUCKET << bits, np.uint64)
+    table[answers[:, 0].astype(np.int64)] = answers[:, 1]
+    return s._replace(table=table)
+
+
 @lru_cache(maxsize=1)
 def _max_table_bits() -> int:
     try:

@@ -281,6 +281,35 @@ def node_of(g: ThreatGraph, sets: WinningSets, attacker: np.uint64, defender: np
     return _add_node(g, place, key, attacker, defender, NONE)
 
 
+@compiled
+def winning_cells(g: ThreatGraph, positions: Masks, cells: NDArray[np.int16]) -> None:
+    """Set the cells `[P]` of threats that win in these positions `[P, 2]`; −1 where none is known."""
+    for number in range(len(positions)):
+        attacker, defender = positions[number, 0], positions[number, 1]
+        cells[number] = -1
+        key = key_of(g, attacker, defender)
+        place = _place(g, key)
+        if g.keys[place] == key and g.numbers[g.node_at[place], WON] == 0:
+            child = _won_child(g, g.node_at[place])
+            wanted = key_of(g, g.stones[child, 0], g.stones[child, 1])
+            _set_codes(g, attacker, defender)
+            free = ~(attacker | defender)
+            for cell in range(g.of_stones.shape[1]):
+                stone = ONE << np.uint64(cell)
+                if free & stone != NONE and _key_with(g, 0, stone) == wanted:
+                    cells[number] = cell
+                    break
+
+
+@bare
+def _won_child(g: ThreatGraph, node: int) -> int:
+    """The first child of a won node that is won."""
+    edge: int = g.numbers[node, FIRST]
+    while g.numbers[g.edges[edge], WON] != 0:
+        edge += 1
+    return int(g.edges[edge])
+
+
 # --- Called from Python -----------------------------------------------------------------------------------
 
 
@@ -330,6 +359,51 @@ def pruned(g: ThreatGraph, max_nodes: int = _MANY_NODES) -> ThreatGraph:
         node_at=node_at,
     )
     return _with_room(smaller, 2 * len(kept) + _FIRST_NODES)
+
+
+class WonPart(NamedTuple):
+    """The won nodes of a graph `[nodes]`, as `ThreatGraph` has them, their `edges` one node after another."""
+
+    stones: Masks
+    moves: Masks
+    n_children: NDArray[np.int32]
+    edges: NDArray[np.int32]
+    keys: Masks
+
+
+def won_part(g: ThreatGraph) -> WonPart:
+    """What is proved in a graph, which stays as it is."""
+    copy = g._replace(numbers=g.numbers[: g.state[N_NODES]].copy(), state=g.state.copy())
+    won = pruned(copy, -1)
+    n_nodes, n_edges = won.state[:2]
+    keys = np.zeros(n_nodes, np.uint64)
+    is_place = won.keys != NONE
+    keys[won.node_at[is_place]] = won.keys[is_place]
+    parts = won.stones[:n_nodes], won.moves[:n_nodes], won.numbers[:n_nodes, N_CHILDREN]
+    return WonPart(*parts, won.edges[:n_edges], keys)
+
+
+def graph_of(game: Game, part: WonPart) -> ThreatGraph:
+    """The graph with these won nodes. Raises `ValueError` if they are none."""
+    n_nodes, n_edges = len(part.stones), len(part.edges)
+    lengths = {n_nodes, len(part.moves), len(part.n_children), len(part.keys)}
+    if lengths != {n_nodes} or (part.n_children < 0).any() or part.n_children.sum() != n_edges:
+        raise ValueError("its positions, moves and edges do not belong together")
+    n_stones = np.bitwise_count(part.stones).sum(axis=1)
+    if n_edges and not 0 <= part.edges.min() <= part.edges.max() < n_nodes:
+        raise ValueError("an edge leads to no position")
+    if (n_stones[part.edges] != np.repeat(n_stones, part.n_children) + 1).any():
+        raise ValueError("an edge is no move")
+    if (part.keys == NONE).any() or len(np.unique(part.keys)) != n_nodes:
+        raise ValueError("two positions have the same key, or one has none")
+    numbers = np.zeros((n_nodes, 4), np.int32)
+    numbers[:, NOT_WON], numbers[:, N_CHILDREN] = NEVER, part.n_children
+    numbers[:, FIRST] = np.cumsum(part.n_children) - part.n_children
+    g = new_graph(game)
+    g.state[:2] = n_nodes, n_edges
+    nodes = np.arange(n_nodes, dtype=np.int32)
+    g = g._replace(stones=part.stones, moves=part.moves, numbers=numbers, edges=part.edges)
+    return _with_room(g._replace(keys=part.keys, node_at=nodes), 2 * n_nodes + _FIRST_NODES)
 
 
 @compiled

@@ -16,9 +16,10 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ttt_env.errors import PolicyFileError
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size
+from ttt_env.errors import GameError, PolicyFileError, TttEnvError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.game import Game, cells_of
+from ttt_env.rules.sizes import BOARD_SETS, check_size
 from ttt_env.storage.files import opened, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
@@ -113,6 +114,32 @@ def game_name(path: str | Path) -> str:
     """The name of the game of a file. Raises `PolicyFileError` for what is no policy file."""
     with _Archive.open(path, "policy file") as archive:
         return archive.game_name()
+
+
+def game_of_file(path: str | Path) -> Game:
+    """The game that a file was written for: of the catalogue, or one of the user's own.
+
+    Raises `PolicyFileError` for what is no policy file.
+    """
+    forms = {
+        "shape": Form(np.int64, (None,), 3),
+        "winning_masks": Form(np.uint64, (None,), BOARD_SETS),
+        "misere": Form(np.bool_),
+    }
+    with _Archive.open(path, "policy file") as archive:
+        name = archive.game_name()
+        archive.check(forms)
+        arrays = {key: archive.array(key) for key in forms}
+        sets = [cells_of(mask) for mask in arrays["winning_masks"].tolist()]
+        try:
+            game = Game(name, arrays["shape"].tolist(), sets, bool(arrays["misere"]))
+        except GameError as error:
+            raise archive.error(str(error)) from error
+    try:
+        named = get_game(name)
+    except TttEnvError:
+        return game
+    return named if named == game else game
 
 
 class _Archive:

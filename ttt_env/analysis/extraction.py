@@ -1,0 +1,144 @@
+"""The strategy that a search has proved, taken out of it position by position, so that others can check it.
+
+Nothing is taken on trust: which move the search thinks best is asked, and then each reply has to be answered,
+by a sequence of threats that is played out or by a position of its own, which is asked for in turn. So the
+table is complete whatever the search knew; where it knew nothing, or two positions had the same key, it
+searches again.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis.strategy import MOST_POSITIONS, Strategy
+from ttt_env.errors import ProofError
+from ttt_env.kernels.sets import winning_sets
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Position, Seat
+from ttt_env.stopping import check_wanted
+
+_BATCH = 1024  # positions whose replies are looked at in one call
+_THREATS = 1000  # that are tried for one sequence
+
+Part = dict[str, NDArray[Any]]
+
+
+class Guide(Protocol):
+    """Who knows the moves of the strategy."""
+
+    def known_cells(self, positions: Masks) -> NDArray[np.int16]:
+        """The cells `[P]` that keep the result in these positions `[P, 2]`; −1 where that takes a search."""
+
+    def cell(self, position: Position) -> int:
+        """A cell that keeps the result. Raises `ProofError` if there is none."""
+
+
+Report = Callable[[int], None]  # called with the number of positions that are done
+
+
+def extracted(
+    start: Position, seat: Seat, wins: bool, guide: Guide, report: Report | None = None
+) -> Strategy:
+    """The strategy of a seat that wins, or does not lose, from `start` on.
+
+    Raises `ProofError` if a move of the guide does not keep the result, or the strategy has more than
+    `MOST_POSITIONS`.
+    """
+    return _Extraction(start, seat, wins, guide, report).strategy()
+
+
+class _Extraction:
+    """The positions of a strategy, from those with the fewest stones to those with the most."""
+
+    def __init__(self, start: Position, seat: Seat, wins: bool, guide: Guide, report: Report | None) -> None:
+        from ttt_env.kernels import strategy as kernel
+        from ttt_env.kernels.threats import new_threats
+
+        self._kernel, self._cover = kernel, kernel.new_cover(_BATCH)
+        self._sets, self._threats = winning_sets(start.game), new_threats(start.game)
+        self._permutations = kernel.permutations_of(start.game)
+        self._start, self._seat, self._wins, self._guide, self._report = start, seat, wins, guide, report
+        self._n_positions = 0
+
+    def strategy(self) -> Strategy:
+        layer = self._first()
+        parts = [self._covered(layer[:0], np.zeros(0, np.uint8))[0]]
+        while len(layer):
+            part, layer = self._answered(layer)
+            parts.append(part)
+        table = _joined(parts)
+        longest = int((table["threats"] != self._kernel.NO_THREAT).sum(axis=1).max(initial=0))
+        table["threats"] = np.ascontiguousarray(table["threats"][:, :longest])
+        return Strategy(self._start, self._seat, self._wins, **table)
+
+    def _first(self) -> Masks:
+        """The first positions of the table: the start, or those after the replies there."""
+        start, own_first = self._start, np.array([[self._start.mine, self._start.theirs]], np.uint64)
+        if start.to_move != self._seat:
+            no_move = np.array([self._kernel.NO_MOVE], np.uint8)
+            return self._covered(own_first[:, ::-1], no_move, max_threats=0)[1]
+        if not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells):
+            return own_first[:0]
+        image = np.zeros((1, 2), np.uint64)
+        own, other = own_first[0]
+        self._kernel.canonical(own, other, self._permutations, image[0])
+        return image
+
+    def _answered(self, layer: Masks) -> tuple[Part, Masks]:
+        """The part of the table for these positions, and those with two stones more that it leads to."""
+        self._n_positions += len(layer)
+        if self._n_positions > MOST_POSITIONS:
+            raise ProofError(
+                f"the strategy of {self._seat} has more than {MOST_POSITIONS:,} positions: too many to save"
+            )
+        moves = self._guide.known_cells(layer)
+        for row in np.flatnonzero(moves < 0).tolist():
+            check_wanted()
+            mine, theirs = layer[row].tolist()
+            moves[row] = self._guide.cell(Position(self._start.game, mine, theirs))
+        parts, after = [], []
+        for first in range(0, len(layer), _BATCH):
+            check_wanted()
+            batch = slice(first, first + _BATCH)
+            part, open_positions = self._covered(layer[batch], moves[batch].astype(np.uint8))
+            parts.append(part)
+            after.append(open_positions)
+            if self._report is not None:
+                self._report(self._n_positions - len(layer) + min(first + _BATCH, len(layer)))
+        return _joined(parts), _distinct(np.concatenate(after))
+
+    def _covered(
+        self, positions: Masks, moves: NDArray[np.uint8], max_threats: int = _THREATS
+    ) -> tuple[Part, Masks]:
+        kernel, cover = self._kernel, self._cover
+        n_right = kernel.cover_replies(
+            positions, moves, self._wins, self._sets, self._threats, max_threats, self._permutations, cover
+        )
+        if n_right < len(positions):
+            mine, theirs = positions[n_right].tolist()
+            wrong = Position(self._start.game, mine, theirs)
+            raise ProofError(
+                f"the search was wrong: cell {moves[n_right]} in {wrong!r} does not keep the result"
+            )
+        n_sequences, n_open = cover.totals.tolist()
+        part: Part = {
+            "positions": positions,
+            "moves": moves,
+            "n_sequences": cover.n_sequences[: len(positions)].copy(),
+            "threats": cover.threats[:n_sequences].copy(),
+        }
+        return part, _distinct(cover.open[:n_open])
+
+
+def _distinct(positions: Masks) -> Masks:
+    """The positions `[P, 2]` in ascending order, each of them once."""
+    ordered = positions[np.lexsort((positions[:, 1], positions[:, 0]))]
+    is_new = np.ones(len(ordered), np.bool_)
+    is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return ordered[is_new]
+
+
+def _joined(parts: list[Part]) -> Part:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,169 @@
+"""The file of a proof: its result, and the strategies that show it; docs/proofs.md describes the format."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis.regions import MOST_REGION_CELLS, NO_REGION, RegionStrategy
+from ttt_env.analysis.strategy import MOST_POSITIONS, Strategy
+from ttt_env.errors import PolicyFileError
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules.sizes import MASK_CELLS
+from ttt_env.rules.symmetry import automorphisms
+from ttt_env.storage.policy_file import Arrays, Form, array_names, game_of_file, read_arrays, save_arrays
+
+KIND = "proof"
+FORMAT = "ttt_env proof 1"
+AnyStrategy = Strategy | RegionStrategy
+
+_MOST_SEQUENCES = 100_000_000  # of all positions together
+_RESULT = {
+    "format": Form(np.str_, (), len(FORMAT)),
+    "start": Form(np.uint64, (2,)),
+    "bounds": Form(np.int8, (2,)),
+    "principal_variation": Form(np.uint8, (None,), MASK_CELLS),
+    "nodes": Form(np.int64),
+    "seconds": Form(np.float64),
+}
+_TABLE = {
+    "positions": Form(np.uint64, (None, 2), MOST_POSITIONS),
+    "moves": Form(np.uint8, (None,), MOST_POSITIONS),
+    "n_sequences": Form(np.uint8, (None,), MOST_POSITIONS),
+    "threats": Form(np.uint8, (None, None), _MOST_SEQUENCES),
+}
+
+
+class Filed(NamedTuple):
+    """What a file says: the fields of a proof, and its strategies."""
+
+    position: Position
+    bounds: tuple[int, int]
+    principal_variation: tuple[int, ...]
+    nodes: int
+    seconds: float
+    strategies: tuple[AnyStrategy, ...]
+
+
+def write(path: str | Path, filed: Filed) -> None:
+    """Write a proof. Raises `PolicyFileError` if that fails."""
+    position = filed.position
+    arrays: Arrays = {
+        "format": np.array(FORMAT),
+        "start": np.array([position.x_mask, position.o_mask], np.uint64),
+        "bounds": np.array(filed.bounds, np.int8),
+        "principal_variation": np.array(filed.principal_variation, np.uint8),
+        "nodes": np.array(filed.nodes, np.int64),
+        "seconds": np.array(filed.seconds),
+        "automorphisms": np.array(automorphisms(position.game), np.uint8),
+    }
+    for strategy in filed.strategies:
+        for name, array in _arrays_of(strategy).items():
+            arrays[f"{strategy.seat.lower()}_{name}"] = array
+    save_arrays(path, position.game, arrays)
+
+
+def read(path: str | Path, game: Game | None = None) -> Filed:
+    """The proof in a file, by default of any game.
+
+    Raises `PolicyFileError` for a file that is no proof, or one of another game than asked for.
+    """
+    game = game_of_file(path) if game is None else game
+    names = array_names(path)
+    forms = _RESULT | {
+        f"{seat.lower()}_{name}": form
+        for seat in SEATS
+        for name, form in {**_TABLE, **_regions(game)}.items()
+        if f"{seat.lower()}_{name}" in names
+    }
+    arrays = read_arrays(path, game, KIND, forms)
+    if str(arrays["format"]) != FORMAT:
+        raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
+    try:
+        return _filed(game, arrays)
+    except ValueError as error:
+        raise PolicyFileError(f"{path} is no {KIND}: {error}") from error
+
+
+def _filed(game: Game, arrays: Arrays) -> Filed:
+    """What these arrays say. Raises `ValueError` if they are no proof."""
+    x, o = arrays["start"].tolist()
+    position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
+    lower, upper = arrays["bounds"].tolist()
+    if not -1 <= lower <= upper <= 1:
+        raise ValueError(f"its bounds are {lower} and {upper}")
+    strategies = []
+    for seat in SEATS:
+        prefix = f"{seat.lower()}_"
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        if own:
+            wins = lower == upper == (1 if seat == position.to_move else -1)
+            strategies.append(_strategy(position, seat, wins, own))
+    line = tuple(arrays["principal_variation"].tolist())
+    nodes, seconds = int(arrays["nodes"]), float(arrays["seconds"])
+    return Filed(position, (lower, upper), line, nodes, seconds, tuple(strategies))
+
+
+def _regions(game: Game) -> dict[str, Form]:
+    return {
+        "regions": Form(np.int16, (game.n_cells,)),
+        "region_of_set": Form(np.int16, (len(game.winning_sets),)),
+    }
+
+
+def _arrays_of(strategy: AnyStrategy) -> Arrays:
+    if isinstance(strategy, Strategy):
+        return {name: getattr(strategy, name) for name in _TABLE}
+    region_of_cell = np.full(strategy.start.game.n_cells, NO_REGION, np.int16)
+    for number, cells in enumerate(strategy.regions):
+        region_of_cell[list(cells)] = number
+    return {"regions": region_of_cell, "region_of_set": np.array(strategy.region_of_set, np.int16)}
+
+
+def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> AnyStrategy:
+    """The strategy of these arrays. Raises `ValueError` if they are none."""
+    if arrays.keys() == _TABLE.keys():
+        _check_table(start.game, seat, **arrays)
+        return Strategy(start, seat, wins, **arrays)
+    if arrays.keys() != _regions(start.game).keys():
+        raise ValueError(f"of {seat} it holds {', '.join(sorted(arrays))} alone")
+    of_cell, of_set = arrays["regions"], arrays["region_of_set"]
+    groups = tuple(
+        tuple(np.flatnonzero(of_cell == number).tolist()) for number in range(int(of_cell.max()) + 1)
+    )
+    is_free = not any(start.occupied_mask >> cell & 1 for cells in groups for cell in cells)
+    sizes = [len(cells) for cells in groups]
+    if wins or seat == start.to_move or not is_free or not 1 <= min(sizes, default=1) <= MOST_REGION_CELLS:
+        raise ValueError("its regions are none")
+    if max(sizes, default=0) > MOST_REGION_CELLS or not NO_REGION <= of_set.min() <= of_set.max() < len(
+        groups
+    ):
+        raise ValueError(f"its regions have more than {MOST_REGION_CELLS} cells, or sets are in none")
+    return RegionStrategy(start, seat, groups, tuple(of_set.tolist()))
+
+
+def _check_table(
+    game: Game,
+    seat: Seat,
+    positions: Masks,
+    moves: NDArray[np.uint8],
+    n_sequences: NDArray[np.uint8],
+    threats: NDArray[np.uint8],
+) -> None:
+    """Raise `ValueError` for arrays that are no table of positions in which the seat is to move."""
+    own, other = positions[:, 0], positions[:, 1]
+    n_others = np.bitwise_count(own) + (seat == "O")
+    if (own & other).any() or ((own | other) & ~np.uint64(game.full_mask)).any():
+        raise ValueError("stones of its positions are on the same cell, or outside of the board")
+    if (np.bitwise_count(other) != n_others).any():
+        raise ValueError(f"in one of its positions {seat} is not to move")
+    if len(moves) != len(own) or (moves >= game.n_cells).any():
+        raise ValueError("its moves are not one cell for each position")
+    if ((own | other) >> moves.astype(np.uint64) & np.uint64(1)).any():
+        raise ValueError("one of its moves is on a taken cell")
+    if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(threats):
+        raise ValueError("its sequences of threats are not those of its positions")
+    if ((threats >= game.n_cells) & (threats != MASK_CELLS)).any():
+        raise ValueError("one of its threats is outside of the board")

@@ -1,0 +1,126 @@
+"""A strategy of one seat as data: to win, or not to lose, against every reply."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.kernels.sets import winning_sets
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game, Position, Seat, cells_of
+from ttt_env.rules.symmetry import automorphisms
+
+MOST_POSITIONS = 5_000_000  # of a strategy: about a gigabyte, and many minutes
+_BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof needs more than 56,405
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """What a seat plays in every position in which it is to move and that can come up, from `start` on.
+
+    With `wins` it wins against every reply, else it does not lose. `positions` `[P, 2]` are its own stones
+    and those of the other, one of all symmetric positions: the one with the smallest masks.
+    `moves` `[P]` are its cells there. After the move, some replies are answered by threats alone, each of
+    which leaves one reply: the position has `n_sequences` `[P]` of the sequences in `threats` `[Q, most]`,
+    which stand there in the order of the positions; a sequence is its cells, then 64s. Each other reply leads
+    to a position of the table, or needs none: see `cell`.
+    """
+
+    start: Position
+    seat: Seat
+    wins: bool
+    positions: Masks
+    moves: NDArray[np.uint8]
+    n_sequences: NDArray[np.uint8]
+    threats: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def game(self) -> Game:
+        """The game that it plays."""
+        return self.start.game
+
+    def cell(self, position: Position) -> int | None:
+        """What the strategy plays; None in a position of the other seat, or that never comes up by it.
+
+        It completes a set where it can. Else it plays as the table says. Where the position is not in it, a
+        strategy that wins does so by threats alone, and one that does not lose plays the cell through which
+        the sets that the other can still complete weigh most (Erdős and Selfridge 1973).
+        """
+        if position.to_move != self.seat or position.is_over:
+            return None
+        own, other = position.mine, position.theirs
+        if not self.game.misere:
+            for cell in position.legal_cells:
+                if self.game.completes(own | 1 << cell, cell):
+                    return cell
+        if (cell_here := self._tabulated(own, other)) is not None:
+            return cell_here
+        if self.wins:
+            return self._first_threat(own, other)
+        return self._heaviest(position)
+
+    def _tabulated(self, own: int, other: int) -> int | None:
+        from ttt_env.kernels import strategy as kernel
+
+        image = np.zeros(2, np.uint64)
+        number = kernel.canonical(np.uint64(own), np.uint64(other), self._permutations, image)
+        first, last = (int(np.searchsorted(self._own, image[0], side)) for side in ("left", "right"))
+        at = first + int(np.searchsorted(self._other[first:last], image[1]))
+        if at == last or self._other[at] != image[1]:
+            return None
+        return int(np.flatnonzero(self._permutations[number] == self.moves[self._order[at]])[0])
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """The rows of the table in ascending order of their positions."""
+        return np.lexsort((self.positions[:, 1], self.positions[:, 0]))
+
+    @cached_property
+    def _own(self) -> Masks:
+        own: Masks = self.positions[self._order, 0]
+        return own
+
+    @cached_property
+    def _other(self) -> Masks:
+        other: Masks = self.positions[self._order, 1]
+        return other
+
+    @cached_property
+    def _permutations(self) -> NDArray[np.uint8]:
+        return np.array(automorphisms(self.game), np.uint8)
+
+    def _first_threat(self, own: int, other: int) -> int | None:
+        from ttt_env.kernels import strategy as kernel
+        from ttt_env.kernels.threats import new_threats
+
+        if self.game.misere:
+            return None
+        masks = np.uint64(own), np.uint64(other)
+        cell = kernel.first_threat(*masks, winning_sets(self.game), new_threats(self.game), _BUDGET)
+        return None if cell < 0 else int(cell)
+
+    def _heaviest(self, position: Position) -> int | None:
+        """The cell by which most weight is taken from sets of the other, if what is left is small enough.
+
+        In a misère game any cell, if the seat cannot complete a set any more.
+        """
+        from ttt_env.kernels.questions import COMPLETE
+
+        if position.game.misere:
+            is_safe = all(mask & position.theirs for mask in position.game.winning_masks)
+            return position.legal_cells[0] if is_safe else None
+        weights = dict.fromkeys(position.legal_cells, 0)
+        total = 0
+        for mask in position.game.winning_masks:
+            if not mask & position.mine:
+                rest = mask & ~position.theirs
+                weight = max(COMPLETE >> rest.bit_count(), 1)
+                total += weight
+                for cell in cells_of(rest):
+                    weights[cell] += weight
+        best = max(weights, key=lambda cell: weights[cell])
+        return best if total - weights[best] < COMPLETE else None
