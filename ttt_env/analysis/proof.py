@@ -7,6 +7,7 @@ from functools import cache
 from math import inf
 from typing import Any, Self
 
+from ttt_env.analysis.pairing import Regions, drawing_regions
 from ttt_env.analysis.saved import Saved, game_from_dict, game_to_dict
 from ttt_env.analysis.threat_proof import WIDTH, ThreatProver, ThreatQuestion
 from ttt_env.errors import ImpossiblePositionError, ParameterError
@@ -33,6 +34,9 @@ class Proof(Saved):
     `principal_variation` are the cells of best play from it on: to the end, or until neither player can
     complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
     `seconds` the time without compilation.
+
+    `regions` are groups of free cells, if these prove that the player to move does not win, as
+    `analysis.pairing` describes; empty if that was searched, or is not so.
     """
 
     FORMAT = "ttt_env proof 1"
@@ -42,6 +46,7 @@ class Proof(Saved):
     principal_variation: tuple[int, ...]
     nodes: int
     seconds: float
+    regions: Regions = ()
 
     @property
     def value(self) -> int | None:
@@ -70,6 +75,7 @@ class Proof(Saved):
             "principal_variation": list(self.principal_variation),
             "nodes": self.nodes,
             "seconds": self.seconds,
+            "regions": [list(cells) for cells in self.regions],
         }
 
     @classmethod
@@ -81,6 +87,7 @@ class Proof(Saved):
             tuple(map(int, data["principal_variation"])),
             int(data["nodes"]),
             float(data["seconds"]),
+            tuple(tuple(map(int, cells)) for cells in data["regions"]),
         )
 
 
@@ -107,7 +114,8 @@ def prove(
 ) -> Proof:
     """The value of a position, by default of the empty board, proved by a search within this budget.
 
-    Two questions are asked, "does the player to move win?" and, if not, "does the other?". The second needs
+    Two questions are asked, "does the player to move win?" and, if not, "does the other?". Where the other
+    holds by pairs and groups of cells (`analysis.pairing`), the first needs no search. The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
     not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
@@ -125,7 +133,7 @@ def prove(
     prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
     bounds = prover.bounds(root)
     line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
-    return Proof(root, bounds, line, prover.nodes, time.monotonic() - prover.begun)
+    return Proof(root, bounds, line, prover.nodes, time.monotonic() - prover.begun, prover.regions)
 
 
 def _checked_position(game: Game, position: Position | None) -> Position:
@@ -159,6 +167,7 @@ class _Prover:
         """Start the clock of a search with this budget."""
         self.begun = time.monotonic()
         self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
+        self.regions: Regions = ()
         self._slice = _FIRST_SLICE
 
     def bounds(self, position: Position) -> tuple[int, int]:
@@ -169,7 +178,10 @@ class _Prover:
         mover, other = position.to_move, SEATS[1 - position.ply % 2]
         lower, upper = (0 if position.ply == 0 and not self.game.misere else -1), 1
         try:
-            if self.wins(mover, position):
+            regions = drawing_regions(position)
+            if regions is not None:
+                self.regions = regions
+            elif self.wins(mover, position):
                 return 1, 1
             upper = 0
             if lower < 0:
@@ -317,4 +329,5 @@ def _prepare() -> None:
         lambda: question.search(1),
         lambda: question.ordered_cells(game.start),
         lambda: threats.prepare(game.start),
+        lambda: drawing_regions(game.start),
     )
