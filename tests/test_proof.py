@@ -29,7 +29,7 @@ PUBLISHED = {
     "mnk-v0:m=6,n=5,k=4": 1,
     "mnk-v0:m=5,n=5,k=5": 0,
     "mnk-v0:m=6,n=6,k=5": 0,
-    "mnk-v0:m=7,n=6,k=5": 0,  # Ko and others 2020, as the next one
+    "mnk-v0:m=7,n=6,k=5": 0,  # Hsu and others 2020 have the next one
     "mnk-v0:m=7,n=7,k=5": 0,
     "square-v0:n=3,tilted=false": 0,  # Jenrich, arXiv 1109.2341, as the next two
     "square-v0:tilted=false": 0,
