@@ -121,7 +121,8 @@ def table(lines: Iterable[dict[str, Any]]) -> str:
     for name, source in GAMES.items():
         if name in by_name:
             line = by_name[name]
-            figures = (" and ".join(line["by"]), f"{line['nodes']:,}", f"{line['seconds']:,.2f}")
+            seconds = f"{line['seconds']:,.2f}" if line["seconds"] >= 0.01 else "< 0.01"
+            figures = (" and ".join(line["by"]), f"{line['nodes']:,}", seconds)
             rows.append(("3×3×3" if name == "cube" else f"`{name}`", verdict(line), *figures, source))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
