@@ -2,50 +2,141 @@
 
 The proofs run in this process, one after the other, each within `--seconds` and `--nodes`; "unknown" is what
 is left open then, with the bounds that are proved. Where a game can be enumerated, its solution has to agree.
-`cube` is 3×3×3, three in a row.
+`cube` is 3×3×3, three in a row. Each proof is a line of `--lines`; games that have one are not proved again
+without `--again`.
+
+    python scripts/proofs.py --seconds 3600   # all of them, an hour in all
+    python scripts/proofs.py --write          # only the table of docs/values.md, from the lines
 """
 
 import argparse
+import json
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from marked import write_table
 
 import ttt_env
-from ttt_env.analysis.proof import Proof, prove
+from ttt_env.analysis.proof import prove
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import as_file_name
 
+FOLDER = Path(__file__).parent
+LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "values.md"
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
-GAMES = (
-    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(3, 3, 3), (4, 3, 3), (5, 3, 3), (4, 4, 3), (4, 4, 4)]),
-    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(5, 4, 4), (6, 4, 4), (5, 5, 4), (6, 5, 4), (7, 4, 4)]),
-    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(8, 4, 4), (6, 6, 4), (7, 5, 4), (7, 6, 4), (8, 5, 4)]),
-    *(f"mnk-v0:m={m},n={n},k={k}" for m, n, k in [(5, 5, 5), (6, 6, 5)]),
-    "cube",
-    "square-v0",
-    *(f"square-v0:n={n}" for n in (5, 6, 7, 8)),
-    "qubic-v0",
-)
+
+SOLVED = "van den Herik, Uiterwijk and van Rijswijck 2002"
+HALES, GOLOMB = "Hales and Jewett 1963", "Golomb and Hales 2002"
+CHARATSIDIS, HSU, JENRICH = "Charatsidis 2017", "Hsu and others 2020", "Jenrich 2011"
+NOBODY, UNKNOWN = "not that we know of", "no source at hand"
+M_N_K = {
+    (3, 3, 3): "long known",
+    (4, 3, 3): SOLVED,
+    (5, 3, 3): SOLVED,
+    (4, 4, 3): SOLVED,
+    (4, 4, 4): SOLVED,
+    (5, 4, 4): SOLVED,
+    (6, 4, 4): SOLVED,
+    (7, 4, 4): UNKNOWN,
+    (8, 4, 4): CHARATSIDIS,
+    (9, 4, 4): CHARATSIDIS,
+    (5, 5, 4): SOLVED,
+    (6, 5, 4): SOLVED,
+    (7, 5, 4): UNKNOWN,
+    (8, 5, 4): UNKNOWN,
+    (6, 6, 4): UNKNOWN,
+    (7, 6, 4): UNKNOWN,
+    (5, 5, 5): HALES,
+    (6, 5, 5): UNKNOWN,
+    (6, 6, 5): SOLVED,
+    (7, 6, 5): UNKNOWN,
+    (7, 7, 5): HSU,
+    (8, 6, 5): UNKNOWN,
+    (8, 7, 5): UNKNOWN,
+    (8, 8, 5): HSU,
+    (6, 6, 6): UNKNOWN,
+}
+GAMES = {
+    **{f"mnk-v0:m={m},n={n},k={k}": source for (m, n, k), source in M_N_K.items()},
+    "cube": GOLOMB,
+    "qubic-v0": "Patashnik 1980",
+    "square-v0:n=3": NOBODY,
+    "square-v0": NOBODY,
+    **{f"square-v0:n={n}": NOBODY for n in (5, 6, 7, 8)},
+    "square-v0:n=3,tilted=false": JENRICH,
+    "square-v0:tilted=false": JENRICH,
+    "square-v0:n=5,tilted=false": JENRICH,
+    "square-v0:n=6,tilted=false": UNKNOWN,
+}
+"""The games, and who has published their values."""
+
 VERDICTS = {1: "first player wins", 0: "draw", -1: "second player wins"}
+HEAD = ("game", "value", "by", "positions searched", "seconds", "published")
 
 
-def verdict(proof: Proof) -> str:
-    """The proved value in words, or the bounds that are known."""
-    if proof.value is not None:
-        return VERDICTS[proof.value]
-    return f"unknown, from {proof.bounds[0]} to {proof.bounds[1]}"
+def game_of(name: str) -> ttt_env.Game:
+    """The game of this name."""
+    return CUBE if name == "cube" else ttt_env.get_game(name)
 
 
-def row(name: str, seconds: float, nodes: int | None, folder: Path | None) -> str:
-    """One line of the table; a proved value is saved in the folder, if there is one."""
-    game = CUBE if name == "cube" else ttt_env.get_game(name)
+def proved(name: str, seconds: float, nodes: int | None, folder: Path | None) -> dict[str, Any]:
+    """What is to be kept of a proof within this budget; `seconds` are those of the processor.
+
+    A proved value is saved in the folder, if there is one.
+    """
+    game = game_of(name)
+    prove(game, nodes=1)  # compiles what it needs
+    begin = time.process_time()
     proof = prove(game, seconds=seconds, nodes=nodes)
+    used = time.process_time() - begin
     if folder is not None and proof.value is not None:
         proof.save(folder / f"{as_file_name(name)}.npz")
-    checked = ""
-    if is_enumerable(game) and proof.value is not None:
+    is_swept = is_enumerable(game) and proof.value is not None
+    if is_swept:
         assert ttt_env.solve(game).value == proof.value, name
-        checked = "yes"
-    line = " ".join(map(str, proof.principal_variation))
-    return f"{name:20}{verdict(proof):22}{proof.nodes:>14,}{proof.seconds:>10.2f}   {checked:7}{line}"
+    return {
+        "game": name,
+        "value": proof.value,
+        "bounds": list(proof.bounds),
+        "by": ["groups" if proof.regions else "search"] + ["sweep"] * is_swept,
+        "nodes": proof.nodes,
+        "seconds": round(used, 3),
+        "line": list(proof.principal_variation),
+    }
+
+
+def verdict(line: dict[str, Any]) -> str:
+    """The proved value in words, or the bounds that are known."""
+    if line["value"] is not None:
+        return VERDICTS[line["value"]]
+    return f"unknown, from {line['bounds'][0]} to {line['bounds'][1]}"
+
+
+def row(line: dict[str, Any]) -> str:
+    """One line of what is printed."""
+    name, figures = f"{line['game']:28}{verdict(line):22}", f"{line['nodes']:>14,}{line['seconds']:>10.2f}"
+    return f"{name}{figures}   {' and '.join(line['by']):17}{' '.join(map(str, line['line']))}"
+
+
+def table(lines: Iterable[dict[str, Any]]) -> str:
+    """The lines as a Markdown table, in the order of `GAMES`."""
+    by_name = {line["game"]: line for line in lines}
+    rows = [HEAD, ("---", "---", "---", "--:", "--:", "---")]
+    for name, source in GAMES.items():
+        if name in by_name:
+            line = by_name[name]
+            seconds = f"{line['seconds']:,.2f}" if line["seconds"] >= 0.01 else "< 0.01"
+            figures = (" and ".join(line["by"]), f"{line['nodes']:,}", seconds)
+            rows.append(("3×3×3" if name == "cube" else f"`{name}`", verdict(line), *figures, source))
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def read(path: Path) -> dict[str, dict[str, Any]]:
+    """The last line of each game."""
+    lines = map(json.loads, path.read_text("utf-8").splitlines()) if path.exists() else ()
+    return {line["game"]: line for line in lines}
 
 
 def main() -> None:
@@ -53,12 +144,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="for each game")
     parser.add_argument("--nodes", type=int, default=None, help="for each game")
-    parser.add_argument("--games", nargs="*", default=GAMES)
+    parser.add_argument("--games", nargs="*", default=list(GAMES))
     parser.add_argument("--save", type=Path, help="folder for the files of the proofs, for check_proof.py")
+    parser.add_argument("--lines", type=Path, default=LINES, help="a file of JSON lines with what is proved")
+    parser.add_argument("--again", action="store_true", help="prove games again that have a line")
+    parser.add_argument("--write", action="store_true", help="only write the table of all lines")
     arguments = parser.parse_args()
-    print(f"{'game':20}{'value':22}{'nodes':>14}{'seconds':>10}   {'sweep':7}best play")
+    known = read(arguments.lines)
+    if arguments.write:
+        write_table(VALUES, table(known.values()), "values")
+        return
+    print(f"{'game':28}{'value':22}{'nodes':>14}{'seconds':>10}   {'by':17}best play")
     for name in arguments.games:
-        print(row(name, arguments.seconds, arguments.nodes, arguments.save), flush=True)
+        if name not in known or arguments.again:
+            known[name] = proved(name, arguments.seconds, arguments.nodes, arguments.save)
+            if known[name]["value"] is not None:
+                with arguments.lines.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(known[name]) + "\n")
+        print(row(known[name]), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests import reference
+from tests import naive, reference
 from tests.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.proof import prove
@@ -30,6 +30,11 @@ PUBLISHED = {
     "mnk-v0:m=6,n=5,k=4": 1,
     "mnk-v0:m=5,n=5,k=5": 0,
     "mnk-v0:m=6,n=6,k=5": 0,
+    "mnk-v0:m=7,n=6,k=5": 0,  # Hsu and others 2020 have the next one
+    "mnk-v0:m=7,n=7,k=5": 0,
+    "square-v0:n=3,tilted=false": 0,  # Jenrich, arXiv 1109.2341, as the next two
+    "square-v0:tilted=false": 0,
+    "square-v0:n=5,tilted=false": 1,
 }
 
 
@@ -102,6 +107,19 @@ def test_published_values(game, value):
 @pytest.mark.parametrize("game", [*reference.ENUMERABLE])
 def test_values_of_the_sweep(game):
     assert prove(game).value == reference.ENUMERABLE[game][1]
+
+
+@pytest.mark.slow
+def test_upright_squares_on_4x4_by_the_sweep():
+    game = ttt_env.get_game("square-v0:tilted=false")
+    assert ttt_env.solve(game).value == PUBLISHED[game.name]
+    n_positions = sum(naive.positions_by_ply(16, {s for s in naive.squares(4) if is_upright(s)}))
+    assert sum(map(len, reachable(game))) == n_positions
+    assert ttt_env.certify("minimax", game).unbeatable
+
+
+def is_upright(square):
+    return len({cell // 4 for cell in square}) == 2
 
 
 def test_three_in_a_row_in_the_cube():
@@ -204,7 +222,7 @@ def test_budgets_that_are_none(name, value):
 
 def test_progress_is_told():
     told = []
-    prove("mnk-v0:m=7,n=4,k=4", nodes=200_000, progress=told.append)
+    prove("mnk-v0:m=8,n=4,k=4", nodes=200_000, progress=told.append)
     assert len(told) >= 2
     assert all(a.nodes <= b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(told))
     assert {report.seat for report in told} == {"X"}

@@ -61,8 +61,19 @@ class TestWinningSets:
         assert set(found) == naive.squares(n)
 
     def test_upright_squares(self):
-        upright = [cells for cells in squares(4) if len({cell // 4 for cell in cells}) == 2]
+        upright = {cells for cells in naive.squares(4) if len({cell // 4 for cell in cells}) == 2}
+        assert {frozenset(cells) for cells in squares(4, tilted=False)} == upright
         assert len(upright) == reference.UPRIGHT_SQUARES_4
+
+    @pytest.mark.parametrize("n", [1, 2, 5, 20])
+    def test_number_of_upright_squares(self, n):
+        assert len(squares(n, tilted=False)) == sum(side**2 for side in range(n))
+
+    def test_tilted_is_true_or_false(self):
+        with pytest.raises(ParameterError, match="tilted=2"):
+            squares(4, tilted=2)
+        with pytest.raises(ParameterError, match="tilted='maybe'"):
+            get_game("square-v0:tilted=maybe")
 
     @pytest.mark.parametrize(
         "shape, k",
@@ -225,6 +236,9 @@ class TestCatalogue:
             ("tictactoe-v0:misere", "tictactoe-v0:misere=true"),
             ("square-v0:n=5,misere", "square-v0:n=5,misere=true"),
             ("square-v0:misere,n=5", "square-v0:n=5,misere=true"),
+            ("square-v0:n=4,tilted=false", "square-v0:tilted=false"),
+            ("square-v0:misere,tilted=0,n=5", "square-v0:n=5,tilted=false,misere=true"),
+            ("square-v0:tilted", "square-v0"),
             (" mnk-v0 : m = 4, n=3 ,k=3 ", "mnk-v0:m=4,n=3,k=3"),
             ("mnk-v0: m=4 , n=3,k=3 , misere", "mnk-v0:m=4,n=3,k=3,misere=true"),
             ("( tictactoe-v0 : misere )", "tictactoe-v0:misere=true"),

@@ -41,7 +41,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
     "opening_moves.py": (["--agent", "mcts:simulations=50", "--games", "2"], "moves kept the win"),
     "pictures.py": (["--out", "."], "game.gif"),
-    "proofs.py": (["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--save", "."], "first player wins"),
+    "proofs.py": (
+        ["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--lines", "a.jsonl", "--save", "."],
+        "first player wins",
+    ),
     "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
     "showdown.py": (["--out", "."], "nobody"),
     "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),

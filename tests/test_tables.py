@@ -1,5 +1,6 @@
-"""The tables of scripts/README.md are what the scripts make of the files with the results."""
+"""The tables of scripts/README.md and docs/values.md are what the scripts make of the files with results."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,12 +11,16 @@ sys.path.insert(0, str(SCRIPTS))
 
 import benchmark_selfplay  # noqa: E402
 import build_pretrained  # noqa: E402
+import proofs  # noqa: E402
 import train_unbeatable  # noqa: E402
 from marked import with_table  # noqa: E402
 
 from ttt_env.agents.pretrained import FOLDER  # noqa: E402
+from ttt_env.analysis.proof import prove  # noqa: E402
 
 TEXT = (SCRIPTS / "README.md").read_text(encoding="utf-8")
+PROVED = proofs.read(proofs.LINES)
+FAST = [name for name, proved in PROVED.items() if proved["nodes"] < 20_000]
 
 
 def line(seconds, *, unbeatable, everywhere=None, until="unbeatable"):
@@ -44,6 +49,29 @@ def test_that_of_the_agents_that_come_trained():
 def test_those_of_self_play():
     lines = benchmark_selfplay.lines_of(SCRIPTS / "figures" / "selfplay-speed.jsonl")
     assert with_table(TEXT, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == TEXT
+
+
+def test_that_of_the_values():
+    text = proofs.VALUES.read_text(encoding="utf-8")
+    assert with_table(text, proofs.table(PROVED.values()), "values") == text
+    assert PROVED.keys() <= proofs.GAMES.keys()
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_values_that_are_proved_fast(name):
+    assert prove(proofs.game_of(name)).value == PROVED[name]["value"]
+
+
+def test_the_last_line_of_a_game_counts(tmp_path):
+    file = tmp_path / "a.jsonl"
+    first = {"game": "cube", "value": None, "bounds": [0, 1], "by": ["search"], "nodes": 5000, "seconds": 1}
+    last = first | {"value": 1, "bounds": [1, 1], "by": ["search", "sweep"], "seconds": 1.234}
+    assert proofs.read(file) == {}
+    file.write_text(f"{json.dumps(first)}\n{json.dumps(last)}\n")
+    assert proofs.table(proofs.read(file).values()).splitlines()[2] == (
+        "| 3×3×3 | first player wins | search and sweep | 5,000 | 1.23 | Golomb and Hales 2002 |"
+    )
+    assert "unknown, from 0 to 1" in proofs.table([first])
 
 
 def test_a_training_without_its_goal_counts_as_none():

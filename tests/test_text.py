@@ -110,6 +110,7 @@ class TestTexts:
             ("tictactoe-v0", "3 cells in a row, horizontally, vertically or diagonally, wins"),
             ("tictactoe-v0:misere", "3 cells in a row, horizontally, vertically or diagonally, loses"),
             ("square-v0", "the four corners of a square of any size, also of a tilted one, wins"),
+            ("square-v0:tilted=false", "a square of any size, but not of a tilted one, wins"),
             ("mnk-v0:m=5,n=4,k=4", "The board has 4 rows and 5 columns"),
             ("qubic-v0", "4 layers, 4 rows and 4 columns"),
             (Game("corners", (2, 2), [(0, 3), (1, 2)]), "all cells of one of these sets wins: 0 3; 1 2."),

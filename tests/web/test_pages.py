@@ -212,6 +212,14 @@ def test_the_form_sets_game_and_players(client):
     assert "game=square-v0:misere=true&x=person&o=minimax" in str(page.url) and cells_of(page) == ()
     page = sent("game=square-v0", kind="square-v0", n="5")
     assert "game=square-v0:n=5&" in str(page.url)
+    page = sent("game=square-v0:n=5", kind="square-v0", n="5", tilted="false")
+    assert (
+        "game=square-v0:n=5,tilted=false&" in str(page.url)
+        and "corners of a square, upright, first" in page.text
+    )
+    assert 'id="tilted" value="false" checked' in page.text
+    page = sent("game=square-v0:n=5,tilted=false", kind="mnk-v0", tilted="false")
+    assert "game=mnk-v0:m=5,n=5,k=4&" in str(page.url) and 'id="tilted"' not in page.text
     page = sent("o=softmax&moves=4.0", o="softmax", **{"o.temperature": "0.5"})
     assert "o=softmax:temperature=0.5&moves=4.0" in str(page.url)
     page = sent("o=softmax&moves=4.0", o="mcts", **{"o.temperature": "0.5"})

@@ -17,7 +17,14 @@ from ttt_env.app.web.tickets import Tickets
 from ttt_env.errors import IllegalMoveError, ParameterError, TttEnvError
 
 TICTACTOE = get_game("tictactoe-v0")
-GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0:n=5", "mnk-v0:m=4,n=3,k=3", "qubic-v0"]
+GAMES = [
+    "tictactoe-v0",
+    "tictactoe-v0:misere=true",
+    "square-v0:n=5",
+    "square-v0:n=5,tilted=false,misere=true",
+    "mnk-v0:m=4,n=3,k=3",
+    "qubic-v0",
+]
 
 
 def table_of(*cells, x=PERSON, o="minimax"):

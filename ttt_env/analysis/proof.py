@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ttt_env.analysis import checkpoint as checkpoint_file
 from ttt_env.analysis import proof_file
 from ttt_env.analysis.extraction import extracted
+from ttt_env.analysis.pairing import Regions, drawing_regions
 from ttt_env.analysis.proof_file import AnyStrategy, Filed
 from ttt_env.analysis.regions import RegionStrategy
 from ttt_env.analysis.saved import Saved
@@ -53,8 +54,10 @@ class Proof(Saved):
     `bounds` are the lowest and the highest value, −1, 0 or 1, that the position can still have.
     `principal_variation` are the cells of best play from it on: to the end, or until neither player can
     complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
-    `seconds` the time without compilation. `regions` are groups of cells in which who is not to move answers
-    the other, if a draw was proved so.
+    `seconds` the time without compilation.
+
+    `regions` are groups of free cells, if these prove that the player to move does not win, as
+    `analysis.pairing` describes; empty if that was searched, or is not so.
 
     What the search knows, up to a gigabyte, is kept as long as the proof, for its `strategies`.
     """
@@ -66,7 +69,7 @@ class Proof(Saved):
     principal_variation: tuple[int, ...]
     nodes: int
     seconds: float
-    regions: tuple[tuple[int, ...], ...] = ()
+    regions: Regions = ()
     _prover: "_Prover | None" = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -224,7 +227,8 @@ def prove(
 ) -> Proof:
     """The value of a position, by default of the empty board, proved by a search within this budget.
 
-    Two questions are asked, "does the player to move win?" and, if not, "does the other?". The second needs
+    Two questions are asked, "does the player to move win?" and, if not, "does the other?". Where the other
+    holds by pairs and groups of cells (`analysis.pairing`), the first needs no search. The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
     not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
@@ -253,7 +257,7 @@ def prove(
         line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
     finally:
         prover.end()
-    return Proof(root, bounds, line, *prover.effort, _prover=prover)
+    return Proof(root, bounds, line, *prover.effort, prover.regions, prover)
 
 
 def _checked_position(game: Game, position: Position | None) -> Position:
@@ -342,6 +346,7 @@ class _Prover:
         """Start the clock of a search with this budget."""
         self.begun = time.monotonic()
         self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
+        self.regions: Regions = ()
         self._slice, self._next_checkpoint = _FIRST_SLICE, self.begun + _CHECKPOINT_SECONDS
 
     def bounds(self, position: Position) -> tuple[int, int]:
@@ -352,7 +357,10 @@ class _Prover:
         mover, other = position.to_move, SEATS[1 - position.ply % 2]
         lower, upper = (0 if position.ply == 0 and not self.game.misere else -1), 1
         try:
-            if self.wins(mover, position):
+            regions = drawing_regions(position)
+            if regions is not None:
+                self.regions = regions
+            elif self.wins(mover, position):
                 return 1, 1
             upper = 0
             if lower < 0:
@@ -535,4 +543,5 @@ def _prepare() -> None:
         lambda: question.search(1),
         lambda: question.ordered_cells(game.start),
         lambda: threats.prepare(game.start),
+        lambda: drawing_regions(game.start),
     )

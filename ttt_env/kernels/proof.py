@@ -6,6 +6,7 @@ wants no more than not to lose. What answers it here, or leaves few moves:
 - a player who can win does; one who must block does; one who must block twice has lost;
 - the defender holds if Σ 2^(−empty cells) over the sets without defender stones is small enough (Erdős and
   Selfridge, On a combinatorial game, 1973); "no set left" is the smallest sum there is;
+- the defender holds by a reply after which pairs of cells break every set (`pairing`);
 - the attacker wins by a sequence of threats, each of which leaves one reply; and if it would do so after a
   pass of the defender, the defender has to play where that hinders the sequence (Allis, Searching for
   solutions in games and artificial intelligence, 1994).
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from ttt_env.kernels.bits import NONE, ONE, cell_of, completing, count, is_several, lowest, through
 from ttt_env.kernels.compiled import compiled, inner
+from ttt_env.kernels.pairing import Pairs, holds_by_groups, new_pairs
 from ttt_env.kernels.questions import (
     COMPLETE,
     NO,
@@ -54,9 +56,11 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the
 _64, _WIDTH_MASK, _ANSWER_MASK = np.uint64(64), np.int64(127), np.uint64(255)
 _TWO = np.uint64(2)
 _THREAT_NODES = 100  # threats that are tried for one sequence
+_PAIRED_REPLIES = 10  # of the defender, after which pairs are looked for
+_PAIRS = 50  # that are tried after one reply
 
 # The indices of `ProofSearch.state`.
-DEPTH, PHASE, ANSWER, IS_EXACT, NODES, WIDTH, ROOT_ATTACKS, TABLE_BITS = range(8)
+DEPTH, PHASE, ANSWER, IS_EXACT, NODES, WIDTH, ROOT_ATTACKS, BY_THREATS, TABLE_BITS = range(9)
 
 
 class Threats(NamedTuple):
@@ -94,6 +98,7 @@ class ProofSearch(NamedTuple):
     state: NDArray[np.int64]
     table: Masks
     threats: Threats
+    pairs: Pairs
 
 
 # --- A position -------------------------------------------------------------------------------------------
@@ -116,6 +121,7 @@ def _judge_attack(s: ProofSearch, depth: int, sets: WinningSets) -> int:
         return NO
     if wins_by_threats(attacker, defender, block, sets, s.threats):
         s.candidates[depth] = s.threats.gain[0]
+        s.state[BY_THREATS] = 1
         return YES
     weigh(defender, attacker, sets.masks, weights)
     return OPEN
@@ -139,7 +145,22 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
         if s.candidates[depth] == NONE:
             return YES
     weigh(defender, attacker, sets.masks, weights)
-    return OPEN
+    return NO if _holds_by_pairs(s, depth, sets) else OPEN
+
+
+@inner
+def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
+    """Whether the defender, to move, has a reply after which pairs hold, which is then the only candidate."""
+    cells = s.candidates[depth]
+    for _ in range(_PAIRED_REPLIES):
+        if cells == NONE:
+            break
+        reply = heaviest(cells, s.weights[depth])
+        cells ^= reply
+        if holds_by_groups(s.attacker[depth], s.defender[depth] | reply, sets, s.pairs, _PAIRS, 0) >= 0:
+            s.candidates[depth] = reply
+            return True
+    return False
 
 
 @inner
@@ -260,7 +281,7 @@ def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
         elif s.state[DEPTH] == 0:
             return int(s.state[ANSWER])
         else:
-            _return_to_parent(s)
+            _return_to_parent(s, sets)
     return OPEN
 
 
@@ -295,9 +316,12 @@ def _try_next(s: ProofSearch, depth: int) -> None:
 
 
 @inner
-def _return_to_parent(s: ProofSearch) -> None:
+def _return_to_parent(s: ProofSearch, sets: WinningSets) -> None:
     depth = s.state[DEPTH] - 1
     s.state[DEPTH] = depth
+    if s.state[BY_THREATS] == 1:  # other replies that do not hinder the same sequence lose to it as well
+        s.state[BY_THREATS] = 0
+        s.candidates[depth] &= _hindering(s.attacker[depth + 1], s.defender[depth + 1], sets, s.threats)
     attacking = attacks(s, depth)
     if attacking and s.state[ANSWER] == NO:
         s.is_exact[depth] &= s.state[IS_EXACT] == 1
@@ -385,6 +409,7 @@ def new_search(game: Game) -> ProofSearch:
         state=state,
         table=np.zeros(_BUCKET << _FIRST_BITS, np.uint64),
         threats=new_threats(),
+        pairs=new_pairs(game),
     )
 
 
@@ -446,7 +471,7 @@ def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool, width:
     """Begin a search at this position; the table is kept."""
     s.attacker[0], s.defender[0] = attacker, defender
     s.codes[0] = codes_of(s.of_stones, attacker, defender)
-    s.state[[DEPTH, PHASE, WIDTH, ROOT_ATTACKS]] = 0, _DESCEND, width, attacks
+    s.state[[DEPTH, PHASE, WIDTH, ROOT_ATTACKS, BY_THREATS]] = 0, _DESCEND, width, attacks, 0
 
 
 def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:

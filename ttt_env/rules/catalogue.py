@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from ttt_env.errors import GameError, ParameterError, UnknownGameError, shown, unknown
-from ttt_env.rules.checks import BOOLEANS, as_integer
+from ttt_env.rules.checks import BOOLEANS, as_bool, as_integer
 from ttt_env.rules.game import Game, checked_shape
 from ttt_env.rules.sizes import check_board
 from ttt_env.rules.specs import (
@@ -55,15 +55,17 @@ def _runs_along(shape: Cells, direction: Cells, k: int) -> Iterator[Cells]:
             yield tuple(_cell(coordinates, shape) for coordinates in run)
 
 
-def squares(n: int) -> list[Cells]:
-    """The corners of every square on an n×n board, tilted squares too: n²(n²−1)/12 of them.
+def squares(n: int, tilted: bool = True) -> list[Cells]:
+    """The corners of every square on an n×n board: n²(n²−1)/12 of them, or without `tilted` squares fewer.
+
+    Those that are not tilted have sides along the axes; there are (n−1)n(2n−1)/6 of them.
 
     Raises `ParameterError` for an `n` below 1, `GameTooLargeError` for more than 400 cells.
 
-    >>> len(squares(4))
-    20
+    >>> len(squares(4)), len(squares(4, tilted=False))
+    (20, 14)
     """
-    n = as_integer("n", n, "squares", 1)
+    n, tilted = as_integer("n", n, "squares", 1), as_bool("tilted", tilted, "squares")
     check_board(f"a board of {shown(n)} by {shown(n)}", n * n)
     # A square is its bounding box (corner r, c and side) and the offset of one corner along the top.
     return [
@@ -73,7 +75,7 @@ def squares(n: int) -> list[Cells]:
         )
         for side in range(1, n)
         for r, c in product(range(n - side), repeat=2)
-        for t in range(side)
+        for t in range(side if tilted else 1)
     ]
 
 
@@ -86,11 +88,15 @@ def tictactoe(misere: bool = False) -> Game:
     return Game(_name("tictactoe-v0", misere), (3, 3), runs((3, 3), 3), misere)
 
 
-def square(n: int = 4, misere: bool = False) -> Game:
-    """Square tic-tac-toe (Sundeep Agarwal): n×n up to 20×20, the corners of any square, tilted ones too."""
+def square(n: int = 4, tilted: bool = True, misere: bool = False) -> Game:
+    """Square tic-tac-toe (Sundeep Agarwal): n×n up to 20×20, the corners of any square, tilted ones too.
+
+    Without `tilted` only squares with sides along the axes count (T. Jenrich, arXiv 1109.2341).
+    """
     as_integer("n", n, "square-v0", 2)
-    name = "square-v0" if n == 4 else f"square-v0:n={n}"
-    return Game(_name(name, misere), (n, n), squares(n), misere)
+    items = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
+    name = f"square-v0:{','.join(items)}" if items else "square-v0"
+    return Game(_name(name, misere), (n, n), squares(n, tilted), misere)
 
 
 def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:

@@ -63,8 +63,10 @@ def _end_words(game: Game) -> str:
         if len(game.shape) == 3:
             directions = "in any direction, also across the layers"
         return f"{k} cells in a row, {directions}, {end}"
-    if len(game.shape) == 2 and len(set(game.shape)) == 1 and sets == _as_sets(squares(game.shape[0])):
-        return f"the four corners of a square of any size, also of a tilted one, {end}"
+    if len(game.shape) == 2 and len(set(game.shape)) == 1:
+        for tilted, kinds in (True, "also of a tilted one"), (False, "but not of a tilted one"):
+            if sets == _as_sets(squares(game.shape[0], tilted)):
+                return f"the four corners of a square of any size, {kinds}, {end}"
     listed = [" ".join(map(str, cells)) for cells in game.winning_sets[:_MOST_SETS]]
     rest = len(game.winning_sets) - len(listed)
     more = f"; and {_count(rest, 'more set')} not listed here" if rest else ""

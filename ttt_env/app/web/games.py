@@ -59,23 +59,26 @@ def _is_number(text: str) -> bool:
 
 def rule_of(game: Game) -> str:
     """The name of the game and who wins it, in a sentence."""
+    spec = split_spec(game.name)
     sides, length = "×".join(map(str, game.shape[::-1])), len(game.winning_sets[0])
+    kinds = "upright" if "tilted" in spec.keywords else "upright or tilted"
     name, feat = {
-        "square-v0": (f"Square on {sides}", "has four stones on the corners of a square, upright or tilted,"),
+        "square-v0": (f"Square on {sides}", f"has four stones on the corners of a square, {kinds},"),
         "mnk-v0": (f"{length} in a row on {sides}", f"has {length} stones in a row"),
         "qubic-v0": (f"Qubic, tic-tac-toe in a {sides} cube", "has four stones in a row in any direction"),
         "tictactoe-v0": ("Tic-tac-toe", "has three stones in a row"),
-    }.get(split_spec(game.name).name, (game.name, f"owns one of {len(game.winning_sets)} winning sets"))
+    }.get(spec.name, (game.name, f"owns one of {len(game.winning_sets)} winning sets"))
     return f"{name}: whoever {feat} first {'loses' if game.misere else 'wins'}."
 
 
 def game_of_form(fields: Mapping[str, str], shown: Game) -> str:
-    """The id of the game that a form's fields `kind`, its numbers and `misere` describe.
+    """The id of the game that a form's fields `kind`, its numbers, `tilted` and `misere` describe.
 
-    The form's numbers belong to the game that was `shown`, so they are ignored for a game of another kind.
+    The form's numbers and `tilted` belong to the game that was `shown`, so they are ignored for a game of
+    another kind.
     """
     kind = fields.get("kind", "")
-    names = SIDES.get(kind, {}) if kind == split_spec(shown.name).name else {}
+    names = [*SIDES.get(kind, {}), "tilted"] if kind == split_spec(shown.name).name else []
     items = [f"{name}={fields[name]}" for name in names if fields.get(name, "").strip()]
     items += ["misere=true"] if fields.get("misere") else []
     return f"{kind}:{','.join(items)}" if items else kind
