@@ -23,7 +23,7 @@ _SLICE_SECONDS = 0.1
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
 # After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
-_THREAT_ROUNDS = ((20_000_000, 100_000), (22_000_000, 400_000), (24_000_000, 1_600_000))
+_THREAT_ROUNDS = ((10_000_000, 100_000), (12_000_000, 400_000), (14_000_000, 1_600_000))
 
 
 @dataclass(frozen=True)
