@@ -44,7 +44,7 @@ _FIRST_TRIAL = 1_000  # nodes
 _CHECKPOINT_SECONDS = 60.0
 _CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
 # After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
-_THREAT_ROUNDS = ((20_000_000, 100_000), (22_000_000, 400_000), (24_000_000, 1_600_000))
+_THREAT_ROUNDS = ((10_000_000, 100_000), (12_000_000, 400_000), (14_000_000, 1_600_000))
 
 
 @dataclass(frozen=True)
