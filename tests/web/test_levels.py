@@ -31,7 +31,7 @@ def chosen(page):
 @pytest.mark.parametrize("game", GAMES)
 def test_a_first_visit_is_at_a_board_against_a_beatable_opponent(game, client):
     page = client.get(f"/play?game={game}" if game != GAMES[0] else "/play")
-    assert status(page) == "Your turn: X" and chosen(page) == ["medium" if "15" not in game else "easy"]
+    assert status(page) == "Your turn: X" and chosen(page) == ["medium"]
     assert unescape(page.text).count(rule_of(parse_game(game))) == 1
     assert all(preset.manner in page.text for preset in presets(parse_game(game)))
 

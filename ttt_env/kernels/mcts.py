@@ -31,7 +31,7 @@ from ttt_env.kernels.compiled import compiled, inner
 from ttt_env.kernels.playouts import playout
 from ttt_env.kernels.sets import WinningSets, no_masks
 from ttt_env.kernels.splitmix import draw_below, next_bits
-from ttt_env.kernels.threats import Threats, hindering, wins_by_threats
+from ttt_env.kernels.threats import Threats, wins_by_threats
 from ttt_env.kernels.value_network import BoardView, Network, forward, see
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -216,7 +216,7 @@ def look_for_threats(
 ) -> None:
     """Look what threats say of a new node, before a simulation does.
 
-    If the player to move has to stop the other, only the moves that can are left to be tried: `defend`. The
+    If the player to move has to stop the other from completing a set, only that is left to be tried. The
     value is set where one of them wins: by completing a set, by two ways to, by threats that leave one reply.
     """
     if completing(mine, theirs, sets.masks) != NONE:
@@ -227,29 +227,8 @@ def look_for_threats(
         tree.nodes[node].value = WIN
     elif wins_by_threats(mine, theirs, block, sets, threats, _THREAT_NODES):
         tree.nodes[node].value = LOSS
-    else:
-        defend(tree, threats, sets, node, mine, theirs, block)
-
-
-@inner
-def defend(
-    tree: Tree,
-    threats: Threats,
-    sets: WinningSets,
-    node: int,
-    mine: np.uint64,
-    theirs: np.uint64,
-    block: np.uint64,
-) -> None:
-    """Leave only the moves to be tried that stop the other player.
-
-    That is the last cell of a set, `block`; or, if the other would win by threats after a pass, the cells
-    where its sequence can be hindered: after any other move it wins by the same sequence.
-    """
-    if block != NONE:
+    elif block != NONE:
         put_untried(tree.nodes[node], block)
-    elif wins_by_threats(theirs, mine, block, sets, threats, _THREAT_NODES):
-        put_untried(tree.nodes[node], hindering(theirs, mine, sets, threats))
 
 
 @inner
@@ -374,8 +353,8 @@ def plant(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint6
 def restrict(tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> None:
     """Leave only these moves of the root to be tried, if there are such.
 
-    Those that complete a set; else the first of a sequence of threats that wins; else those that stop the
-    other player.
+    Those that complete a set; else those that stop the other from it; the first of a sequence of threats that
+    wins.
     """
     completes, block = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
     if completes != NONE:
@@ -384,8 +363,8 @@ def restrict(tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, t
         put_untried(tree.nodes[0], block)
     elif wins_by_threats(mine, theirs, block, sets, threats, _THREAT_NODES):
         put_untried(tree.nodes[0], at(threats.gain, 0))
-    else:
-        defend(tree, threats, sets, 0, mine, theirs, block)
+    elif block != NONE:
+        put_untried(tree.nodes[0], block)
 
 
 @compiled

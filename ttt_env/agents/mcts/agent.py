@@ -29,10 +29,9 @@ class MCTS(Agent):
     bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve` proved values are passed up the tree and what is
     proved is searched no further, the position itself included; a proved win is played and a proved loss
     avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a move that stops the
-    other from completing a set is made at once, a sequence of threats that wins, each of which leaves one
-    reply, is found before anything is simulated, and where the other would win so after a pass only the moves
-    that can hinder it are tried (Allis 1994): here and in every position of the tree. It is off by default,
-    so that the search is that of the textbooks. On 15×15, five in a row, it decides games.
+    other from completing a set is made at once, and a sequence of threats that wins, each of which leaves one
+    reply, is found before anything is simulated (Allis 1994), here and in every position of the tree. It is
+    off by default, so that the search is that of the textbooks. On 15×15, five in a row, it decides games.
 
     The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
     complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
