@@ -341,9 +341,11 @@ def test_a_killed_search_goes_on(tmp_path):
 def test_interrupted_searches_end_with_the_same_value(rounds, tmp_path, monkeypatch):
     if rounds is not None:
         monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", rounds)
-    game = "mnk-v0:m=6,n=4,k=4" if rounds is None else "mnk-v0:m=6,n=6,k=4"
+    game, nodes = (
+        ("mnk-v0:m=5,n=3,k=3,misere=true", 5_000) if rounds is None else ("mnk-v0:m=6,n=6,k=4", 20_000)
+    )
     path, n_calls = tmp_path / "search.npz", 0
-    while (found := prove(game, nodes=20_000, checkpoint=path)).value is None:
+    while (found := prove(game, nodes=nodes, checkpoint=path)).value is None:
         n_calls += 1
         assert n_calls < 100
     whole = prove(game)
