@@ -23,8 +23,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # Notebooks run in the build, from top to bottom; an error, or a warning of Python, ends it.
-nb_execution_mode = "cache"
-nb_execution_cache_path = "../build/notebooks"
+nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
