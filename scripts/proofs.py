@@ -55,7 +55,6 @@ M_N_K = {
     (7, 7, 5): HSU,
     (8, 6, 5): UNKNOWN,
     (8, 7, 5): UNKNOWN,
-    (8, 8, 5): HSU,
     (6, 6, 6): UNKNOWN,
 }
 GAMES = {

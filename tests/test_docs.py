@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import ttt_env
+import ttt_env.agents.training
 from tests.documents import ROOT, Block, blocks_of, run_commands, run_session
 from tests.endpoint import Endpoint
 from tests.scripted_models import MODELS
@@ -127,6 +128,7 @@ def test_the_reference_has_every_public_name() -> None:
     text = (DOCS / "reference" / "api.md").read_text("utf-8")
     listed = set(re.findall(r"^\.\. auto\w+:: (\w+)", text, re.MULTILINE))
     assert listed >= {name for name in ttt_env.__all__ if not name.endswith("_v0")}
+    assert listed >= set(ttt_env.agents.training.__all__)
 
 
 def test_the_reference_has_every_agent() -> None:
