@@ -18,6 +18,7 @@ from ttt_env.errors import ProofError
 from ttt_env.rules.game import random_position
 
 CHECKER = ROOT / "scripts" / "check_proof.py"
+PAGE = ROOT / "docs" / "proofs.md"
 QUBIC = ROOT / "docs" / "proofs" / "qubic-v0.npz"
 MATCHED = Game("triangle", (1, 3), [(0, 1), (1, 2), (0, 2)])
 GAMES = [
@@ -109,10 +110,20 @@ def test_the_checker_knows_nothing_of_the_package():
     )
 
 
-@pytest.mark.slow
-def test_the_proof_of_qubic_is_checked():
-    assert check(QUBIC).startswith("qubic-v0: X wins; ")
-    assert ttt_env.Proof.load(QUBIC).value == 1
+def kept():
+    """The files that the page about proofs lists; Qubic's takes some seconds."""
+    files = sorted(QUBIC.parent.glob("*.npz"))
+    return [pytest.param(file, id=file.stem, marks=[pytest.mark.slow] * (file == QUBIC)) for file in files]
+
+
+@pytest.mark.parametrize("file", kept())
+def test_those_of_the_documentation_are_checked_and_as_it_says(file):
+    proof, said = ttt_env.Proof.load(file), check(file)
+    verdict = "X wins" if proof.value == 1 else "the game is drawn"
+    assert said.startswith(f"{proof.position.game.name}: {verdict}; ")
+    shown = {1: "X wins", 0: "draw"}[proof.value]
+    (row,) = (line for line in PAGE.read_text("utf-8").splitlines() if f"| `{file.name}` |" in line)
+    assert f"| {shown} |" in row and f"| {file.stat().st_size:,} |" in row
 
 
 # --- Whoever changes a file is found out ------------------------------------------------------------------
