@@ -203,9 +203,10 @@ def test_hint():
 
 
 def test_hint_on_a_large_board():
-    said = sit("0", "h", "1", "2", "h", "q", game="mnk-v0:m=7,n=7,k=4", players=("person", highest))[1]
+    moves = ("0", "h", "1", "2", "3", "h", "q")
+    said = sit(*moves, game="mnk-v0:m=8,n=8,k=5", players=("person", highest))[1]
     assert re.search(r"A tree search would play .*, and expects [+−-]\d\.\d\d for X", said)
-    assert "X wins with best play: 3 (d1)." in said
+    assert "X wins with best play: 4 (e1)." in said
 
 
 def test_hint_on_a_board_of_more_than_64_cells():
