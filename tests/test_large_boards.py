@@ -138,7 +138,7 @@ def test_a_search_goes_on_after_a_move():
     assert search.position.ply == 2
 
 
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_minimax_is_naive_recursion(depth):
     position = a_game(GAMES["8x9"], 2)[12]
 
@@ -225,6 +225,7 @@ def test_a_tree_that_is_kept_has_a_move_for_positions_that_threats_have_decided(
     assert search.value == 1 and search.best_cells() == [at(7, 6)]
 
 
+@pytest.mark.slow
 def test_threats_on_small_boards_are_without_danger():
     """On 3×3 threats first is proved unbeatable by what it plays, as plain search of as many simulations."""
     assert ttt_env.certify("mcts:simulations=300,seed=0,threats=true").unbeatable

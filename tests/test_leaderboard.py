@@ -402,6 +402,7 @@ def test_the_learners_with_tables_take_part(name):
         assert made.ended == "goal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["maskable-ppo", "value-network", "alphazero"])
 def test_those_that_take_longer_begin(name):
     made = protocol.attempt(ENTRIES[name].train, TTT, 0, 300, reports=2)

@@ -107,6 +107,7 @@ class TestEngine:
         lines = said("random", "START 20", *win, game=None)
         assert lines[0] == "OK" and read_cell_name(lines[1], LARGE) in range(400)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("agent", ["mcts:simulations=50,threats=true", "minimax:depth=1"])
     def test_searches_complete_five_on_the_largest_board(self, agent):
         win = ["BOARD", *(f"{x},{y},{1 + y}" for x in range(1, 5) for y in range(2)), "DONE"]
