@@ -11,10 +11,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import httpx2
 import pytest
 from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from tests.web.serving import Server
 from ttt_env.app.web.computing import ThreadLane
 from ttt_env.app.web.server import _OPENED, create_app
+from ttt_env.storage.game_log import GameLog
 
 NOISE = ["\0", "💩", "²", "<script>", "../../etc/passwd", "(" * 999, "x" * 3500]
 NUMBER = [*NOISE, "nan", "inf", "-1", "1e999", "9" * 400]
@@ -124,6 +126,20 @@ def is_refused(page, code=400):
 def asked(client, address, **options):
     method = "POST" if address.partition("?")[0] in POSTS else "GET"
     return client.request(method, address, follow_redirects=False, **options)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """One for all: whatever is refused is not recorded."""
+    with GameLog(tmp_path_factory.mktemp("hostile") / "games.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def client(log):
+    """One application for all: who is refused leaves nothing behind."""
+    with TestClient(create_app(log=log), base_url="http://localhost") as made:
+        yield made
 
 
 def test_every_route_is_asked_what_it_should_refuse():
