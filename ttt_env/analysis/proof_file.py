@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.regions import MOST_REGION_CELLS, NO_REGION, RegionStrategy
+from ttt_env.analysis.seat_arrays import forms_in, joined, separated
 from ttt_env.analysis.strategy import MOST_POSITIONS, Strategy
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.rules.sizes import MASK_CELLS
 from ttt_env.rules.symmetry import automorphisms
 from ttt_env.storage.policy_file import Arrays, Form, array_names, game_of_file, read_arrays, save_arrays
@@ -59,10 +60,8 @@ def write(path: str | Path, filed: Filed) -> None:
         "seconds": np.array(filed.seconds),
         "automorphisms": np.array(automorphisms(position.game), np.uint8),
     }
-    for strategy in filed.strategies:
-        for name, array in _arrays_of(strategy).items():
-            arrays[f"{strategy.seat.lower()}_{name}"] = array
-    save_arrays(path, position.game, arrays)
+    of_seats = {strategy.seat: _arrays_of(strategy) for strategy in filed.strategies}
+    save_arrays(path, position.game, arrays | joined(of_seats))
 
 
 def read(path: str | Path, game: Game | None = None) -> Filed:
@@ -71,13 +70,7 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     Raises `PolicyFileError` for a file that is no proof, or one of another game than asked for.
     """
     game = game_of_file(path) if game is None else game
-    names = array_names(path)
-    forms = _RESULT | {
-        f"{seat.lower()}_{name}": form
-        for seat in SEATS
-        for name, form in {**_TABLE, **_regions(game)}.items()
-        if f"{seat.lower()}_{name}" in names
-    }
+    forms = _RESULT | forms_in(array_names(path), _TABLE | _regions(game))
     arrays = read_arrays(path, game, KIND, forms)
     if str(arrays["format"]) != FORMAT:
         raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
@@ -95,12 +88,9 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
     if not -1 <= lower <= upper <= 1:
         raise ValueError(f"its bounds are {lower} and {upper}")
     strategies = []
-    for seat in SEATS:
-        prefix = f"{seat.lower()}_"
-        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        if own:
-            wins = lower == upper == (1 if seat == position.to_move else -1)
-            strategies.append(_strategy(position, seat, wins, own))
+    for seat, own in separated(arrays).items():
+        wins = lower == upper == (1 if seat == position.to_move else -1)
+        strategies.append(_strategy(position, seat, wins, own))
     line = tuple(arrays["principal_variation"].tolist())
     nodes, seconds = int(arrays["nodes"]), float(arrays["seconds"])
     return Filed(position, (lower, upper), line, nodes, seconds, tuple(strategies))

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game, Position, Seat, cells_of
-from ttt_env.rules.symmetry import automorphisms
 
 MOST_POSITIONS = 5_000_000  # of a strategy: about a gigabyte, and many minutes
 _BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof needs more than 56,405
@@ -91,7 +90,9 @@ class Strategy:
 
     @cached_property
     def _permutations(self) -> NDArray[np.uint8]:
-        return np.array(automorphisms(self.game), np.uint8)
+        from ttt_env.kernels.strategy import permutations_of
+
+        return permutations_of(self.game)
 
     def _first_threat(self, own: int, other: int) -> int | None:
         from ttt_env.kernels import strategy as kernel

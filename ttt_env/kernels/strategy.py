@@ -20,13 +20,12 @@ from ttt_env.kernels.bits import NONE, ONE, cell_of, completing, completing_thro
 from ttt_env.kernels.compiled import compiled, inner
 from ttt_env.kernels.questions import COMPLETE, weigh
 from ttt_env.kernels.sets import WinningSets
-from ttt_env.kernels.threats import GAINS, Threats, wins_by_threats
+from ttt_env.kernels.threats import GAINS, MOST_THREATS, Threats, wins_by_threats
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import automorphisms
 
 MOST_SEQUENCES = 64  # of a position: each one answers a reply
-MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells
 NO_THREAT = 64  # after the end of a sequence
 NO_MOVE = 255  # in a position in which the other is to move
 
