@@ -33,7 +33,7 @@ _TABLE = {
     "positions": Form(np.uint64, (None, 2), MOST_POSITIONS),
     "moves": Form(np.uint8, (None,), MOST_POSITIONS),
     "n_sequences": Form(np.uint8, (None,), MOST_POSITIONS),
-    "threats": Form(np.uint8, (None, None), _MOST_SEQUENCES),
+    "sequences": Form(np.uint8, (None, None), _MOST_SEQUENCES),
 }
 
 
@@ -115,7 +115,7 @@ def _arrays_of(strategy: AnyStrategy) -> Arrays:
 def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> AnyStrategy:
     """The strategy of these arrays. Raises `ValueError` if they are none."""
     if arrays.keys() == _TABLE.keys():
-        _check_table(start.game, seat, **arrays)
+        _check_table(start.game, seat, wins, **arrays)
         return Strategy(start, seat, wins, **arrays)
     if arrays.keys() != _regions(start.game).keys():
         raise ValueError(f"of {seat} it holds {', '.join(sorted(arrays))} alone")
@@ -137,10 +137,11 @@ def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> AnyStr
 def _check_table(
     game: Game,
     seat: Seat,
+    wins: bool,
     positions: Masks,
     moves: NDArray[np.uint8],
     n_sequences: NDArray[np.uint8],
-    threats: NDArray[np.uint8],
+    sequences: NDArray[np.uint8],
 ) -> None:
     """Raise `ValueError` for arrays that are no table of positions in which the seat is to move."""
     own, other = positions[:, 0], positions[:, 1]
@@ -153,7 +154,9 @@ def _check_table(
         raise ValueError("its moves are not one cell for each position")
     if ((own | other) >> moves.astype(np.uint64) & np.uint64(1)).any():
         raise ValueError("one of its moves is on a taken cell")
-    if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(threats):
-        raise ValueError("its sequences of threats are not those of its positions")
-    if ((threats >= game.n_cells) & (threats != MASK_CELLS)).any():
-        raise ValueError("one of its threats is outside of the board")
+    if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(sequences):
+        raise ValueError("its sequences are not those of its positions")
+    if ((sequences >= game.n_cells) & (sequences != MASK_CELLS)).any():
+        raise ValueError("a cell of its sequences is outside of the board")
+    if not wins and not np.array_equal(sequences[:, ::2] < MASK_CELLS, sequences[:, 1::2] < MASK_CELLS):
+        raise ValueError("its sequences are no pairs")
