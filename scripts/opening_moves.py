@@ -2,20 +2,22 @@
 
 The agent plays as X, and after each of its first moves a search asks whether X still wins. On boards that
 cannot be enumerated this says more than results do: an opponent may not find what refutes a move. "Unknown"
-are moves of which the search could prove neither within `--seconds`. Prints a Markdown table.
+are moves of which the search could prove neither within `--seconds`. Nothing has to be searched of moves that
+the strategy in the file of a proof, `--proof`, plays as well. Prints a Markdown table.
 """
 
 import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
 import ttt_env
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.play import play_game
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.symmetry import automorphisms, transform
 
@@ -23,22 +25,46 @@ KEPT, LOST, UNKNOWN = "kept", "lost", "unknown"
 
 
 class Wins:
-    """Says of positions with O to move whether X wins them; of symmetric ones one is proved."""
+    """Says of positions with O to move whether X wins them; of symmetric ones one is proved.
 
-    def __init__(self, seconds: float) -> None:
+    `proof` may have a strategy of X that wins.
+    """
+
+    def __init__(self, seconds: float, proof: ttt_env.Proof | None = None) -> None:
         self.seconds = seconds
+        self.strategies = [] if proof is None else [one for one in proof.strategies if one.wins]
         self.known: dict[Position, str] = {}
 
     def after(self, position: Position) -> str:
         """Whether the move that led to this position has kept the win."""
-        images = (transform(position, permutation) for permutation in automorphisms(position.game))
-        position = min(images, key=lambda image: (image.mine, image.theirs))
+        position = smallest(position)
         if position not in self.known:
-            proof = ttt_env.prove(position.game, position, seconds=self.seconds)
-            lower, upper = proof.bounds
-            self.known[position] = KEPT if upper == -1 else LOST if lower > -1 else UNKNOWN
-            print(f"{position}: {self.known[position]}, {proof.seconds:.1f} s", file=sys.stderr)
+            self.known[position] = KEPT if self.is_of_strategy(position) else self.searched(position)
         return self.known[position]
+
+    def is_of_strategy(self, position: Position) -> bool:
+        """Whether the strategy leads to this position."""
+        for strategy in self.strategies:
+            for stone in cells_of(position.theirs):
+                before = Position(position.game, position.theirs & ~(1 << stone), position.mine)
+                cell = strategy.cell(before)
+                if cell is not None and smallest(before.play(cell)) == position:
+                    return True
+        return False
+
+    def searched(self, position: Position) -> str:
+        """What a search says about the move that led to this position."""
+        proof = ttt_env.prove(position.game, position, seconds=self.seconds)
+        lower, upper = proof.bounds
+        verdict = KEPT if upper == -1 else LOST if lower > -1 else UNKNOWN
+        print(f"{position}: {verdict}, {proof.seconds:.1f} s", file=sys.stderr)
+        return verdict
+
+
+def smallest(position: Position) -> Position:
+    """The one of all symmetric positions whose masks are the smallest."""
+    images = (transform(position, permutation) for permutation in automorphisms(position.game))
+    return min(images, key=lambda image: (image.mine, image.theirs))
 
 
 def verdicts(record: GameRecord, moves: int, wins: Wins) -> list[str]:
@@ -66,11 +92,12 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=200)
     parser.add_argument("--moves", type=int, default=4, help="so many of X's first moves")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each proof")
+    parser.add_argument("--proof", type=Path, help="the file of a proof that X wins, such as docs/proofs has")
     options = parser.parse_args()
     game = ttt_env.get_game(options.game)
     agent, opponent = make_agent(options.agent, game), make_agent(options.opponent, game)
     counts = [Counter[str]() for _ in range(options.moves)]
-    wins, won = Wins(options.seconds), 0
+    wins, won = Wins(options.seconds, options.proof and ttt_env.Proof.load(options.proof)), 0
     for record in played(agent, opponent, game, options.games):
         won += record.positions()[-1].winner == "X"
         for number, verdict in enumerate(verdicts(record, options.moves, wins)):
