@@ -324,7 +324,8 @@ class AskedAgent(Agent):
 class FunctionAgent(AskedAgent):
     """Plays the cell that a function `Position -> cell` returns, which may be another one in each call.
 
-    In a game that is played, a cell that is not free is an `IllegalMoveError`: the function is one's own.
+    In a game that is played, a cell that is not free is an `IllegalMoveError`: the function is one's own. To
+    return several numbers, such as the probabilities of the cells, is a `PolicyError` everywhere.
     """
 
     is_cheap = True
@@ -334,18 +335,40 @@ class FunctionAgent(AskedAgent):
         self.function = function
 
     def __repr__(self) -> str:
-        return f"<FunctionAgent {self.function!r} of {self.game.name}>"
+        return f"<FunctionAgent {self._name} of {self.game.name}>"
 
     @property
     def identity(self) -> str:
         """The name of the function, which is the same in the next run."""
-        return f"the function {getattr(self.function, '__qualname__', type(self.function).__qualname__)}"
+        return f"the function {self._name}"
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
-        return Answer.of(self.function(position), position)
+        choice = self.function(position)
+        answer = Answer.of(choice, position)
+        if answer.outcome == "no cell":
+            self._check_one_choice(choice)
+        return answer
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        return checked_cell(self, position, self.function(position))  # no text of the answer is made
+        choice = self.function(position)
+        cell, outcome = read_cell(choice, position)  # no text of the answer is made
+        if cell is not None:
+            return cell
+        if outcome == "no cell":
+            self._check_one_choice(choice)
+        return checked_cell(self, position, choice)
+
+    def _check_one_choice(self, choice: object) -> None:
+        """Raise `PolicyError` for several numbers, by which a function loses that was meant to be a policy."""
+        if hasattr(choice, "__len__") and not isinstance(choice, str | bytes):
+            raise PolicyError(
+                f"{self!r} returns {shown(choice)}: a function returns one cell. For the probabilities of all "
+                "cells derive a class from ttt_env.Agent that has them as policy(position), and is_fixed = True"
+            )
 
 
 def generator_of(position: Position) -> np.random.Generator:
