@@ -7,6 +7,8 @@ import sys
 from functools import cache
 from itertools import product
 from math import prod
+from os.path import isfile
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -156,6 +158,7 @@ class Checker:
 
 def check(path):
     """What the file proves, in words. Raises an error if it does not."""
+    demand(not isfile(path) or is_zipfile(path), "the file is no NumPy archive (.npz), or is cut off")
     with open(path, "rb") as stream, np.load(stream) as archive:
         file = {name: archive[name] for name in archive.files}
     checker, x, o = Checker(file), file["start"][:1], file["start"][1:]
@@ -181,6 +184,8 @@ def check(path):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        sys.exit(f"python check_proof.py FILE\n\n{__doc__}")
     try:
         print(check(sys.argv[1]))
     except Exception as error:

@@ -213,6 +213,7 @@ Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashe
 its number is no cell of the board; the cell is taken; who was asked failed, took too long, or wrote far too
 much."""
 
+_READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
 _SAID = 1_000  # letters of an answer that are kept
 _QUOTED = 60  # letters of each that are shown
 
@@ -363,11 +364,16 @@ class FunctionAgent(AskedAgent):
         return checked_cell(self, position, choice)
 
     def _check_one_choice(self, choice: object) -> None:
-        """Raise `PolicyError` for several numbers, by which a function loses that was meant to be a policy."""
-        if hasattr(choice, "__len__") and not isinstance(choice, str | bytes):
+        """Raise `PolicyError` for several numbers: the function was meant to be a policy, not to lose."""
+        try:
+            n_values = 1 if isinstance(choice, str | bytes) else len(choice)  # type: ignore[arg-type]
+        except TypeError:  # it has no length
+            return
+        if n_values > 1:
             raise PolicyError(
-                f"{self!r} returns {shown(choice)}: a function returns one cell. For the probabilities of all "
-                "cells derive a class from ttt_env.Agent that has them as policy(position), and is_fixed = True"
+                f"{self!r} returns {n_values} values, in a {type(choice).__name__}: a function returns one "
+                "cell. For probabilities derive a class from ttt_env.Agent with a method policy(position) "
+                "and is_fixed = True"
             )
 
 
@@ -531,7 +537,9 @@ def name_of(agent: Agent) -> str:
 def agent_class(name: str) -> type[Agent]:
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
     if name not in _registry():
-        raise UnknownAgentError(unknown("agent", name, _registry()))
+        reader = _READERS.get(name[name.rfind(".") :])
+        file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
+        raise UnknownAgentError(file + unknown("agent", name, _registry()))
     registered: type[Agent] = _registry()[name].load()
     return registered
 
