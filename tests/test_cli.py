@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import json
+import os
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +37,15 @@ def test_demo_trains_saves_and_judges(tmp_path):
     assert f"\n{verdict}" in run.stdout
     env = ttt_env.make("tictactoe-v0", opponent=f"sb3:{tmp_path}/models/demo.zip")
     env.reset(seed=0)
+
+
+def test_what_comes_next_can_be_typed_where_no_environment_is_active(tmp_path, monkeypatch):
+    folder = Path(sys.executable).parent
+    command = [str(folder / "ttt"), "train", "q-learning", "--steps", "100", "--out", "q.npz"]
+    for path, typed in ((str(folder), "ttt"), ("", command[0])):
+        environment = os.environ | {"PATH": path}
+        run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert f"\n  {typed} play q-learning:q.npz\n" in run.stdout, run.stderr
 
 
 def test_train_shows_exploitability_as_it_falls(tmp_path):

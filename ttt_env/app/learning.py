@@ -3,12 +3,14 @@
 import json
 import shlex
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from pathlib import Path
+from shutil import which
 from types import FrameType
 from typing import Any, get_args
 from zipfile import ZipFile
@@ -281,11 +283,18 @@ def _next_steps(order: Order) -> str:
     judged = f'ttt_env.match("{order.spec}", "{rival}", {game}, games=200).score'
     if can_be_proved:
         judged = f'ttt_env.certify("{order.spec}", {game}).unbeatable'
+    ttt = _program()
     return f"""
 What next
-  ttt play {order.spec}{option}
-  ttt bench random {rival} {order.spec}{option}
-  ttt train {order.algo} --seconds 300 --seed {order.seed + 1}{option}
+  {ttt} play {order.spec}{option}
+  {ttt} bench random {rival} {order.spec}{option}
+  {ttt} train {order.algo} --seconds 300 --seed {order.seed + 1}{option}
 and in Python
   env = ttt_env.make({game}, opponent="{order.spec}")
   {judged}"""
+
+
+def _program() -> str:
+    """How the command is to be typed here: by the path by which it runs where the shell finds no `ttt`."""
+    is_found = which("ttt") is not None or Path(sys.argv[0]).name != "ttt"
+    return "ttt" if is_found else sys.argv[0]
