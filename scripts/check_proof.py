@@ -6,6 +6,7 @@ A mask stands for cells by its bits; a position is two masks, the strategy's own
 import sys
 from functools import cache
 from itertools import product
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -163,6 +164,7 @@ class Checker:
 
 def check(path):
     """What the file proves, in words. Raises an error if it does not."""
+    demand(is_zipfile(path), f"{path} is not there, or no NumPy archive (.npz), or cut off")
     with open(path, "rb") as stream, np.load(stream) as archive:
         file = {name: archive[name] for name in archive.files}
     checker, x, o = Checker(file), file["start"][:1], file["start"][1:]
@@ -188,6 +190,8 @@ def check(path):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        sys.exit(f"python check_proof.py FILE\n\n{__doc__}")
     try:
         print(check(sys.argv[1]))
     except Exception as error:

@@ -23,6 +23,7 @@ from ttt_env import (
     UnknownGameError,
     agent_names,
     certify,
+    exploitability,
     get_game,
     make,
     make_agent,
@@ -205,6 +206,22 @@ class TestFunctionAgents:
         with pytest.raises(IllegalMoveError) as refused:
             agent.policy(position) if ask == "policy" else agent.choose(position, np.random.default_rng(0))
         assert repr(answer) in str(refused.value)
+
+    @pytest.mark.parametrize("ask", [certify, exploitability, lambda agent: play_game(agent, agent)])
+    @pytest.mark.parametrize(
+        "answer", [np.full(9, 1 / 9), [0.5, 0.5], {0: 1.0, 1: 0.0}], ids=["array", "list", "dict"]
+    )
+    def test_probabilities_are_no_answer_that_loses_but_an_error_that_says_where_they_belong(
+        self, ask, answer
+    ):
+        def thoughtful(position):
+            return answer
+
+        with pytest.raises(
+            PolicyError,
+            match=r"thoughtful of tictactoe-v0> returns \d values, in a .*: a function returns one cell",
+        ):
+            ask(thoughtful)
 
     def test_a_taken_cell_is_named_with_those_that_are_free(self):
         with pytest.raises(
@@ -601,6 +618,18 @@ class TestSpecs:
             make_agent(spec)
         with pytest.raises(ParameterError, match="more than 32 colons and brackets"):
             make_agent(spec[:3000] + "random")
+
+    @pytest.mark.parametrize("spec", ["epsilon:(minimax", "(minimax", "minimax)", "mixture:(random+minimax"])
+    def test_a_bracket_that_is_not_closed(self, spec):
+        with pytest.raises(ParameterError, match="has a round bracket too few, or one too many"):
+            make_agent(spec)
+
+    @pytest.mark.parametrize("file", ["a.zip", "b/c.npz", "d.onnx"])
+    def test_a_file_without_its_agent(self, file):
+        with pytest.raises(
+            UnknownAgentError, match=f"is a file, not an agent: [a-z0-9]+:{file} plays from it"
+        ):
+            make_agent(file)
 
     def test_agents_in_each_other_up_to_there(self):
         assert make_agent("epsilon:" * 32 + "random").is_fixed

@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import json
+import os
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from ttt_env.agents import training
 from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.recorded import answering
-from ttt_env.app import cli
+from ttt_env.app import cli, installed
 from ttt_env.app.scorecard import scorecard
 
 
@@ -35,6 +37,15 @@ def test_demo_trains_saves_and_judges(tmp_path):
     assert f"\n{verdict}" in run.stdout
     env = ttt_env.make("tictactoe-v0", opponent=f"sb3:{tmp_path}/models/demo.zip")
     env.reset(seed=0)
+
+
+def test_what_comes_next_can_be_typed_where_no_environment_is_active(tmp_path, monkeypatch):
+    folder = Path(sys.executable).parent
+    command = [str(folder / "ttt"), "train", "q-learning", "--steps", "100", "--out", "q.npz"]
+    for path, typed in ((str(folder), "ttt"), ("", command[0])):
+        environment = os.environ | {"PATH": path}
+        run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert f"\n  {typed} play q-learning:q.npz\n" in run.stdout, run.stderr
 
 
 def test_train_shows_exploitability_as_it_falls(tmp_path):
@@ -299,6 +310,8 @@ def test_solve_saves_a_tablebase(tmp_path):
         (["certify", "sb3:nowhere.zip"], "nowhere.zip"),
         (["replay", "nofile"], "'nofile' is no game record"),
         (["solve", "mnk-v0", "q=3"], "Allowed: k, m, misere, n"),
+        (["solve", "mnk-v0", "--game", "qubic-v0"], "two games are named, 'mnk-v0' and 'qubic-v0'"),
+        (["play", "mine.zap"], "unknown agent 'mine.zap'"),
         (["solve", "tictactoe-v0", "--seconds", "-1"], "numbers above 0"),
         (["solve", "tictactoe-v0", "--proof", "-"], "standard output"),
         (["solve", "qubic-v0", "--nodes", "9", "--proof", "x.npz"], "is not proved"),
@@ -328,6 +341,15 @@ def test_agents_shows_one_agent_with_its_parameters():
     assert run.stdout.rstrip().endswith(inspect.getdoc(agent_class("mcts")))
     assert "  agent: agent, required\n" in ttt("agents", "epsilon").stdout
     assert "did you mean minimax?" in ttt("agents", "minmax").stderr
+
+
+def test_agents_shows_nothing_of_the_base_class_for_one_without_a_docstring(monkeypatch):
+    class Bare(Agent):
+        def choose(self, position, rng):
+            return position.legal_cells[0]
+
+    monkeypatch.setattr(installed, "agent_class", lambda name: Bare)
+    assert ttt("agents", "bare").stdout.endswith("  It has no parameters.\n")
 
 
 def test_version():
@@ -510,6 +532,15 @@ class TestModelFiles:
         assert "lookup:tables/policy.npz" in run.stdout
         table = ttt_env.make_agent(f"lookup:{tmp_path}/tables/policy.npz")
         assert ttt_env.exploitability(table).as_x == pytest.approx(ttt_env.exploitability("win-block").as_x)
+
+    def test_every_command_that_asks_for_an_agent_takes_the_path_of_a_model(self, tmp_path):
+        ttt("export", "minimax", "policy.npz", cwd=tmp_path)
+        assert "lookup:policy.npz" in ttt("bench", "policy.npz", "random", cwd=tmp_path).stdout
+        assert (
+            "lookup:policy.npz is X"
+            in ttt("play", "policy.npz", "random", "--games", "1", cwd=tmp_path).stdout
+        )
+        assert "Free cells: 0 1 2" in ttt("text", "policy.npz", "--seat", "X", cwd=tmp_path).stdout
 
     def test_certify_takes_the_path_of_a_model_and_saves_beside_it(self, tmp_path):
         ttt("export", "minimax", "policy.npz", cwd=tmp_path)

@@ -255,5 +255,5 @@ class TestSolution:
 
     @pytest.mark.parametrize("game", ["mnk-v0", "qubic-v0"])
     def test_a_game_too_large(self, game):
-        with pytest.raises(GameTooLargeError, match="18 cells are the limit"):
+        with pytest.raises(GameTooLargeError, match=r"18 cells are the limit\. On larger boards `match`"):
             solve(game)

@@ -22,16 +22,19 @@ pytest.importorskip("onnxscript")
 onnxruntime = pytest.importorskip("onnxruntime")
 contrib = pytest.importorskip("sb3_contrib")
 sb3 = pytest.importorskip("stable_baselines3")
+torch_layers = pytest.importorskip("stable_baselines3.common.torch_layers")
 
 from tests.onnx_files import TensorProto, weights_of, write_linear  # noqa: E402
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.agents.onnx.export import export_onnx  # noqa: E402
-from ttt_env.agents.training import masking  # noqa: E402
+from ttt_env.agents.training import masking, winning_sets  # noqa: E402
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 GAMES = {name: ALL_GAMES[name] for name in ("misère", "5,4,4", "qubic", "lopsided", "line")}
 ON_POLICY = {"n_steps": 8, "batch_size": 8}
 MODELS = {
+    "MaskablePPO, of a recipe": (winning_sets.WinningSetsPPO, "WinningSetsPolicy", "planes", ON_POLICY),
+    "DQN, of a recipe": (winning_sets.WinningSetsDQN, "WinningSetsPolicy", "planes", {}),
     "MaskablePPO": (contrib.MaskablePPO, "MlpPolicy", "planes", ON_POLICY),
     "MaskablePPO, dict": (contrib.MaskablePPO, "MultiInputPolicy", "dict", ON_POLICY),
     "PPO, flat": (
@@ -129,6 +132,21 @@ class TestExport:
         (scores,) = session.run(None, {"planes": planes})
         assert scores.argmax() == 2
         assert np.flatnonzero(np.isfinite(scores[0])).tolist() == position.legal_cells
+
+    def test_a_network_that_would_take_one_number_of_positions_alone_is_refused(self, tmp_path):
+        class CountsBatch(torch_layers.BaseFeaturesExtractor):
+            def forward(self, observations):
+                return observations.reshape(len(observations), 18)
+
+        env = ttt_env.make(TICTACTOE, opponent="random")
+        features = {
+            "features_extractor_class": CountsBatch,
+            "features_extractor_kwargs": {"features_dim": 18},
+        }
+        trained = sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs=features, **ON_POLICY)
+        with pytest.raises(ParameterError, match="makes their number a constant"):
+            export_onnx(SB3.from_model(TICTACTOE, trained), tmp_path / "a.onnx")
+        assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("spec", ["minimax", "q-learning", "ppo", "softmax"])
     def test_an_agent_without_a_network_is_refused_by_name(self, spec, tmp_path):

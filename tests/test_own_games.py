@@ -5,12 +5,14 @@ import json
 import pickle
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from math import inf, sqrt
 
 import pytest
 from starlette.testclient import TestClient
 
 import ttt_env
+from tests.running import ttt
 from ttt_env.app.terminal.board import board
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.server import create_app
@@ -142,6 +144,44 @@ class TestFiles:
         certificate = json.loads(run.stdout)
         assert certificate["unbeatable"] and certificate["game"]["coordinates"]
 
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (("solve", "hexagon.json"), "hexagon-v0, X to move"),
+            (("solve", "--game", "hexagon.json"), "hexagon-v0, X to move"),
+            (("bench", "random", "win-block", "--game", "hexagon.json"), "hexagon-v0: score of the row"),
+            (("text", "random", "--seat", "X", "--game", "hexagon.json"), "Free cells: 0 1 2 3 4 5 6"),
+            (("dataset", "hexagon.json", "--out", "data", "--kind", "positions"), "Saved in data"),
+            (("replay", "hexagon-v0: 3 0 2", "--game", "hexagon.json"), "hexagon-v0: 3 0 2"),
+        ],
+        ids=lambda value: "-".join(value[:2]) if isinstance(value, tuple) else "",
+    )
+    def test_every_command_that_asks_for_a_game_takes_the_file(self, arguments, told, tmp_path, monkeypatch):
+        monkeypatch.setattr(catalogue, "_registered", {})
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        run = ttt(*arguments, cwd=tmp_path)
+        catalogue._build.cache_clear()
+        assert told in run.stdout, run.stderr
+
+    def test_what_a_training_says_next_names_the_file(self, tmp_path):
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        arguments = ("train", "q-learning", "--steps", "100", "--game", "hexagon.json", "--out", "q.npz")
+        said = ttt(*arguments, cwd=tmp_path).stdout
+        assert "ttt play q-learning:q.npz --game hexagon.json\n" in said
+        assert 'ttt_env.make(ttt_env.load_game("hexagon.json"), opponent="q-learning:q.npz")' in said
+
+    def test_cells_have_numbers_alone_where_no_rows_and_columns_are_drawn(self, tmp_path):
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        said = ttt("play", "random", "--game", "hexagon.json", cwd=tmp_path, answers="z\n3\nr\nn\n").stdout
+        assert "Type a cell by number, such as 3, or a word" in said
+        assert "'z' is no cell: 0 to 6 are." in said
+        assert " --game FILE\n" in said
+
+
+def line(k: int = 3):
+    """A game as another package may register it: k in a row on four cells."""
+    return ttt_env.Game("line-v0", (4,), ttt_env.runs((4,), k))
+
 
 class TestNames:
     def test_all_that_takes_an_id_knows_it(self, registered):
@@ -164,6 +204,14 @@ class TestNames:
     def test_another_game_of_the_same_name_is_an_error(self, registered):
         with pytest.raises(GameError, match="already"):
             ttt_env.register_game(ttt_env.Game("hexagon-v0", (7,), [(0, 1)]))
+
+    def test_one_that_is_installed_may_come_from_its_file_too_and_keeps_its_parameters(self, monkeypatch):
+        point = EntryPoint("line-v0", "tests.test_own_games:line", "ttt_env.games")
+        monkeypatch.setattr(catalogue, "_registered", {})
+        monkeypatch.setattr(catalogue, "_installed", lambda: {"line-v0": point})
+        ttt_env.register_game(line())
+        assert len(ttt_env.get_game("line-v0:k=2").winning_sets) == 3
+        catalogue._build.cache_clear()
 
     def test_unknown_ones_and_parameters_are_told(self, registered):
         with pytest.raises(UnknownGameError, match="did you mean hexagon-v0"):

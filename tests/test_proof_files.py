@@ -121,7 +121,11 @@ def test_the_checker_runs_by_itself(tmp_path):
     assert run.stdout.startswith("mnk-v0:m=4,n=3,k=3: X wins; 11 replies")
     (tmp_path / "proof.npz").write_bytes((tmp_path / "proof.npz").read_bytes()[:-100])
     run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 1 and run.stderr.startswith("not proved: ")
+    assert run.returncode == 1 and run.stderr.startswith(
+        f"not proved: {tmp_path / 'proof.npz'} is not there, or no"
+    )
+    run = subprocess.run([*command[:-1], "--help"], capture_output=True, text=True)
+    assert run.stderr.startswith("python check_proof.py FILE")
 
 
 def test_the_checker_knows_nothing_of_the_package():

@@ -93,6 +93,7 @@ class TestFiles:
             (toml(TWO[0]), "takes 2 to 200 entries"),
             ("entry = 3\n" + toml(), "takes 2 to 200 entries"),
             ("\n".join(toml(*TWO).splitlines()[1:]), "the tournament needs the key game"),
+            (toml(*[{"name": "a", "spec": "rules"}] * 2), "two entries are called 'a' and 'a'"),
             (toml(*TWO, spec("Random") | {"spec": "rules"}), "two entries are called 'random' and 'Random'"),
             (toml(*TWO, {"spec": "rules"}), "entry 3 needs the key name"),
             (toml(*TWO, {"name": "Ada"}), "entry 'Ada' needs one of the keys spec, command, model"),

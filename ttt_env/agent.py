@@ -213,6 +213,7 @@ Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashe
 its number is no cell of the board; the cell is taken; who was asked failed, took too long, or wrote far too
 much."""
 
+_READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
 _SAID = 1_000  # letters of an answer that are kept
 _QUOTED = 60  # letters of each that are shown
 
@@ -324,7 +325,8 @@ class AskedAgent(Agent):
 class FunctionAgent(AskedAgent):
     """Plays the cell that a function `Position -> cell` returns, which may be another one in each call.
 
-    In a game that is played, a cell that is not free is an `IllegalMoveError`: the function is one's own.
+    In a game that is played, a cell that is not free is an `IllegalMoveError`: the function is one's own. To
+    return several numbers, such as the probabilities of the cells, is a `PolicyError` everywhere.
     """
 
     is_cheap = True
@@ -334,18 +336,45 @@ class FunctionAgent(AskedAgent):
         self.function = function
 
     def __repr__(self) -> str:
-        return f"<FunctionAgent {self.function!r} of {self.game.name}>"
+        return f"<FunctionAgent {self._name} of {self.game.name}>"
 
     @property
     def identity(self) -> str:
         """The name of the function, which is the same in the next run."""
-        return f"the function {getattr(self.function, '__qualname__', type(self.function).__qualname__)}"
+        return f"the function {self._name}"
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
-        return Answer.of(self.function(position), position)
+        choice = self.function(position)
+        answer = Answer.of(choice, position)
+        if answer.outcome == "no cell":
+            self._check_one_choice(choice)
+        return answer
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        return checked_cell(self, position, self.function(position))  # no text of the answer is made
+        choice = self.function(position)
+        cell, outcome = read_cell(choice, position)  # no text of the answer is made
+        if cell is not None:
+            return cell
+        if outcome == "no cell":
+            self._check_one_choice(choice)
+        return checked_cell(self, position, choice)
+
+    def _check_one_choice(self, choice: object) -> None:
+        """Raise `PolicyError` for several numbers: the function was meant to be a policy, not to lose."""
+        try:
+            n_values = 1 if isinstance(choice, str | bytes) else len(choice)  # type: ignore[arg-type]
+        except TypeError:  # it has no length
+            return
+        if n_values > 1:
+            raise PolicyError(
+                f"{self!r} returns {n_values} values, in a {type(choice).__name__}: a function returns one "
+                "cell. For probabilities derive a class from ttt_env.Agent with a method policy(position) "
+                "and is_fixed = True"
+            )
 
 
 def generator_of(position: Position) -> np.random.Generator:
@@ -508,7 +537,9 @@ def name_of(agent: Agent) -> str:
 def agent_class(name: str) -> type[Agent]:
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
     if name not in _registry():
-        raise UnknownAgentError(unknown("agent", name, _registry()))
+        reader = _READERS.get(name[name.rfind(".") :])
+        file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
+        raise UnknownAgentError(file + unknown("agent", name, _registry()))
     registered: type[Agent] = _registry()[name].load()
     return registered
 

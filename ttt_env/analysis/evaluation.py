@@ -230,9 +230,9 @@ def match(
     else sampled. `exact=True` computes it: an agent that declares no fixed policy, such as a function, is
     asked once in each position that can come up between the two, and judged by these answers; `progress` and
     `workers` are as in `certify`, and where a function names no free cell it loses. `exact=False` samples it:
-    `games` games are played, half of them on each seat, with random numbers from `rng`, a generator or a
-    seed. A program, or another agent that is asked, loses a game in which it names no free cell: see
-    `Match.forfeits`. For a function that is an error there.
+    `games` games are played, half of them on each seat and of an odd number one less, with random numbers
+    from `rng`, a generator or a seed. A program, or another agent that is asked, loses a game in which it
+    names no free cell: see `Match.forfeits`. For a function that is an error there.
 
     With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
     policy that is no distribution or, if it is declared fixed, differs when asked for a batch.

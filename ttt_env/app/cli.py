@@ -27,12 +27,12 @@ from ttt_env.app.console import (
 from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
-from ttt_env.app.models import game_of
+from ttt_env.app.models import game_of, spec_of
 from ttt_env.app.tournament.command import tournament as tournament_of_file
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import game_names, get_game, register_game
 from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Position
+from ttt_env.rules.game import Game, Position
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.game_log import GameLog
 
@@ -40,8 +40,12 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-_AGENTS = "an agent as name, name:value or name:key=value,key=value (see `ttt agents`)"
-_PLAYERS = "your opponent; or who plays X and who plays O: an agent of `ttt agents`, or person"
+_AGENTS = (
+    "the file of a model, or an agent as name, name:value or name:key=value,key=value (see `ttt agents`)"
+)
+_PLAYERS = (
+    "your opponent; or who plays X and who plays O: an agent of `ttt agents`, the file of a model, or person"
+)
 _ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning, value-network or alphazero"
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 _SWEEP: dict[str, Any] = {
@@ -152,6 +156,7 @@ def train(
         "empty": empty,
         "learning_rate": learning_rate,
     }
+    opponents = opponent and list(map(spec_of, opponent))
     chosen_network = {name: value for name, value in network.items() if value is not None}
     if seeds is not None or settings or asha or workers is not None or ray is not None:
         from ttt_env.app.sweeping import SweepOrder, search_of, seeds_of, sweep_and_judge
@@ -160,8 +165,8 @@ def train(
             raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
         search = search_of(settings or [])
         search |= {name: [value] for name, value in chosen_network.items() if name not in search}
-        if opponent:
-            search["pool.scripted"] = [opponent]
+        if opponents:
+            search["pool.scripted"] = [opponents]
         sweep_order = SweepOrder(
             algo,
             game_of(game),
@@ -183,11 +188,12 @@ def train(
         seconds=seconds,
         seed=seed,
         out=out,
-        opponents=opponent,
+        opponents=opponents,
         steps=steps,
         until=one_of("until", until, get_args(Until)),
         tensorboard=tensorboard,
         resume=resume,
+        game_text=game,
         network=chosen_network,
     )
     raise typer.Exit(train_and_judge(order, Console()))
@@ -215,8 +221,8 @@ def bench(
     # Ray writes to standard output when a process of its ends.
     with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
         result = tournament(
-            agents,
-            game,
+            list(map(spec_of, agents)),
+            game_of(game),
             width=width,
             rng=seed,
             workers=workers,
@@ -236,9 +242,7 @@ def bench(
 
 @app.command()
 def certify(
-    agents: Annotated[
-        list[str] | None, typer.Argument(help=f"one or more, each the file of a model, or {_AGENTS}")
-    ] = None,
+    agents: Annotated[list[str] | None, typer.Argument(help=f"one or more, each {_AGENTS}")] = None,
     game: GameOption = "tictactoe-v0",
     out: Annotated[
         Path | None,
@@ -304,7 +308,7 @@ def certify(
 
 @app.command()
 def export(
-    model: Annotated[str, typer.Argument(help=f"the file of a model, or {_AGENTS}")],
+    model: Annotated[str, typer.Argument(help=_AGENTS)],
     out: Annotated[
         Path | None, typer.Argument(help=f"the table to write, such as policy.npz; {_DASH}")
     ] = None,
@@ -320,8 +324,6 @@ def export(
     stones of the player to move and of the other, 0 or 1; its output
     "scores", float32 [B, cells], is highest for the cell that it plays.
     """
-    from ttt_env.app.models import spec_of
-
     if (out is None) == (onnx is None):
         raise ParameterError("export writes a table or, with --onnx FILE, a network: name one file")
     agent = make_agent(spec_of(model), game_of(game))
@@ -359,9 +361,14 @@ def _write_table(agent: Agent, out: Path, model: str) -> None:
 
 @app.command()
 def solve(
-    game: Annotated[str, typer.Argument(help="id of the game")] = "tictactoe-v0",
+    game: Annotated[
+        str | None, typer.Argument(help="id of the game, or the .json file of one of yours  [tictactoe-v0]")
+    ] = None,
     parameters: Annotated[
         list[str] | None, typer.Argument(help="parameters of the game, such as m=5 n=5 k=4")
+    ] = None,
+    named: Annotated[
+        str | None, typer.Option("--game", help="the game, as the other commands take it")
     ] = None,
     position: Annotated[
         str | None, typer.Option(help="position to solve, such as X../.O./...; by default the empty board")
@@ -386,7 +393,7 @@ def solve(
     from ttt_env.analysis.solution import solve as solution_of
     from ttt_env.app.solving import InterruptibleProof, check_can_be_saved, save_proof
 
-    solved = game_of(f"{game}{',' if ':' in game else ':'}{','.join(parameters)}" if parameters else game)
+    solved = _game_to_solve(game, parameters or [], named)
     start = solved.start if position is None else Position.parse(position, solved)
     if save is not None:
         check_can_be_saved(solved)
@@ -418,6 +425,14 @@ def solve(
             typer.echo(f"All positions saved as {save} ({size:,} bytes): play from it as lookup:{save}")
 
 
+def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -> Game:
+    """The game of the argument or of the option --game, with parameters. Raises `ParameterError` for both."""
+    if game is not None and named is not None:
+        raise ParameterError(f"two games are named, {game!r} and {named!r}: one is solved")
+    text = game or named or "tictactoe-v0"
+    return game_of(f"{text}{',' if ':' in text else ':'}{','.join(parameters)}" if parameters else text)
+
+
 @app.command()
 def play(
     players: Annotated[list[str] | None, typer.Argument(help=_PLAYERS)] = None,
@@ -435,7 +450,8 @@ def play(
     from ttt_env.app.terminal.play import seated, sit_down
 
     played = game_of(game)
-    sit_down(played, seated(players or ["minimax"], seat, played), seed, games, record)
+    named = [spec_of(player) for player in players or ["minimax"]]
+    sit_down(played, seated(named, seat, played), seed, games, record)
 
 
 @app.command()
@@ -455,7 +471,7 @@ def text(
 
     settings: dict[str, Any] = {"play_as": seat, "reward": reward, "board": board}
     settings["illegal"] = one_of("illegal", illegal, ("retry", "lose"))
-    env = TextEnv(game, opponent, answer=answer, seed=seed, **settings)
+    env = TextEnv(game_of(game), spec_of(opponent), answer=answer, seed=seed, **settings)
     raise typer.Exit(converse(env, sys.stdin, typer.echo))
 
 
@@ -470,11 +486,16 @@ def replay(
         list[str],
         typer.Argument(help="a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line"),
     ],
+    game: Annotated[
+        Path | None, typer.Option(help="the .json file of the game that was played, if it is one of yours")
+    ] = None,
 ) -> None:
     """Show a game move by move, with its mistakes where the game can be solved."""
     from ttt_env.app.terminal.play import ask_here
     from ttt_env.app.terminal.replay import records_of, replay_all
 
+    if game is not None:
+        register_game(load_game(game))
     replay_all(records_of(" ".join(record)), Console(), ask_here())
 
 

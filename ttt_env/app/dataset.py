@@ -7,10 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from ttt_env.app.console import progress_line
+from ttt_env.app.models import game_of
 
 
 def dataset(
-    game: Annotated[str, typer.Argument(help="id of the game, such as mnk-v0:m=4,n=3,k=3")],
+    game: Annotated[
+        str,
+        typer.Argument(help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours"),
+    ],
     out: Annotated[Path, typer.Option(help="folder to write; a data set that is in it is replaced")],
     kind: Annotated[
         list[str] | None,
@@ -41,7 +45,7 @@ def dataset(
     named: dict[str, Any] = {"kinds": kind or None, "board": board, "ties": ties}  # checked by the callee
     with progress_line(f"dataset {game}") as line:
         write_dataset(
-            game,
+            game_of(game),
             out,
             one_per_class=one_per_class,
             finished=finished,

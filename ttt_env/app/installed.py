@@ -27,7 +27,7 @@ def agent_facts(name: str) -> dict[str, Any]:
             }
             for parameter in parameters_of(build, skip=1).values()
         ],
-        "documentation": inspect.getdoc(build) or "",
+        "documentation": inspect.cleandoc(build.__doc__ or ""),  # not that of `Agent`, which is for authors
     }
 
 
@@ -49,7 +49,7 @@ def agent_text(name: str) -> str:
         lines.append(f"  {parameter['name']}: {parameter['type']}, {default}")
     if not facts["parameters"]:
         lines.append("  It has no parameters.")
-    return "\n".join([*lines, "", facts["documentation"]])
+    return "\n".join([*lines, "", facts["documentation"]]).rstrip()
 
 
 def _default(value: object) -> str:

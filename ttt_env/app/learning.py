@@ -3,12 +3,14 @@
 import json
 import shlex
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from pathlib import Path
+from shutil import which
 from types import FrameType
 from typing import Any, get_args
 from zipfile import ZipFile
@@ -44,6 +46,7 @@ _HOW = {
 class Order:
     """What to train, how long, and where to write it; None leaves it to the recipe.
 
+    `game_text` is the id or the file by which the command line names the game, by default the game's name.
     `network` are the parameters of `value_network.train` that only a value network has.
 
     Raises `ParameterError` for an unknown algorithm, or an option that the algorithm does not have.
@@ -59,6 +62,7 @@ class Order:
     out: Path | None = None
     tensorboard: Path | None = None
     resume: bool = False
+    game_text: str | None = None
     network: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,7 +98,7 @@ class Order:
     def command(self) -> str:
         """The command line of this training, without the options that its checkpoint keeps."""
         values = {
-            "game": None if self.game.name == "tictactoe-v0" else self.game.name,
+            "game": None if self.game.name == "tictactoe-v0" else self.game_text or self.game.name,
             "seconds": self.seconds,
             "steps": self.steps,
             "until": None if self.until == "unbeatable" else self.until,
@@ -270,18 +274,27 @@ def _described(evaluation: Evaluation) -> str:
 
 
 def _next_steps(order: Order) -> str:
-    game = order.game.name
-    option = "" if game == "tictactoe-v0" else f" --game {game}"
+    name = order.game_text or order.game.name
+    is_file = name.endswith(".json")
+    game = f'ttt_env.load_game("{name}")' if is_file else f'"{name}"'
+    option = "" if name == "tictactoe-v0" else f" --game {name}"
     can_be_proved = is_enumerable(order.game)
     rival = "minimax" if can_be_proved else "mcts:simulations=1000"
-    judged = f'ttt_env.match("{order.spec}", "{rival}", "{game}", games=200).score'
+    judged = f'ttt_env.match("{order.spec}", "{rival}", {game}, games=200).score'
     if can_be_proved:
-        judged = f'ttt_env.certify("{order.spec}", "{game}").unbeatable'
+        judged = f'ttt_env.certify("{order.spec}", {game}).unbeatable'
+    ttt = _program()
     return f"""
 What next
-  ttt play {order.spec}{option}
-  ttt bench random {rival} {order.spec}{option}
-  ttt train {order.algo} --seconds 300 --seed {order.seed + 1}{option}
+  {ttt} play {order.spec}{option}
+  {ttt} bench random {rival} {order.spec}{option}
+  {ttt} train {order.algo} --seconds 300 --seed {order.seed + 1}{option}
 and in Python
-  env = ttt_env.make("{game}", opponent="{order.spec}")
+  env = ttt_env.make({game}, opponent="{order.spec}")
   {judged}"""
+
+
+def _program() -> str:
+    """How the command is to be typed here: by the path by which it runs where the shell finds no `ttt`."""
+    is_found = which("ttt") is not None or Path(sys.argv[0]).name != "ttt"
+    return "ttt" if is_found else sys.argv[0]

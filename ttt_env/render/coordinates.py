@@ -35,13 +35,14 @@ def cell_name(cell: int, game: Game) -> str:
 
 
 def cells_text(cells: list[int], game: Game) -> str:
-    """The cells by number and name.
+    """The cells by number and name; by number alone on a board that is not drawn in rows and columns.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> cells_text([0, 4], get_game("tictactoe-v0"))
     '0 (a1) or 4 (b2)'
     """
-    names = [f"{cell} ({cell_name(cell, game)})" for cell in cells]
+    is_named = game.coordinates is None
+    names = [f"{cell} ({cell_name(cell, game)})" if is_named else f"{cell}" for cell in cells]
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
@@ -50,10 +51,9 @@ def parse_cell(text: str, game: Game) -> int:
     text = text.strip().lower()
     if _NUMBER.fullmatch(text):
         return as_cell(int(text), game)
-    names = {cell_name(cell, game): cell for cell in range(game.n_cells)} if _NAME.fullmatch(text) else {}
-    if text in names:
-        return names[text]
+    cells = {cell_name(cell, game): cell for cell in range(game.n_cells)} if _NAME.fullmatch(text) else {}
+    if text in cells:
+        return cells[text]
     last = game.n_cells - 1
-    raise IllegalMoveError(
-        f"{text[:20]!r} is no cell: 0 to {last} or {cell_name(0, game)} to {cell_name(last, game)} are"
-    )
+    names = f" or {cell_name(0, game)} to {cell_name(last, game)}" if game.coordinates is None else ""
+    raise IllegalMoveError(f"{text[:20]!r} is no cell: 0 to {last}{names} are")

@@ -159,9 +159,12 @@ def register_game(game: Game) -> None:
             f"{shown(game.name)} is no id: letters, digits, `_`, `-` and `.` are allowed, a letter first, "
             f"such as ring-v0"
         )
-    if game.name in game_names() and _registered.get(game.name) != game:
-        raise GameError(f"there is a game {game.name} already, and it is another one")
-    _registered[game.name] = game
+    if game.name in game_names() and get_game(game.name) != game:
+        raise GameError(
+            f"there is a game {game.name} already, and it is another one: give yours another name"
+        )
+    if game.name not in CATALOGUE and game.name not in _installed():  # those may have parameters
+        _registered[game.name] = game
 
 
 def builder(name: str) -> Callable[..., Game]:

@@ -78,7 +78,8 @@ def check_enumerable(game: "Game") -> None:
     if not is_enumerable(game):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many to look at each position; "
-            f"{ENUMERABLE_CELLS} cells are the limit"
+            f"{ENUMERABLE_CELLS} cells are the limit. On larger boards `match` and `ttt bench` play games, "
+            "`prove` and `ttt solve` search"
         )
 
 

@@ -44,7 +44,7 @@ def split_spec(text: str) -> Spec:
     """Parse a spec string.
 
     Raises `ParameterError` for what is no str, is too long (`TEXT_LETTERS`) or nested too deeply
-    (`SPEC_DEPTH`).
+    (`SPEC_DEPTH`), and for a bracket in the name.
 
     >>> split_spec("epsilon: minimax, epsilon=0.1")
     Spec(name='epsilon', items=(' minimax', ' epsilon=0.1'))
@@ -56,6 +56,8 @@ def split_spec(text: str) -> Spec:
         )
     text = unwrapped(text)
     name = split_items(text, ":")[0] if text else ""
+    if "(" in name or ")" in name:
+        raise ParameterError(f"{shown(text)} has a round bracket too few, or one too many")
     rest = text[len(name) + 1 :]
     return Spec(name.strip(), tuple(split_items(rest)))
 

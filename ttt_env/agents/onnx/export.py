@@ -56,7 +56,8 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
     `alphazero` it is the network alone, as with `simulations=0`: the file holds no search. A model that sees
     its moves one after the other, or a table, has no such network.
 
-    Raises `ParameterError` for an agent of another kind, `PolicyFileError` if the file cannot be written.
+    Raises `ParameterError` for an agent of another kind, or for a network of yours that would take only a
+    fixed number of positions; `PolicyFileError` if the file cannot be written.
     """
     network, temperature = _network_of(agent)
     content = _as_onnx(network, agent.game, temperature)
@@ -98,6 +99,11 @@ def _as_onnx(network: "ScoresOfCells", game: Game, temperature: float) -> bytes:
             verbose=False,
         )
         model = onnx.load(file)
+    if not model.graph.input[0].type.tensor_type.shape.dim[0].dim_param:
+        raise ParameterError(
+            f"this network for {game.name} cannot be written for any number of positions at a time: its code "
+            "makes their number a constant, as `len(x)` of a tensor does, but not `x.shape[0]`"
+        )
     model.producer_name, model.producer_version = "ttt_env", ""
     model.doc_string = (
         f"Plays {game.name}: the cell of the highest score. {INPUT} are the stones of the player to move and "

@@ -42,7 +42,8 @@ _TIE = 1e-4  # far above rounding errors, far below what a move is worth
 class WinningSets(BaseFeaturesExtractor):
     """A vector for each cell, `[B, cells · width]`, from observations `[B, *shape, 2]` of the kind "planes".
 
-    A symmetry of the board moves the vectors of the cells as it moves the stones.
+    A symmetry of the board moves the vectors of the cells as it moves the stones. B is read from `shape` here
+    and below, since `len` would make it a constant of the network that is written as ONNX.
     """
 
     _incidence: torch.Tensor
@@ -73,7 +74,7 @@ class WinningSets(BaseFeaturesExtractor):
         self.rounds = nn.ModuleList(_Round(width) for _ in range(rounds))
 
     def forward(self, planes: torch.Tensor) -> torch.Tensor:  # noqa: D102
-        mine, theirs = planes.reshape(len(planes), self.n_cells, 2).permute(2, 1, 0)
+        mine, theirs = planes.reshape(planes.shape[0], self.n_cells, 2).permute(2, 1, 0)
         sets = self.states(self._states(mine, theirs) + self._rows_of_sets)
         stones = self.stones((mine + 2 * theirs).long() + self._rows_of_cells)
         cells = torch.relu(stones + _summed(self._incidence_of_cells, sets))
@@ -147,7 +148,7 @@ class _Scores(nn.Module):
         self.register_buffer("_order", torch.arange(self.n_cells - 1, -1, -1) * _TIE, persistent=False)
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        scores: torch.Tensor = self.score(vectors.reshape(len(vectors), self.n_cells, -1))[..., 0]
+        scores: torch.Tensor = self.score(vectors.reshape(vectors.shape[0], self.n_cells, -1))[..., 0]
         return scores + self._order
 
 
@@ -160,7 +161,7 @@ class _Worth(nn.Module):
         self.worth = nn.Linear(extractor.width, 1)
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        worth: torch.Tensor = self.worth(vectors.reshape(len(vectors), self.n_cells, -1).mean(dim=1))
+        worth: torch.Tensor = self.worth(vectors.reshape(vectors.shape[0], self.n_cells, -1).mean(dim=1))
         return worth
 
 

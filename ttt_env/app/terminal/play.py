@@ -15,13 +15,14 @@ from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.session import Player, PlaySession
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.render.coordinates import cells_text, parse_cell
+from ttt_env.rules.catalogue import game_names
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.storage.game_log import PERSON, GameLog
 
 Ask = Callable[[str], str]
 _HELP = """\
-Type a cell by number or by name, such as {example}, or a word or its letter:
+Type a cell by {how}, such as {example}, or a word or its letter:
   h hint    what best play would do     u undo   take your last move back
   r resign  give the game up            n new    begin it again, uncounted
   ? help    this text                   q quit   leave, as Ctrl-C and Ctrl-D do"""
@@ -163,7 +164,8 @@ class Terminal:
 
     def _help(self) -> bool:
         game = self.session.game
-        self._say(_HELP.format(example=cells_text([game.n_cells // 2], game)))
+        how = "number or by name" if game.coordinates is None else "number"
+        self._say(_HELP.format(how=how, example=cells_text([game.n_cells // 2], game)))
         return False
 
     def _leave(self) -> bool:
@@ -173,7 +175,8 @@ class Terminal:
         self._show(numbers=False)
         self._say("")
         self._say(self._result())
-        self._say(Text(f"ttt replay {self.session.record}", "dim"))
+        of_file = "" if self.session.game.name.partition(":")[0] in game_names() else " --game FILE"
+        self._say(Text(f"ttt replay {self.session.record}{of_file}", "dim"))
         self._record()
         self._say(f"Score: {self.session.score}.")
 

@@ -145,8 +145,9 @@ def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
     entries = tuple(_entry(each, number, folder, timeout, memory) for number, each in enumerate(given, 1))
     named: dict[str, str] = {}
     for entry in entries:
-        if (other := named.setdefault(entry.name.casefold(), entry.name)) is not entry.name:
+        if (other := named.get(entry.name.casefold())) is not None:
             raise ParameterError(f"two entries are called {other!r} and {entry.name!r}: names have to differ")
+        named[entry.name.casefold()] = entry.name
     return entries
 
 
