@@ -42,6 +42,10 @@ add_module_names = False
 html_theme = "furo"
 html_title = f"ttt_env {version}"
 html_favicon = "../scripts/figures/board.svg"
+html_static_path = ["_static"]
+html_js_files = [("site.js", {"defer": "defer"})]
+html_css_files = ["site.css"]
+templates_path = ["_templates"]
 copybutton_exclude = ".linenos, .gp, .go"
 
 
@@ -74,7 +78,28 @@ def write_commands(_: Any) -> None:
     (HERE / "reference" / "commands.md").write_text("# Command line\n" + commands, "utf-8")
 
 
+MENDED = {
+    # A signature of several lines is no list of definitions.
+    r"<dl>\n((?:<dd><em class=\"sig-param.*</dd>\n)+)</dl>\n": lambda found: (
+        '<span class="sig-lines">\n'
+        + found[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
+        + "</span>"
+    ),
+    # The corner of a table heads nothing.
+    r"<th(?: class=\"[^\"]*\")?><p></p></th>": lambda _: "<td></td>",
+    # What stands on a switch is its name.
+    r' aria-label="Toggle hidden content"': lambda _: "",
+}
+
+
+def mend(_: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Mend what in the HTML of Sphinx and MyST-NB misleads screen readers."""
+    for wrong, right in MENDED.items():
+        context["body"] = re.sub(wrong, right, context.get("body") or "")
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx when it begins."""
+    app.connect("html-page-context", mend)
     app.connect("builder-inited", write_copies)
     app.connect("builder-inited", write_commands)
