@@ -45,11 +45,21 @@ _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 
 
 class Result(NamedTuple):
-    """The probabilities of a game's ends, from one agent's side."""
+    """The probabilities of a game's ends, from one agent's side.
+
+    >>> result = Result(win=0.5, draw=0.25, loss=0.25)
+    >>> result.value
+    0.25
+    >>> print(result)
+    wins 50%, draws 25%, loses 25%
+    """
 
     win: float
+    """The probability that the agent wins, 0 to 1."""
     draw: float
+    """The probability of a draw, 0 to 1."""
     loss: float
+    """The probability that it loses, 0 to 1."""
 
     @property
     def value(self) -> float:
@@ -236,6 +246,10 @@ def match(
 
     With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
     policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
+
+    >>> played = match("random", "minimax", "tictactoe-v0")
+    >>> played.exact, played.as_x.win, f"{played.score:.4f}"
+    (True, 0.0, '-0.8726')
     """
     game = game_of(game, first, second)
     one, two = make_agent(first, game), make_agent(second, game)
@@ -337,6 +351,10 @@ def exploitability(
 
     Raises `GameTooLargeError` if the game cannot be enumerated; `PolicyError` for a policy that is no
     distribution or, if it is declared fixed, differs when asked for a batch.
+
+    >>> found = exploitability("random", "tictactoe-v0")
+    >>> f"{found.as_x:.3f} {found.as_o:.3f} {found.exploitability:.3f}"
+    '0.925 0.995 0.960'
     """
     judged = answering(agent, game, progress, workers, answers)
     against_x, against_o = _outcomes(judged, None).start, _outcomes(None, judged).start
@@ -365,6 +383,10 @@ def best_response(
     reach; in all others the response then plays without knowing anything about them.
 
     Raises as `exploitability` does.
+
+    >>> response = best_response("random", "tictactoe-v0")
+    >>> f"{match(response, 'random').score:.4f}"
+    '0.9598'
     """
     judged = answering(agent, game, progress, workers, answers)
     solution = solve(judged.game) if keep_value else None

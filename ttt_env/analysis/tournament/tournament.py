@@ -278,6 +278,12 @@ def tournament(
     or `max_games` too small, an agent that cannot be sent to another process, and as `Workers` does;
     `ImportError` if an extra is not installed: `tournament`, `ray`. An error of an agent is raised with a
     note that names it and the pairing. Raises `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
+
+    >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
+    >>> played.ranking
+    ['minimax', 'block', 'random']
+    >>> f"{played.matches['minimax', 'random'].score:.3f}"
+    '0.873'
     """
     entrants = named_agents(agents)
     if len(entrants) < 2:
