@@ -2,6 +2,7 @@
 
 import json
 import os
+import pydoc
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -122,6 +124,19 @@ def test_links_lead_somewhere() -> None:
     for path in (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")):
         links = re.findall(r"\]\((?!\w+:)([^)#]+)", path.read_text("utf-8"))
         assert [each for each in links if not (path.parent / each).exists()] == [], path
+
+
+def test_help_is_a_table_of_contents() -> None:
+    """Errors stand under `TttEnvError`, the modules of PettingZoo under the first of them."""
+    told = pydoc.plain(pydoc.render_doc(ttt_env)).partition("PACKAGE CONTENTS")[0]
+    names = {name for name in ttt_env.__all__ if not name.endswith("Error")} | {"TttEnvError"}
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", told)] == []
+    modules = re.search(r"Modules to import\n(.*?)\n\s*\n", told, re.DOTALL)
+    for name in re.findall(r"^ +([a-z.]+)  ", modules[1] if modules else "", re.MULTILINE):
+        assert import_module(f"ttt_env.{name}").__doc__
+    assert not [
+        name for name, value in vars(ttt_env).items() if isinstance(value, ModuleType) and name[0] == "_"
+    ]
 
 
 def described_in(page: str) -> set[str]:
