@@ -99,6 +99,12 @@ class Match(Saved):
     declare; "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half
     of them on each seat. After these, `interval` is the 95 % confidence interval of `score`, and `forfeits`
     says which of the games the first and the second agent lost by naming no free cell.
+
+    >>> played = match("win-block", "random", "tictactoe-v0")
+    >>> print(played.as_o)
+    wins 69.97%, draws 23.93%, loses 6.09%
+    >>> f"{played.score:+.3f}", played.exact, played.interval
+    ('+0.761', True, None)
     """
 
     FORMAT = "ttt_env match 1"
@@ -179,6 +185,10 @@ class Exploitability(Saved):
     response, moving first, against the agent as O. On a game whose value is a draw, 0 or below says that
     nobody beats the agent on that seat on average. `source` is "policy" for an agent that declares its
     policy, "recorded" for one that was asked once in each position.
+
+    >>> found = exploitability("weights", "tictactoe-v0")
+    >>> found.as_x, found.as_o, found.exploitability
+    (0.0, 1.0, 0.5)
     """
 
     FORMAT = "ttt_env exploitability 1"
