@@ -140,6 +140,16 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
     body = context.get("body") or ""
     for wrong, right in MENDED.items():
         body = re.sub(wrong, right, body)
+    described = app.env.domains["py"].objects
+    module = page.removeprefix("_modules/").replace("/", ".")
+
+    def back(link: re.Match[str]) -> str:
+        """The link to what is described; `viewcode` takes all of a source to be in one public module."""
+        parts = link[2].split(".")
+        tails = [".".join(parts[begin:]) for begin in range(len(parts))]
+        known = [name for name in (link[2], *(f"{module}.{tail}" for tail in tails)) if name in described]
+        return link[0].replace(link[2], known[0]) if known else ""
+
     originals = {name: HERE / path for path, name in app.builder.images.items()}
 
     def named(image: re.Match[str]) -> str:
@@ -147,6 +157,7 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
         is_chart = original is not None and b"Matplotlib" in original.read_bytes()
         return f'<span class="chart">{image[0]}</span>' if is_chart else image[0]
 
+    body = re.sub(r'<a class="viewcode-back" href="([^"#]*#)([^"]+)">\[docs\]</a>', back, body)
     context["body"] = re.sub(r'<img [^>]*src="([^"]*/)?_images/([^"/]+)"[^>]*>', named, body)
 
 
