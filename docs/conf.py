@@ -81,6 +81,17 @@ def write_commands(_: Any) -> None:
     (HERE / "reference" / "commands.md").write_text("# Command line\n" + commands, "utf-8")
 
 
+def keep_notices_out(_: Any) -> None:
+    """Let no page show how long this machine takes to compile: the notices go where nobody reads them."""
+    folder = HERE.parent / "build" / "ipython"
+    startup = folder / "profile_default" / "startup"
+    startup.mkdir(parents=True, exist_ok=True)
+    (startup / "notices.py").write_text(
+        "import logging\n\nlogging.getLogger('ttt_env').addHandler(logging.NullHandler())\n", "utf-8"
+    )
+    os.environ["IPYTHONDIR"] = str(folder)
+
+
 def forget_overloads(_: Any) -> None:
     """Show a function that is overloaded for type checkers by its one signature."""
     for module in ("registration", "rules.boards", "envs.two_player"):
@@ -163,6 +174,7 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
 
 def setup(app: Any) -> None:
     """Called by Sphinx when it begins."""
+    app.connect("builder-inited", keep_notices_out)
     app.connect("builder-inited", forget_overloads)
     app.connect("autodoc-process-signature", name_types)
     app.connect("autodoc-process-bases", plain_bases)
