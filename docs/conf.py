@@ -22,7 +22,7 @@ version = release = ttt_env.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_design", "sphinx_copybutton"]
 default_role = "py:obj"  # docstrings name code in single backticks
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 # Notebooks run in the build, from top to bottom; an error, or a warning of Python, ends it.

@@ -6,12 +6,11 @@ A mask stands for cells by its bits; a position is two masks, the strategy's own
 import sys
 from functools import cache
 from itertools import product
-from math import prod
 
 import numpy as np
 
 ABOUT = "format game shape winning_masks misere start bounds automorphisms principal_variation nodes seconds"
-TABLE, REGIONS = "positions moves n_sequences threats", "regions region_of_set"
+TABLE, REGIONS = "positions moves n_sequences sequences", "regions region_of_set"
 BOARDS = {"tictactoe-v0": (3, 3, 3), "qubic-v0": (0, 0, 4), "mnk-v0": (5, 5, 4), "square-v0": (0, 4, 0)}
 ONE, CELLS, BATCH = np.uint64(1), np.arange(64, dtype=np.uint64), 4096
 
@@ -44,10 +43,10 @@ def is_safe(free, traces):
     """Whether the second to move in the cells `free` takes one of each of the sets `traces`."""
     if not traces or 0 in traces:
         return not traces
-    for stone in (1 << c for c in range(64) if free >> c & 1):
-        rest, left = free - stone, [trace & ~stone for trace in traces]
-        answers = [1 << c for c in range(64) if rest >> c & 1] or [0]
-        if not any(is_safe(rest - a, frozenset(t for t in left if not t & a)) for a in answers):
+    cells = [1 << c for c in range(64) if free >> c & 1]
+    for stone in cells:
+        left, answers = [trace & ~stone for trace in traces], [a for a in cells if a != stone] or [0]
+        if not any(is_safe(free - stone - a, frozenset(t for t in left if not t & a)) for a in answers):
             return False
     return True
 
@@ -57,7 +56,7 @@ class Checker:
 
     def __init__(self, file):
         self.name, self.shape, self.misere = str(file["game"]), file["shape"].tolist(), bool(file["misere"])
-        self.sets, self.n, self.n_replies = file["winning_masks"], prod(self.shape), 0
+        self.sets, self.n, self.n_replies = file["winning_masks"], int(np.prod(self.shape)), 0
         masks, self.full = set(self.sets.tolist()), np.uint64(2**self.n - 1)
         demand(0 < min(masks) <= max(masks) <= self.full, "this is no game")
         is_known, rules = self.name.partition(":")[0] in BOARDS, (tuple(self.shape), masks, self.misere)
@@ -79,8 +78,7 @@ class Checker:
         masks, best = np.array([own, other], "<u8"), np.full((2, len(own)), ~np.uint64(0))
         bits = np.unpackbits(masks.view(np.uint8).reshape(2, -1, 8), axis=2, bitorder="little")
         for origin in self.origins:
-            octets = np.packbits(bits[:, :, origin], axis=2, bitorder="little")
-            a, b = np.ascontiguousarray(octets).view("<u8")[:, :, 0]
+            a, b = np.ascontiguousarray(np.packbits(bits[:, :, origin], 2, "little")).view("<u8")[:, :, 0]
             best = np.where((a < best[0]) | ((a == best[0]) & (b < best[1])), (a, b), best)
         return set(map(tuple, best.T.tolist()))
 
@@ -92,6 +90,14 @@ class Checker:
         weights = np.where(self.sets & own[:, None], 0, np.maximum(0.5**n_empty, 0.5**40))
         through = weights @ (self.sets[:, None] >> CELLS & ONE) * (other[:, None] >> CELLS & ONE == 0)
         return weights.sum(axis=1) + through.max(axis=1) < 1
+
+    def are_broken(self, own, other, cells):
+        """Where pairs `[B, most]`, one cell after the other, then 64s, break every set of the other."""
+        stones = np.where(cells < 64, ONE << (cells & 63).astype(np.uint64), 0)
+        pairs, taken = stones[:, ::2] | stones[:, 1::2], np.bitwise_or.reduce(stones, axis=1)
+        are_free = (taken & (own | other) == 0) & (np.bitwise_count(taken) == (cells < 64).sum(axis=1))
+        breaks = (pairs[:, :, None] & ~self.sets == 0) & (np.bitwise_count(pairs) == 2)[:, :, None]
+        return are_free & (breaks.any(axis=1) | (own[:, None] & self.sets != 0)).all(axis=1)
 
     def are_won(self, own, other, threats):
         """Where threats `[B, most]`, which end with cell 64, win: each leaves the other one reply."""
@@ -107,8 +113,8 @@ class Checker:
             own, other, rows = own[go], (other | forced)[go], rows[go]
         return won
 
-    def unanswered(self, wins, own, other, threats):
-        """The positions after replies, which the other is to make, that no `[B, sequences, most]` wins."""
+    def unanswered(self, wins, own, other, sequences):
+        """The positions after replies, which the other is to make, that no `[B, sequences, most]` answers."""
         free, can = self.full & ~(own | other), self.completing(own, other)
         danger = self.completing(other, own)
         replies = np.where(can & (can - ONE), 0, np.where(can, can, free))
@@ -117,30 +123,31 @@ class Checker:
         demand((danger == 0) & ((free != 0) | (not wins)), "a move loses, or fills the board")
         if not wins:
             replies[self.is_held(own, other) | (free & (free - ONE) == 0)] = 0
+            for turn in range(sequences.shape[1]):
+                replies[self.are_broken(own, other, sequences[:, turn])] = 0
         rows, cells = np.nonzero(replies[:, None] >> CELLS & ONE)
         own, other = own[rows], other[rows] | ONE << cells.astype(np.uint64)
         is_open, self.n_replies = np.ones(len(rows), bool), self.n_replies + len(rows)
-        for turn in range(threats.shape[1]):
+        for turn in range(sequences.shape[1] * wins):
             todo = np.flatnonzero(is_open)
-            is_open[todo] = ~self.are_won(own[todo], other[todo], threats[rows[todo], turn])
+            is_open[todo] = ~self.are_won(own[todo], other[todo], sequences[rows[todo], turn])
         return self.smallest(own[is_open], other[is_open])
 
-    def check_table(self, wins, start, is_to_move, positions, moves, n_sequences, threats):
+    def check_table(self, wins, start, is_to_move, positions, moves, n_sequences, sequences):
         """Demand that every position of a table is answered, and that these are those which come up."""
         own, other, stones = *positions.T, ONE << (moves & 63).astype(np.uint64)
         first, known = np.cumsum(n_sequences, dtype=int) - n_sequences, set(map(tuple, positions.tolist()))
-        demand(len(own) == len(moves) == len(n_sequences), "moves or positions are missing")
-        demand(n_sequences.sum(dtype=int) == len(threats), "sequences of threats are missing")
-        demand((wins and not self.misere) or not len(threats), "there are threats where they do not win")
+        is_whole = len(own) == len(moves) == len(n_sequences) and n_sequences.sum() == len(sequences)
+        demand(is_whole and not self.misere * len(sequences), "the table lacks something, or has too much")
         demand((moves < self.n) & ((own | other) & stones == 0), "a move is not legal")
-        reached = self.smallest(*start) if is_to_move else self.unanswered(wins, *start, threats[None, :0])
+        reached = self.smallest(*start) if is_to_move else self.unanswered(wins, *start, sequences[None, :0])
         if is_to_move and not self.misere and self.completing(*start):
             reached = set()  # the first move completes a set
-        threats = np.append(threats, np.full_like(threats, 64, shape=(1, threats.shape[1])), axis=0)
+        sequences = np.append(sequences, np.full_like(sequences, 64, shape=(1, sequences.shape[1])), axis=0)
         for at in range(0, len(own), BATCH):
             part, turns = slice(at, at + BATCH), np.arange(max(n_sequences[at : at + BATCH]))
             numbers = np.where(turns < n_sequences[part, None], first[part, None] + turns, -1)
-            reached |= self.unanswered(wins, own[part] | stones[part], other[part], threats[numbers])
+            reached |= self.unanswered(wins, own[part] | stones[part], other[part], sequences[numbers])
             demand(reached <= known, f"a reply to one of positions {at} to {at + BATCH} has no answer")
         demand(reached == known and len(known) == len(own), "some positions never come up")
 
@@ -165,8 +172,8 @@ def check(path):
     demand(is_legal and not is_over, "the start is no position in which a game goes on")
     demand(lower == upper in (-1, 0, 1), "the file proves no value")
     seats, used = [to_move if lower == 1 else 1 - to_move], set(ABOUT.split())
-    if lower == 0 and (checker.misere or x | o):  # on an empty board the first player cannot lose:
-        seats.append(to_move)  # an additional stone never hurts (strategy stealing; Nash)
+    # On an empty board the first player cannot lose: a stone more never hurts (strategy stealing; Nash).
+    seats += [to_move] * (lower == 0 and bool(checker.misere or x | o))
     for seat in seats:
         is_table = "xo"[seat] + "_positions" in file or lower or seat == to_move
         names = ["xo"[seat] + "_" + name for name in (TABLE if is_table else REGIONS).split()]

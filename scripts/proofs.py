@@ -39,7 +39,7 @@ M_N_K = {
     (4, 4, 4): SOLVED,
     (5, 4, 4): SOLVED,
     (6, 4, 4): SOLVED,
-    (7, 4, 4): UNKNOWN,
+    (7, 4, 4): SOLVED,
     (8, 4, 4): CHARATSIDIS,
     (9, 4, 4): CHARATSIDIS,
     (5, 5, 4): SOLVED,

@@ -5,6 +5,7 @@ import pytest
 
 import ttt_env
 from tests import naive
+from tests.marks import slow
 from tests.naive_uct import NaiveSearch
 from ttt_env import Boards, Game, Position
 from ttt_env.agents.mcts import MCTS
@@ -117,8 +118,8 @@ def check_against_naive(game, position, simulations, **settings):
         ("10x10", 0, {"c": 0.7}),
         ("cube", -6, {"solve": True}),
         ("8x9", 9, {"playout": "win-block", "draw": 0.4}),
-        pytest.param("15x15", 12, {}, marks=pytest.mark.slow),
-        pytest.param("19x19", 12, {}, marks=pytest.mark.slow),
+        slow("15x15", 12, {}),
+        slow("19x19", 12, {}),
     ],
 )
 def test_mcts_is_the_naive_search(name, ply, settings):
@@ -138,7 +139,7 @@ def test_a_search_goes_on_after_a_move():
     assert search.position.ply == 2
 
 
-@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("depth", [1, slow(2)])
 def test_minimax_is_naive_recursion(depth):
     position = a_game(GAMES["8x9"], 2)[12]
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ttt_env
+from tests.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.pairing import drawing_regions
 from ttt_env.analysis.proof import Proof, prove
@@ -85,8 +86,8 @@ def test_on_every_position_of_3x3():
     [
         "mnk-v0:m=4,n=3,k=3",
         "mnk-v0:m=4,n=3,k=4",
-        pytest.param("mnk-v0:m=4,n=4,k=4", marks=pytest.mark.slow),
-        pytest.param("square-v0", marks=pytest.mark.slow),
+        slow("mnk-v0:m=4,n=4,k=4"),
+        slow("square-v0"),
     ],
 )
 def test_on_random_positions(game):

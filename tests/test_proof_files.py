@@ -13,6 +13,7 @@ from tests.documents import ROOT
 from ttt_env import Game, Proof, ResultFileError, get_game, prove
 from ttt_env.analysis import extraction
 from ttt_env.analysis import proof as proof_module
+from ttt_env.analysis.strategy import Strategy
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError
 from ttt_env.rules.game import random_position
@@ -20,6 +21,7 @@ from ttt_env.rules.game import random_position
 CHECKER = ROOT / "scripts" / "check_proof.py"
 PAGE = ROOT / "docs" / "proofs.md"
 QUBIC = ROOT / "docs" / "proofs" / "qubic-v0.npz"
+SEVEN = ROOT / "docs" / "proofs" / "mnk-v0-m-7-n-7-k-5.npz"
 MATCHED = Game("triangle", (1, 3), [(0, 1), (1, 2), (0, 2)])
 GAMES = [
     "tictactoe-v0",
@@ -30,6 +32,7 @@ GAMES = [
     "square-v0",
     "square-v0:n=5",
     "mnk-v0:m=6,n=5,k=4",
+    "mnk-v0:m=6,n=6,k=5",
 ]
 
 check = runpy.run_path(str(CHECKER))["check"]
@@ -71,6 +74,23 @@ def test_proofs_of_random_games_and_positions_are_checked(misere, tmp_path):
         n_won += found.value != 0
         assert plays_out(found)
     assert n_won > 5
+
+
+@pytest.mark.parametrize(("name", "n_stones"), [("square-v0", 6), ("mnk-v0:m=5,n=4,k=4", 8)])
+def test_draws_by_pairs_are_checked_and_played(name, n_stones, tmp_path):
+    game, rng, n_paired = get_game(name), np.random.default_rng(3), 0
+    for _ in range(30):
+        position = game.start
+        for cell in rng.permutation(game.n_cells)[:n_stones].tolist():
+            position = position if position.is_over else position.play(cell)
+        found = prove(game, position)
+        if not position.is_over and found.value == 0:
+            found.save(tmp_path / "proof.npz")
+            assert "drawn" in check(tmp_path / "proof.npz")
+            tables = [one for one in found.strategies if isinstance(one, Strategy)]
+            n_paired += any(len(one.sequences) for one in tables)
+            assert plays_out(found) and plays_out(Proof.load(tmp_path / "proof.npz"))
+    assert n_paired > 0
 
 
 def plays_out(found):
@@ -161,7 +181,7 @@ class TestTampering:
         arrays = saved(game, tmp_path / "p.npz")
         seat = "x" if "x_moves" in arrays else "o"
         names = [f"{seat}_{name}" for name in ("positions", "moves", "n_sequences")]
-        if not len(arrays[f"{seat}_threats"]):
+        if not len(arrays[f"{seat}_sequences"]):
             for row in (0, len(arrays[names[0]]) // 2, len(arrays[names[0]]) - 1):
                 refused(
                     {**arrays, **{name: np.delete(arrays[name], row, axis=0) for name in names}},
@@ -208,21 +228,57 @@ class TestTampering:
                 check(tmp_path / "q.npz")
 
 
+def test_changed_pairs(tmp_path):
+    """Each pair is needed: without it, with one cell twice, or with a taken cell the draw is not proved."""
+    arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
+    sequences, rows = (
+        arrays["o_sequences"],
+        np.repeat(np.arange(len(arrays["o_moves"])), arrays["o_n_sequences"]),
+    )
+    assert len(sequences) > 2
+    for row, cells in enumerate(sequences[:2]):
+        pairs = cells[cells < 64].reshape(-1, 2)
+        assert len(np.unique(pairs)) == pairs.size > 0
+        for number, first in enumerate(pairs[:, 0].tolist()):
+            for wrong in (
+                (64, 64),
+                (first, 64),
+                (first, first),
+                (first, int(pairs[number - 1, 0])),
+                (first, int(arrays["o_moves"][rows[row]])),
+            ):
+                changed = sequences.copy()
+                changed[row, 2 * number : 2 * number + 2] = wrong
+                refused({**arrays, "o_sequences": changed}, tmp_path / "q.npz", "no answer|come up")
+    refused({**arrays, "o_sequences": sequences[:, 1:]}, tmp_path / "q.npz")
+    refused({**arrays, "o_sequences": sequences[:, :0]}, tmp_path / "q.npz")
+
+
+def test_what_are_no_pairs_is_not_loaded(tmp_path):
+    arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
+    changed = arrays["o_sequences"].copy()
+    changed[0, 1] = 64
+    for wrong in (changed, arrays["o_sequences"][:, 1:]):
+        np.savez(tmp_path / "q.npz", **{**arrays, "o_sequences": wrong})
+        with pytest.raises(ResultFileError, match="no pairs"):
+            Proof.load(tmp_path / "q.npz")
+
+
 @pytest.mark.parametrize("column", [0, -1])
 def test_changed_threats(column, tmp_path):
     arrays = saved("square-v0:n=5", tmp_path / "p.npz")
     n_refused = 0
-    for row in range(len(arrays["x_threats"])):
-        threats = arrays["x_threats"].copy()
+    for row in range(len(arrays["x_sequences"])):
+        threats = arrays["x_sequences"].copy()
         last = np.flatnonzero(threats[row] < 64)[column]
         threats[row, last] = (threats[row, last] + 1) % 25
-        np.savez(tmp_path / "q.npz", **{**arrays, "x_threats": threats})
+        np.savez(tmp_path / "q.npz", **{**arrays, "x_sequences": threats})
         try:
             check(tmp_path / "q.npz")
         except ValueError:
             n_refused += 1
-    assert n_refused > len(arrays["x_threats"]) // 2
-    refused({**arrays, "x_threats": arrays["x_threats"][1:]}, tmp_path / "q.npz", "missing")
+    assert n_refused > len(arrays["x_sequences"]) // 2
+    refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, tmp_path / "q.npz", "lacks")
 
 
 # --- Regions ----------------------------------------------------------------------------------------------
@@ -308,7 +364,9 @@ def test_an_unknown_value_is_saved_and_refused_by_the_checker(tmp_path):
         check(tmp_path / "p.npz")
 
 
-@pytest.mark.parametrize("name", ["x_positions", "x_moves", "x_threats", "start", "bounds", "x_n_sequences"])
+@pytest.mark.parametrize(
+    "name", ["x_positions", "x_moves", "x_sequences", "start", "bounds", "x_n_sequences"]
+)
 def test_damaged_files_are_not_loaded(name, tmp_path):
     arrays = saved("square-v0:n=5", tmp_path / "p.npz")
     for wrong in (arrays[name] * 0 + 77, arrays[name][1:], arrays[name].astype(np.float32), np.array("x")):
@@ -410,6 +468,16 @@ def test_it_wins_qubic(seed):
     agent = ttt_env.make_agent(f"strategy:{QUBIC}", "qubic-v0")
     assert agent.is_fixed
     assert str(ttt_env.play_game(agent, "win-block", "qubic-v0", rng=seed).positions()[-1].winner) == "X"
+
+
+@pytest.mark.parametrize("opponent", ["win-block", "mcts:simulations=300"])
+def test_it_holds_the_draw_of_seven_in_a_square_by_pairs(opponent):
+    agent = ttt_env.make_agent(f"strategy:{SEVEN},fallback=random", "mnk-v0:m=7,n=7,k=5")
+    for seed in range(4):
+        game = ttt_env.play_game(opponent, agent, "mnk-v0:m=7,n=7,k=5", rng=seed)
+        assert game.positions()[-1].winner != "X"
+        for position in game.positions()[1:-1:2]:
+            assert "does not lose" in agent.explain(position).reason
 
 
 def test_elsewhere_it_plays_as_its_fallback(tmp_path):

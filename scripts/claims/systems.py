@@ -167,6 +167,14 @@ def daniels(text: str) -> Callable[[Callable[[], Finding]], Callable[[], Finding
     return claim(VALUE_NETWORK, DANIELS, text, command="python scripts/value_network_figures.py")
 
 
+def scores_less(name: str, usual_name: str) -> Finding:
+    """Whether each seed of a training scores less against random than each of the usual one."""
+    score, usual = trainings()[name].score, trainings()["usual"].score
+    is_less = score.is_below(usual)
+    verdict = "no seeds overlap" if is_less else "the seeds overlap"
+    return found(f"exact score against random {score}, {usual_name} {usual}: {verdict}", is_less)
+
+
 @daniels("The good games of a hundred rise to between 90 and 100.")
 def network_rises() -> Finding:
     """His progress plot."""
@@ -196,9 +204,7 @@ def network_rate_too_high() -> Finding:
 @daniels("Learning from games against a random opponent only is worse than the mixed cycle.")
 def network_random_only() -> Finding:
     """Measured on the games against random alone, which both have."""
-    only, usual = trainings()["random only"], trainings()["usual"]
-    text = f"exact score against random {only.score}, the mixed cycle {usual.score}: the seeds overlap"
-    return found(text, only.score.is_below(usual.score))
+    return scores_less("random only", "the mixed cycle")
 
 
 @daniels("Learning from games against itself only shows 100 good games of 100, and has learned nothing.")
@@ -214,9 +220,7 @@ def network_self_play() -> Finding:
 @daniels("An empty cell as 0 instead of 0.01 is less stable and worse.")
 def network_empty() -> Finding:
     """His remark on the input."""
-    zero, usual = trainings()["empty 0"], trainings()["usual"]
-    text = f"exact score against random {zero.score}, usual {usual.score}: the seeds overlap"
-    return found(text, zero.score.is_below(usual.score))
+    return scores_less("empty 0", "usual")
 
 
 @daniels("Seen as X and O, boards without an indicator of whose turn it is are clearly better than with one.")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ttt_env.analysis.seat_arrays import forms_in, joined, separated
 from ttt_env.errors import PolicyFileError, ResultFileError
-from ttt_env.rules.game import SEATS, Position, Seat
+from ttt_env.rules.game import Position, Seat
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays, save_arrays
 
 _KIND = "checkpoint of a proof"
@@ -42,10 +43,8 @@ def write(path: Path, start: Position, nodes: int, seconds: float, known: Mappin
         "nodes": np.array(nodes, np.int64),
         "seconds": np.array(seconds),
     }
-    for seat, parts in known.items():
-        arrays |= {f"{seat.lower()}_{name}": array for name, array in parts.items()}
     try:
-        save_arrays(path, start.game, arrays)
+        save_arrays(path, start.game, arrays | joined(known))
     except PolicyFileError as error:
         raise ResultFileError(str(error)) from error
 
@@ -56,13 +55,7 @@ def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
     Raises `ResultFileError` for a file that is no checkpoint, or one of another game or another position.
     """
     try:
-        names = array_names(path)
-        forms = _HEAD | {
-            f"{seat.lower()}_{name}": form
-            for seat in SEATS
-            for name, form in {**_QUESTION, **_THREATS}.items()
-            if f"{seat.lower()}_{name}" in names
-        }
+        forms = _HEAD | forms_in(array_names(path), _QUESTION | _THREATS)
         arrays = read_arrays(path, start.game, _KIND, forms)
     except PolicyFileError as error:
         raise ResultFileError(str(error)) from error
@@ -71,14 +64,8 @@ def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
         raise ResultFileError(f"{path} is no {_KIND}: its format is not {_FORMAT!r}")
     if (x, o) != (start.x_mask, start.o_mask):
         raise ResultFileError(f"{path} is the checkpoint of another position than {start!r}")
-    known: dict[Seat, Arrays] = {}
-    for seat in SEATS:
-        prefix = f"{seat.lower()}_"
-        parts = {
-            name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)
-        }
-        if parts.keys() not in (set(), _QUESTION.keys(), _QUESTION.keys() | _THREATS.keys()):
+    known = separated(arrays)
+    for seat, parts in known.items():
+        if parts.keys() not in (_QUESTION.keys(), _QUESTION.keys() | _THREATS.keys()):
             raise ResultFileError(f"{path} is no {_KIND}: a part about {seat} is missing")
-        if parts:
-            known[seat] = parts
     return int(arrays["nodes"]), float(arrays["seconds"]), known

@@ -1,7 +1,8 @@
 """The strategy that a search has proved, taken out of it position by position, so that others can check it.
 
 Nothing is taken on trust: which move the search thinks best is asked, and then each reply has to be answered,
-by a sequence of threats that is played out or by a position of its own, which is asked for in turn. So the
+by a sequence of threats that is played out, by pairs of cells, or by a position of its own, which is asked
+for in turn. So the
 table is complete whatever the search knew; where it knew nothing, or two positions had the same key, it
 searches again.
 """
@@ -20,7 +21,7 @@ from ttt_env.rules.game import Position, Seat
 from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
-_THREATS = 1000  # that are tried for one sequence
+_BUDGET = 1000  # threats or pairs that are tried for one sequence
 
 Part = dict[str, NDArray[Any]]
 
@@ -54,10 +55,12 @@ class _Extraction:
 
     def __init__(self, start: Position, seat: Seat, wins: bool, guide: Guide, report: Report | None) -> None:
         from ttt_env.kernels import strategy as kernel
+        from ttt_env.kernels.pairing import new_pairs
         from ttt_env.kernels.threats import new_threats
 
         self._kernel, self._cover = kernel, kernel.new_cover(_BATCH)
-        self._sets, self._threats = winning_sets(start.game), new_threats(start.game)
+        self._sets = winning_sets(start.game)
+        self._threats, self._pairs = new_threats(start.game), new_pairs(start.game)
         self._permutations = kernel.permutations_of(start.game)
         self._start, self._seat, self._wins, self._guide, self._report = start, seat, wins, guide, report
         self._n_positions = 0
@@ -69,8 +72,8 @@ class _Extraction:
             part, layer = self._answered(layer)
             parts.append(part)
         table = _joined(parts)
-        longest = int((table["threats"] != self._kernel.NO_THREAT).sum(axis=1).max(initial=0))
-        table["threats"] = np.ascontiguousarray(table["threats"][:, :longest])
+        longest = int((table["sequences"] != self._kernel.NO_CELL).sum(axis=1).max(initial=0))
+        table["sequences"] = np.ascontiguousarray(table["sequences"][:, :longest])
         return Strategy(self._start, self._seat, self._wins, **table)
 
     def _first(self) -> Masks:
@@ -78,7 +81,7 @@ class _Extraction:
         start, own_first = self._start, np.array([[self._start.mine, self._start.theirs]], np.uint64)
         if start.to_move != self._seat:
             no_move = np.array([self._kernel.NO_MOVE], np.uint8)
-            return self._covered(own_first[:, ::-1], no_move, max_threats=0)[1]
+            return self._covered(own_first[:, ::-1], no_move, budget=0)[1]
         if not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells):
             return own_first[:0]
         image = np.zeros((1, 2), np.uint64)
@@ -110,12 +113,11 @@ class _Extraction:
         return _joined(parts), _distinct(np.concatenate(after))
 
     def _covered(
-        self, positions: Masks, moves: NDArray[np.uint8], max_threats: int = _THREATS
+        self, positions: Masks, moves: NDArray[np.uint8], budget: int = _BUDGET
     ) -> tuple[Part, Masks]:
         kernel, cover = self._kernel, self._cover
-        n_right = kernel.cover_replies(
-            positions, moves, self._wins, self._sets, self._threats, max_threats, self._permutations, cover
-        )
+        room = self._sets, self._threats, self._pairs
+        n_right = kernel.cover_replies(positions, moves, self._wins, *room, budget, self._permutations, cover)
         if n_right < len(positions):
             mine, theirs = positions[n_right].tolist()
             wrong = Position(self._start.game, mine, theirs)
@@ -127,7 +129,7 @@ class _Extraction:
             "positions": positions,
             "moves": moves,
             "n_sequences": cover.n_sequences[: len(positions)].copy(),
-            "threats": cover.threats[:n_sequences].copy(),
+            "sequences": cover.sequences[:n_sequences].copy(),
         }
         return part, _distinct(cover.open[:n_open])
 

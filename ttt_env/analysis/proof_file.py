@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.regions import MOST_REGION_CELLS, NO_REGION, RegionStrategy
+from ttt_env.analysis.seat_arrays import forms_in, joined, separated
 from ttt_env.analysis.strategy import MOST_POSITIONS, Strategy
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.rules.sizes import MASK_CELLS
 from ttt_env.rules.symmetry import automorphisms
 from ttt_env.storage.policy_file import Arrays, Form, array_names, game_of_file, read_arrays, save_arrays
@@ -32,7 +33,7 @@ _TABLE = {
     "positions": Form(np.uint64, (None, 2), MOST_POSITIONS),
     "moves": Form(np.uint8, (None,), MOST_POSITIONS),
     "n_sequences": Form(np.uint8, (None,), MOST_POSITIONS),
-    "threats": Form(np.uint8, (None, None), _MOST_SEQUENCES),
+    "sequences": Form(np.uint8, (None, None), _MOST_SEQUENCES),
 }
 
 
@@ -59,10 +60,8 @@ def write(path: str | Path, filed: Filed) -> None:
         "seconds": np.array(filed.seconds),
         "automorphisms": np.array(automorphisms(position.game), np.uint8),
     }
-    for strategy in filed.strategies:
-        for name, array in _arrays_of(strategy).items():
-            arrays[f"{strategy.seat.lower()}_{name}"] = array
-    save_arrays(path, position.game, arrays)
+    of_seats = {strategy.seat: _arrays_of(strategy) for strategy in filed.strategies}
+    save_arrays(path, position.game, arrays | joined(of_seats))
 
 
 def read(path: str | Path, game: Game | None = None) -> Filed:
@@ -71,13 +70,7 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     Raises `PolicyFileError` for a file that is no proof, or one of another game than asked for.
     """
     game = game_of_file(path) if game is None else game
-    names = array_names(path)
-    forms = _RESULT | {
-        f"{seat.lower()}_{name}": form
-        for seat in SEATS
-        for name, form in {**_TABLE, **_regions(game)}.items()
-        if f"{seat.lower()}_{name}" in names
-    }
+    forms = _RESULT | forms_in(array_names(path), _TABLE | _regions(game))
     arrays = read_arrays(path, game, KIND, forms)
     if str(arrays["format"]) != FORMAT:
         raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
@@ -95,12 +88,9 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
     if not -1 <= lower <= upper <= 1:
         raise ValueError(f"its bounds are {lower} and {upper}")
     strategies = []
-    for seat in SEATS:
-        prefix = f"{seat.lower()}_"
-        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        if own:
-            wins = lower == upper == (1 if seat == position.to_move else -1)
-            strategies.append(_strategy(position, seat, wins, own))
+    for seat, own in separated(arrays).items():
+        wins = lower == upper == (1 if seat == position.to_move else -1)
+        strategies.append(_strategy(position, seat, wins, own))
     line = tuple(arrays["principal_variation"].tolist())
     nodes, seconds = int(arrays["nodes"]), float(arrays["seconds"])
     return Filed(position, (lower, upper), line, nodes, seconds, tuple(strategies))
@@ -125,7 +115,7 @@ def _arrays_of(strategy: AnyStrategy) -> Arrays:
 def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> AnyStrategy:
     """The strategy of these arrays. Raises `ValueError` if they are none."""
     if arrays.keys() == _TABLE.keys():
-        _check_table(start.game, seat, **arrays)
+        _check_table(start.game, seat, wins, **arrays)
         return Strategy(start, seat, wins, **arrays)
     if arrays.keys() != _regions(start.game).keys():
         raise ValueError(f"of {seat} it holds {', '.join(sorted(arrays))} alone")
@@ -147,10 +137,11 @@ def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> AnyStr
 def _check_table(
     game: Game,
     seat: Seat,
+    wins: bool,
     positions: Masks,
     moves: NDArray[np.uint8],
     n_sequences: NDArray[np.uint8],
-    threats: NDArray[np.uint8],
+    sequences: NDArray[np.uint8],
 ) -> None:
     """Raise `ValueError` for arrays that are no table of positions in which the seat is to move."""
     own, other = positions[:, 0], positions[:, 1]
@@ -163,7 +154,9 @@ def _check_table(
         raise ValueError("its moves are not one cell for each position")
     if ((own | other) >> moves.astype(np.uint64) & np.uint64(1)).any():
         raise ValueError("one of its moves is on a taken cell")
-    if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(threats):
-        raise ValueError("its sequences of threats are not those of its positions")
-    if ((threats >= game.n_cells) & (threats != MASK_CELLS)).any():
-        raise ValueError("one of its threats is outside of the board")
+    if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(sequences):
+        raise ValueError("its sequences are not those of its positions")
+    if ((sequences >= game.n_cells) & (sequences != MASK_CELLS)).any():
+        raise ValueError("a cell of its sequences is outside of the board")
+    if not wins and not np.array_equal(sequences[:, ::2] < MASK_CELLS, sequences[:, 1::2] < MASK_CELLS):
+        raise ValueError("its sequences are no pairs")

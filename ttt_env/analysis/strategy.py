@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game, Position, Seat, cells_of
-from ttt_env.rules.symmetry import automorphisms
+from ttt_env.rules.sizes import MASK_CELLS
 
 MOST_POSITIONS = 5_000_000  # of a strategy: about a gigabyte, and many minutes
 _BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof needs more than 56,405
@@ -21,10 +21,11 @@ class Strategy:
 
     With `wins` it wins against every reply, else it does not lose. `positions` `[P, 2]` are its own stones
     and those of the other, one of all symmetric positions: the one with the smallest masks.
-    `moves` `[P]` are its cells there. After the move, some replies are answered by threats alone, each of
-    which leaves one reply: the position has `n_sequences` `[P]` of the sequences in `threats` `[Q, most]`,
-    which stand there in the order of the positions; a sequence is its cells, then 64s. Each other reply leads
-    to a position of the table, or needs none: see `cell`.
+    `moves` `[P]` are its cells there. A position has `n_sequences` `[P]` of the `sequences` `[Q, most]` of
+    cells, which stand there in the order of the positions, each with 64s after its end. With `wins` these are
+    threats, each of which leaves one reply: they answer some replies to the move. Else they are pairs, one
+    after the other, that break every set of the other player: the seat answers in the pair of each reply.
+    What neither answers leads to a position of the table, or needs none: see `cell`.
     """
 
     start: Position
@@ -33,7 +34,7 @@ class Strategy:
     positions: Masks
     moves: NDArray[np.uint8]
     n_sequences: NDArray[np.uint8]
-    threats: NDArray[np.uint8]
+    sequences: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -47,8 +48,9 @@ class Strategy:
         """What the strategy plays; None in a position of the other seat, or that never comes up by it.
 
         It completes a set where it can. Else it plays as the table says. Where the position is not in it, a
-        strategy that wins does so by threats alone, and one that does not lose plays the cell through which
-        the sets that the other can still complete weigh most (Erdős and Selfridge 1973).
+        strategy that wins does so by threats alone, and one that does not lose answers in the pair of the
+        reply, or plays the cell through which the sets that the other can still complete weigh most (Erdős
+        and Selfridge 1973).
         """
         if position.to_move != self.seat or position.is_over:
             return None
@@ -61,7 +63,8 @@ class Strategy:
             return cell_here
         if self.wins:
             return self._first_threat(own, other)
-        return self._heaviest(position)
+        cell_here = self._heaviest(position)
+        return self._paired(position) if cell_here is None else cell_here
 
     def _tabulated(self, own: int, other: int) -> int | None:
         from ttt_env.kernels import strategy as kernel
@@ -91,7 +94,9 @@ class Strategy:
 
     @cached_property
     def _permutations(self) -> NDArray[np.uint8]:
-        return np.array(automorphisms(self.game), np.uint8)
+        from ttt_env.kernels.strategy import permutations_of
+
+        return permutations_of(self.game)
 
     def _first_threat(self, own: int, other: int) -> int | None:
         from ttt_env.kernels import strategy as kernel
@@ -102,6 +107,36 @@ class Strategy:
         masks = np.uint64(own), np.uint64(other)
         cell = kernel.first_threat(*masks, winning_sets(self.game), new_threats(self.game), _BUDGET)
         return None if cell < 0 else int(cell)
+
+    def _paired(self, position: Position) -> int | None:
+        """The answer by the pairs of a position from which this one has come; None if there is none."""
+        after, pairs = self._with_pairs
+        for permutation in self._permutations:
+            own, other = (
+                np.uint64(sum(1 << int(permutation[cell]) for cell in cells_of(mask)))
+                for mask in (position.mine, position.theirs)
+            )
+            answers = np.where((pairs & own == 0) & (pairs & other != 0), pairs & ~other, 0)
+            is_lost = (pairs & ~other == 0) & (pairs != 0)
+            holds = (after & ~np.array([own, other]) == 0).all(axis=1)
+            holds &= ((answers != 0).sum(axis=1) <= 1) & ~is_lost.any(axis=1)
+            if holds.any():
+                answer = int(answers[holds.argmax()].max(initial=0))
+                cells = np.flatnonzero(permutation == answer.bit_length() - 1)
+                return int(cells[0]) if answer else position.legal_cells[0]
+        return None
+
+    @cached_property
+    def _with_pairs(self) -> tuple[Masks, Masks]:
+        """Positions `[L, 2]` after moves of the table, and pairs `[L, most]` that hold there, as masks."""
+        one = np.uint64(1)
+        rows = np.repeat(np.arange(len(self)), self.n_sequences)
+        after = self.positions[rows].copy()
+        after[:, 0] |= one << self.moves[rows].astype(np.uint64)
+        cells = self.sequences.astype(np.uint64)
+        stones: Masks = np.where(cells < MASK_CELLS, one << cells % MASK_CELLS, np.uint64(0))
+        pairs = stones[:, ::2] | stones[:, 1::2]
+        return after, pairs
 
     def _heaviest(self, position: Position) -> int | None:
         """The cell by which most weight is taken from sets of the other, if what is left is small enough.
@@ -123,4 +158,4 @@ class Strategy:
                 for cell in cells_of(rest):
                     weights[cell] += weight
         best = max(weights, key=lambda cell: weights[cell])
-        return best if total - weights[best] < COMPLETE else None
+        return best if total < COMPLETE else None

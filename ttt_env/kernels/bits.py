@@ -204,11 +204,10 @@ def worth(sets: WinningSets) -> int:
     return -1 if sets.misere else 1
 
 
-@inner
-def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
-    """The empty cells that complete a set of `stones`; `masks` are the sets to try, none of them owned."""
+@bare
+def _completing(stones: np.uint64, others: np.uint64, masks: Masks, first: int, last: int) -> np.uint64:
     cells = NONE
-    for number in range(len(masks)):
+    for number in range(first, last):
         mask = at(masks, number)
         if mask & others == NONE:
             rest = mask & ~stones
@@ -217,14 +216,13 @@ def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
     return cells
 
 
+@inner
+def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
+    """The empty cells that complete a set of `stones`; `masks` are the sets to try, none of them owned."""
+    return _completing(stones, others, masks, 0, len(masks))
+
+
 @bare
 def completing_through(stones: np.uint64, others: np.uint64, sets: WinningSets, cell: int) -> np.uint64:
     """The empty cells that complete a set of `stones` through this cell, none of which is owned."""
-    cells = NONE
-    for number in range(sets.first[cell], sets.first[cell + 1]):
-        mask = at(sets.through, number)
-        if mask & others == NONE:
-            rest = mask & ~stones
-            if not is_several(rest):
-                cells |= rest
-    return cells
+    return _completing(stones, others, sets.through, sets.first[cell], sets.first[cell + 1])

@@ -8,7 +8,7 @@ table
 - if they fill the board, and the seat only has not to lose;
 - if the seat then wins by a sequence of threats, each of which leaves one reply;
 - if, in a strategy not to lose, the weights of the sets that the other can still complete are small enough
-  (Erdős and Selfridge, On a combinatorial game, 1973).
+  (Erdős and Selfridge, On a combinatorial game, 1973), or pairs of cells break all of them (`pairing`).
 """
 
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ttt_env.kernels.bits import NONE, ONE, cell_of, completing, completing_through, is_several, lowest, size
 from ttt_env.kernels.compiled import compiled, inner
+from ttt_env.kernels.pairing import Pairs, holds_by_groups
 from ttt_env.kernels.questions import COMPLETE, weigh
 from ttt_env.kernels.sets import WinningSets
 from ttt_env.kernels.threats import GAINS, Threats, wins_by_threats
@@ -26,8 +27,8 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import automorphisms
 
 MOST_SEQUENCES = 64  # of a position: each one answers a reply
-MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells
-NO_THREAT = 64  # after the end of a sequence
+MOST_CELLS = 64  # of a sequence
+NO_CELL = 64  # after the end of a sequence
 NO_MOVE = 255  # in a position in which the other is to move
 
 # The indices of `Cover.totals`.
@@ -37,13 +38,14 @@ N_SEQUENCES, N_OPEN = range(2)
 class Cover(NamedTuple):
     """Room for what is found about a batch of `B` positions.
 
-    `n_sequences` `[B]` are the numbers of sequences of threats of each position, `threats` their cells, then
-    `NO_THREAT`. `open` are the positions, as `canonical` gives them, that have to be in the table. `totals`
-    says how many sequences and open positions there are.
+    `n_sequences` `[B]` are the numbers of sequences of cells of each position, and `sequences` these cells,
+    then `NO_CELL`: each is a sequence of threats, or the pairs that break every set. `open` are those
+    positions, as `canonical` gives them, that have to be in the table. `totals` says how many sequences and
+    open positions there are.
     """
 
     n_sequences: NDArray[np.uint8]
-    threats: NDArray[np.uint8]
+    sequences: NDArray[np.uint8]
     open: Masks
     totals: NDArray[np.int64]
 
@@ -53,7 +55,7 @@ def new_cover(size: int) -> Cover:
     n_sequences = size * MOST_SEQUENCES
     return Cover(
         np.zeros(size, np.uint8),
-        np.zeros((n_sequences, MOST_THREATS), np.uint8),
+        np.zeros((n_sequences, MOST_CELLS), np.uint8),
         np.zeros((n_sequences, 2), np.uint64),
         np.zeros(2, np.int64),
     )
@@ -124,14 +126,21 @@ def _answered(
 
 
 @inner
-def _keep_sequence(t: Threats, number: int, cover: Cover) -> None:
-    """Add the sequence that was found to those of a position."""
-    threats = cover.threats[cover.totals[N_SEQUENCES]]
-    threats[:] = NO_THREAT
-    for level in range(size(t.winning[GAINS])):
-        threats[level] = cell_of(t.gain[level])
+def _new_sequence(number: int, cover: Cover) -> NDArray[np.uint8]:
+    """Room for the cells of one more sequence of a position."""
+    cells: NDArray[np.uint8] = cover.sequences[cover.totals[N_SEQUENCES]]
+    cells[:] = NO_CELL
     cover.totals[N_SEQUENCES] += 1
     cover.n_sequences[number] += 1
+    return cells
+
+
+@inner
+def _keep_sequence(t: Threats, number: int, cover: Cover) -> None:
+    """Add the threats that were found to the sequences of a position."""
+    cells = _new_sequence(number, cover)
+    for level in range(size(t.winning[GAINS])):
+        cells[level] = cell_of(t.gain[level])
 
 
 @inner
@@ -162,6 +171,20 @@ def _answer_by_threats(
             return unanswered
         reply = lowest(replies)
         replies ^= reply
+
+
+@inner
+def _holds_by_pairs(
+    own: np.uint64, other: np.uint64, sets: WinningSets, p: Pairs, budget: int, number: int, cover: Cover
+) -> bool:
+    """Whether pairs break every set of the other, who is to move; they are then kept as one sequence."""
+    n_pairs = holds_by_groups(other, own, sets, p, budget, 0)
+    if n_pairs >= 0:
+        cells = _new_sequence(number, cover)
+        for level in range(n_pairs):
+            first = lowest(p.chosen[level])
+            cells[2 * level], cells[2 * level + 1] = cell_of(first), cell_of(p.chosen[level] ^ first)
+    return bool(n_pairs >= 0)
 
 
 @inner
@@ -206,14 +229,15 @@ def cover_replies(
     wins: bool,
     sets: WinningSets,
     t: Threats,
+    p: Pairs,
     budget: int,
     permutations: NDArray[np.uint8],
     cover: Cover,
 ) -> int:
     """The number of positions `[B, 2]` whose moves `[B]` are all right, and `cover` is filled for them.
 
-    It is the index of the first wrong move if there is one. Sequences of threats are searched with a budget
-    of so many threats.
+    It is the index of the first wrong move if there is one. For a sequence of threats, or for pairs, so many
+    of them are tried as the budget says.
     """
     cover.totals[:] = 0
     cover.n_sequences[:] = 0
@@ -225,8 +249,11 @@ def cover_replies(
         if _is_wrong(own, other, wins, sets):
             return number
         replies = _replies(own, other, wins, sets, weights)
-        if wins and not sets.misere and replies != NONE:
-            replies = _answer_by_threats(own, other, replies, sets, t, budget, number, cover)
+        if budget > 0 and replies != NONE and not sets.misere:
+            if wins:
+                replies = _answer_by_threats(own, other, replies, sets, t, budget, number, cover)
+            elif _holds_by_pairs(own, other, sets, p, budget, number, cover):
+                replies = NONE
         while replies != NONE:
             reply = lowest(replies)
             replies ^= reply

@@ -31,7 +31,7 @@ from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import n_words
 
-_LEVELS = 34  # a threat and its reply take two of 64 cells; on larger boards no sequence may be longer
+MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells; no longer on larger boards
 _FAILED_BITS = 18  # of the number of failed positions that are kept
 _TWO = np.uint64(2)
 _FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
@@ -66,14 +66,14 @@ class Threats(NamedTuple):
 def new_threats(game: Game) -> Threats:
     """Room for searches of this game."""
     words = n_words(game.n_cells)
-    masks = [no_masks(_LEVELS, words) for _ in range(5)]
+    masks = [no_masks(MOST_THREATS, words) for _ in range(5)]
     return Threats(
         attacker=masks[0],
         defender=masks[1],
         block=masks[2],
-        pairs=no_masks((_LEVELS, len(game.winning_sets) + 1), words),
-        n_pairs=np.zeros(_LEVELS, np.int64),
-        tried=np.zeros(_LEVELS, np.int64),
+        pairs=no_masks((MOST_THREATS, len(game.winning_sets) + 1), words),
+        n_pairs=np.zeros(MOST_THREATS, np.int64),
+        tried=np.zeros(MOST_THREATS, np.int64),
         gain=masks[3],
         reply=masks[4],
         winning=no_masks(2, words),
@@ -109,7 +109,11 @@ def wins_by_threats(
         if is_several(completes):
             _keep_sequence(t, level, completes)
             return True
-        if level + 1 < _LEVELS and _push(t, level, attacker_after, sets) and not _has_failed(t, level + 1):
+        if (
+            level + 1 < MOST_THREATS
+            and _push(t, level, attacker_after, sets)
+            and not _has_failed(t, level + 1)
+        ):
             level += 1
     return False
 

@@ -1,7 +1,5 @@
 """A position as text for the terminal."""
 
-from collections.abc import Sequence
-
 from ttt_env.render.layout import layers_of, mark_at, n_abreast, places_of
 from ttt_env.rules.game import SEATS, Coordinates, Position
 from ttt_env.rules.notation import GameRecord
@@ -30,9 +28,9 @@ def draw_text(position: Position, last: int | None = None, numbers: bool = False
     width = 2 + (len(str(game.n_cells - 1)) if numbers else 1)
     glyphs = [_glyph(position, cell, last, numbers, width) for cell in range(game.n_cells)]
     if game.coordinates is not None:
-        return _scattered(
-            [glyph if "[" in glyph else f"({glyph[1:-1]})" for glyph in glyphs], game.coordinates
-        )
+        glyphs = [glyph if "[" in glyph else f"({glyph[1:-1]})" for glyph in glyphs]
+        placed = lines_of(game.coordinates, width)
+        return "\n".join("".join(" " * spaces + glyphs[cell] for spaces, cell in line) for line in placed)
     layers, rows, columns = layers_of(game.shape)
     lines = [glyphs[i : i + columns] for i in range(0, len(glyphs), columns)]
     boards = [_board(lines[i : i + rows]) for i in range(0, len(lines), rows)]
@@ -41,21 +39,23 @@ def draw_text(position: Position, last: int | None = None, numbers: bool = False
     return _side_by_side([[f"layer {i}", *board] for i, board in enumerate(boards)])
 
 
-def _scattered(glyphs: Sequence[str], coordinates: Coordinates) -> str:
-    """Glyphs of one width, at these coordinates."""
-    lines: dict[int, str] = {}
-    placed = zip(character_places(coordinates, len(glyphs[0])), glyphs, strict=True)
-    for (row, column), glyph in sorted(placed):
-        lines[row] = lines.get(row, "").ljust(column) + glyph
-    return "\n".join(lines.get(row, "") for row in range(max(lines) + 1))
+def lines_of(coordinates: Coordinates, width: int) -> list[list[tuple[int, int]]]:
+    """Lines of spaces and a cell, as often as there are cells, each of which is so many characters wide.
 
-
-def character_places(coordinates: Coordinates, width: int) -> list[tuple[int, int]]:
-    """The line and the column of characters at which each cell begins, if each is so many characters wide.
-
-    >>> character_places(((0, 0), (4, 0), (2, 2)), 3)
-    [(0, 0), (0, 8), (2, 4)]
+    >>> lines_of(((0, 0), (4, 0), (2, 2)), 3)
+    [[(0, 0), (5, 1)], [], [(4, 2)]]
     """
+    placed = sorted((*place, cell) for cell, place in enumerate(_character_places(coordinates, width)))
+    lines: list[list[tuple[int, int]]] = [[] for _ in range(placed[-1][0] + 1)]
+    ends = [0] * len(lines)
+    for row, column, cell in placed:
+        lines[row].append((max(column - ends[row], 0), cell))
+        ends[row] = max(column, ends[row]) + width
+    return lines
+
+
+def _character_places(coordinates: Coordinates, width: int) -> list[tuple[int, int]]:
+    """The line and the column of characters at which each cell begins."""
     corners = places_of(coordinates).corners
     # The tenths of columns in a cell's width by which cells at even distances stand so in the lines, too.
     choices = range(10 * (width + 1), 20 * (width + 1))

@@ -6,6 +6,7 @@ its cell numbers. Speed and drawing do not change it.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
@@ -181,8 +182,11 @@ def builder(name: str) -> Callable[..., Game]:
 
 def parameters_of_game(game: Game | str) -> dict[str, Parameter]:
     """The parameters that `get_game` takes for this game; none for a `Game` or an unknown id."""
-    name = split_spec(game).name if isinstance(game, str) else ""
-    return parameters_of(builder(name)) if name in game_names() else {}
+    if not isinstance(game, str):
+        return {}
+    with suppress(UnknownGameError):
+        return parameters_of(builder(split_spec(game).name))
+    return {}
 
 
 def get_game(game: Game | str, **parameters: Any) -> Game:

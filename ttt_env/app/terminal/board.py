@@ -4,7 +4,7 @@ from rich.text import Text
 
 from ttt_env.render.coordinates import column_name
 from ttt_env.render.layout import Look, layers_of, looks_of, n_abreast
-from ttt_env.render.text import character_places
+from ttt_env.render.text import lines_of
 from ttt_env.rules.game import Coordinates, Position, Seat
 
 STYLES: dict[Seat, str] = {"X": "bold red", "O": "bold cyan"}
@@ -43,13 +43,11 @@ def board(position: Position, last: int | None = None, numbers: bool = True, wid
 def _scattered(cells: list[Text], coordinates: Coordinates) -> Text:
     """The cells at these coordinates, each in round brackets."""
     whole = [Text.assemble(("(", _QUIET), cell, (")", _QUIET)) for cell in cells]
-    placed = zip(character_places(coordinates, whole[0].cell_len), whole, strict=True)
-    lines: dict[int, Text] = {}
-    for (row, column), cell in sorted(placed, key=lambda each: each[0]):
-        line = lines.setdefault(row, Text())
-        line.pad_right(column - line.cell_len)
-        line.append_text(cell)
-    return Text("\n").join(lines.get(row, Text()) for row in range(max(lines) + 1))
+    lines = (
+        Text.assemble(*(part for spaces, cell in line for part in (" " * spaces, whole[cell])))
+        for line in lines_of(coordinates, whole[0].cell_len)
+    )
+    return Text("\n").join(lines)
 
 
 def _cell(look: Look, wide: int, free: str) -> Text:
