@@ -12,7 +12,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(PYTEST) -m "not slow and not browser"
 
-# The page as people use it, in Chromium; skipped where there is none.
+# The page as people use it, and the site if it has been built, in Chromium; skipped where there is none.
 test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow" tests/web tests/test_scripts.py
 
@@ -52,7 +52,7 @@ frameworks-%:
 frameworks:
 	$(PYTHON) scripts/frameworks/run.py --record
 
-test-all: test test-browser $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
+test-all: test docs test-browser $(addprefix slow-,$(PARTS) rest) $(addprefix ranges-,lowest newest) \
   $(addprefix frameworks-,$(FRAMEWORKS))
 
 check: $(STAMP)

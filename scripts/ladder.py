@@ -98,7 +98,7 @@ def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[s
 def markdown(played: Tournament, agents: list[str], with_times: bool) -> str:
     """The table between the markers by which the copy on the page is found."""
     head = [*HEAD, *(["µs a move"] if with_times else [])]
-    table = [head, ["---"] * len(head), *rows(played, agents, with_times)]
+    table = [head, ["---", *["--:"] * (len(head) - 1)], *rows(played, agents, with_times)]
     lines = [f"| {' | '.join(row)} |" for row in table]
     name = f"ladder {played.game.name}"
     return "\n".join([f"<!-- {name} -->", LEGEND, *lines, f"<!-- end of {name} -->", ""])

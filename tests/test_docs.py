@@ -2,18 +2,20 @@
 
 import json
 import os
+import pydoc
 import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import ttt_env
-import ttt_env.agents.training
 from tests.documents import ROOT, Block, blocks_of, run_commands, run_session
 from tests.endpoint import Endpoint
 from tests.scripted_models import MODELS
@@ -124,11 +126,62 @@ def test_links_lead_somewhere() -> None:
         assert [each for each in links if not (path.parent / each).exists()] == [], path
 
 
-def test_the_reference_has_every_public_name() -> None:
-    text = (DOCS / "reference" / "api.md").read_text("utf-8")
-    listed = set(re.findall(r"^\.\. auto\w+:: (\w+)", text, re.MULTILINE))
-    assert listed >= {name for name in ttt_env.__all__ if not name.endswith("_v0")}
-    assert listed >= set(ttt_env.agents.training.__all__)
+def test_help_is_a_table_of_contents() -> None:
+    """Errors stand under `TttEnvError`, the modules of PettingZoo under the first of them."""
+    told = pydoc.plain(pydoc.render_doc(ttt_env)).partition("PACKAGE CONTENTS")[0]
+    names = {name for name in ttt_env.__all__ if not name.endswith("Error")} | {"TttEnvError"}
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", told)] == []
+    modules = re.search(r"Modules to import\n(.*?)\n\s*\n", told, re.DOTALL)
+    for name in re.findall(r"^ +([a-z.]+)  ", modules[1] if modules else "", re.MULTILINE):
+        assert import_module(f"ttt_env.{name}").__doc__
+    assert not [
+        name for name, value in vars(ttt_env).items() if isinstance(value, ModuleType) and name[0] == "_"
+    ]
+
+
+def described_in(page: str) -> set[str]:
+    """The full names of what a page of the reference describes."""
+    text, module, described = (DOCS / "reference" / page).read_text("utf-8"), "", set()
+    for directive, name in re.findall(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)", text, re.MULTILINE):
+        if directive == "currentmodule":
+            module = name
+        else:
+            described.add(name if "." in name else f"{module}.{name}")
+    return described
+
+
+@pytest.mark.parametrize(
+    "name", ["ttt_env", "ttt_env.agents.training", "ttt_env.text", "ttt_env.text.players", "ttt_env.datasets"]
+)
+def test_the_reference_has_every_public_name(name: str) -> None:
+    described = described_in("api.md") | described_in("agents.md") | described_in("errors.md")
+    public = {f"{name}.{each}" for each in import_module(name).__all__ if not each.endswith("_v0")}
+    assert (
+        public - described - {"ttt_env.text.players.CommandAgent"} == set()
+    )  # an agent, under its own module
+
+
+def test_the_reference_has_the_environments() -> None:
+    made = [ttt_env.make("tictactoe-v0"), ttt_env.make("tictactoe-v0", opponent="random")]
+    classes = [type(env) for env in (*made, ttt_env.make_vec("tictactoe-v0"))]
+    assert {f"{each.__module__}.{each.__qualname__}" for each in classes} <= described_in("api.md")
+
+
+def test_the_reference_says_of_every_error_when_it_comes_and_what_to_do() -> None:
+    text = (DOCS / "reference" / "errors.md").read_text("utf-8")
+    of_error = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
+    errors = {each.__name__ for each in subclasses_of(ttt_env.TttEnvError)}
+    assert errors == of_error.keys()
+    for name, section in of_error.items():
+        assert f".. autoexception:: ttt_env.{name}\n" in section
+        assert "\n**When:** " in section and "\n**What to do:** " in section
+        assert "Traceback" not in section or f".{name}: " in section
+
+
+def subclasses_of(kind: type) -> set[type]:
+    """Those of this package, and theirs."""
+    ours = {each for each in kind.__subclasses__() if each.__module__.startswith("ttt_env.")}
+    return ours.union(*map(subclasses_of, ours))
 
 
 def test_the_reference_has_every_agent() -> None:

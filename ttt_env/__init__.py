@@ -21,6 +21,8 @@ Agents
     network_agent       the agent that plays by a network of your own
     agent_names         the names that a spec may begin with
     Agent, BatchAgent   the classes to derive your own agents from
+    Recorded            an agent that is asked once in each position, and plays by these answers
+    Explanation         why an agent moves as it does: what `Agent.explain` returns, with its `CellNumbers`
     play_game           one game between two agents
 
 Exact strength
@@ -34,9 +36,16 @@ Exact strength
     enumerate_positions the same for games of up to 21 cells, in files, and how many positions they have
     prove               the value of one position of a larger game, by search
 
-Results are objects to print, save and load: `Match`, `Exploitability`, `Certificate`, `Tournament`,
-`Solution`, `Enumeration`, `Proof`. Errors are subclasses of `TttEnvError` that name the bad input and what is
-allowed.
+Modules to import
+    agents.training     `train`, `sweep` and `population`; `SelfPlay`, a callback for Stable-Baselines3
+    agents.mcts.search  a Monte Carlo tree search to run step by step and to look into
+    text                games as conversations, for language models: `TextEnv`, `text.players`
+    datasets            positions, games and conversations with exact values, as files
+
+Results are objects to print, save and load: `Match` with its two `Result`s, `Exploitability`, `Certificate`,
+`Tournament`, `Solution`, `Enumeration`, `Proof`. Rows of `collect_episode` are `Transition`s. Errors are
+subclasses of `TttEnvError` that name the bad input and what is allowed. `ttt --help` lists what the command
+line does.
 """
 
 from ttt_env.agent import Agent, BatchAgent, ForfeitError, agent_names, make_agent
@@ -49,7 +58,7 @@ from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.recorded import Recorded
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tournament import Tournament, tournament
-from ttt_env.envs import sb3 as _sb3  # noqa: F401 - so that ttt_env.envs.sb3 is there
+from ttt_env.envs import sb3 as _sb3
 from ttt_env.envs.observation import planes_of
 from ttt_env.envs.two_player import Transition, collect_episode
 from ttt_env.errors import (
@@ -91,6 +100,7 @@ mnk_v0 = PettingZooModule("mnk-v0")
 qubic_v0 = PettingZooModule("qubic-v0")
 
 register_envs()
+del _sb3  # imported so that ttt_env.envs.sb3 is there
 
 __all__ = [
     "Agent",

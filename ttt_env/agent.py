@@ -66,6 +66,14 @@ class Agent:
     A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters. It
     overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from it. Raises
     `PolicyError` if it overrides none of them.
+
+    >>> class Last(Agent):
+    ...     is_fixed = True  # the position alone decides
+    ...     def choose(self, position, rng):
+    ...         return position.legal_cells[-1]
+    >>> from ttt_env import get_game, match
+    >>> match(Last(get_game("tictactoe-v0")), "random").exact
+    True
     """
 
     takes_agent: ClassVar[bool] = False
@@ -205,7 +213,15 @@ AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model
 
 
 class BatchAgent(Agent):
-    """An agent that is written for batches, by `policies`; a single position is a batch of one."""
+    """An agent that is written for batches, by `policies`; a single position is a batch of one.
+
+    >>> class First(BatchAgent):
+    ...     is_fixed = True
+    ...     def policies(self, boards):
+    ...         return np.eye(boards.game.n_cells)[boards.legal.argmax(axis=1)]
+    >>> First(get_game("tictactoe-v0")).policy(Position.parse("XO./.../...")).tolist()
+    [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
 
 
 Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashed", "timed out", "flooded"]
@@ -524,7 +540,11 @@ def _registry(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
 
 
 def agent_names() -> list[str]:
-    """The names under which agents are installed here, ours and those of other packages."""
+    """The names under which agents are installed here, ours and those of other packages.
+
+    >>> {"random", "minimax", "mcts", "sb3"} <= set(agent_names())
+    True
+    """
     return sorted(_registry())
 
 
@@ -557,6 +577,12 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
 
     Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
     that the agent does not have or a value that it cannot take.
+
+    >>> position = Position.parse("XX./OO./...")
+    >>> make_agent("win-block", position.game).policy(position).tolist()
+    [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> make_agent(lambda position: position.legal_cells[-1], position.game).choose(position, 0)
+    8
     """
     game = get_game(game)
     if isinstance(spec, str):

@@ -47,6 +47,11 @@ class Explanation:
     missing there. `facts` are further findings by name, each a text, a number or a list of them. `sets` are
     the winning sets that the reason is about, as cells. `parts` are the explanations of the agents that this
     one is made of.
+
+    >>> from ttt_env import make_agent
+    >>> explanation = make_agent("weights").explain(Position.parse("XX./OO./..."))
+    >>> explanation.cells, explanation.reason
+    ([2], 'Cell 2 completes a set of X: taken before all else.')
     """
 
     position: Position

@@ -60,6 +60,14 @@ def make(
 
     Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
     exist, one that only an env with an opponent has, or a value that is not allowed.
+
+    >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
+    >>> observation, info = env.reset(seed=0)
+    >>> observation.shape, info["seat"], info["action_mask"].tolist()
+    ((3, 3, 2), 'X', [1, 1, 1, 1, 1, 1, 1, 1, 1])
+    >>> observation, reward, terminated, truncated, info = env.step(4)
+    >>> reward, terminated, sum(info["action_mask"].tolist())
+    (0.0, False, 7)
     """
     _check_game_once(id, kwargs)
     if opponent is None:
@@ -117,6 +125,14 @@ def make_vec(
     `kwargs` are the parameters of the game and those of `VectorGameEnv`, among them `backend="torch"` and its
     `device`. Raises the errors of `make`, and
     `ImportError` for a back end whose extra is not installed.
+
+    >>> envs = make_vec("tictactoe-v0", num_envs=4, opponent="random", play_as="X")
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations.shape, infos["action_mask"].shape
+    ((4, 3, 3, 2), (4, 9))
+    >>> observations, rewards, terminated, truncated, infos = envs.step([4, 4, 4, 4])
+    >>> rewards.tolist()
+    [0.0, 0.0, 0.0, 0.0]
     """
     _check_game_once(id, kwargs)
     envs: VectorGameEnv[Any] = VectorGameEnv(id, num_envs, opponent, **kwargs)
@@ -196,6 +212,12 @@ class PettingZooModule:
     """What PettingZoo users expect of `from package import game_v0`: the functions `env` and `raw_env`.
 
     Both are the same: the checks of PettingZoo's wrappers are built into the environment.
+
+    >>> from ttt_env import mnk_v0
+    >>> env = mnk_v0.env(m=4, n=3, k=3)
+    >>> env.reset(seed=0)
+    >>> env.agent_selection, len(env.position.legal_cells)
+    ('X', 12)
     """
 
     def __init__(self, id: str) -> None:

@@ -132,10 +132,11 @@ def _notes(records: Sequence[Record]) -> str:
 
 
 def plot(records: Sequence[Record], *paths: Path) -> None:
-    """Draw a column for each game: the steps to exploitability 0, and how the exploitability falls.
+    """Draw a row for each game: the steps to exploitability 0, and how the exploitability falls.
 
-    Above, a row for each algorithm has the median of its seeds, and the quartiles as a line; who did not come
-    to 0 has no dot. Below are the curves of the algorithms that need the fewest steps, in the same colours.
+    On the left a line for each algorithm has the median of its seeds, and the quartiles as a bar; who did
+    not come to 0 has no dot. On the right are the curves of the algorithms that need the fewest steps, in the
+    same colours.
     """
     from matplotlib import colormaps
 
@@ -144,25 +145,25 @@ def plot(records: Sequence[Record], *paths: Path) -> None:
     games = grouped(records)
     names = sorted({runs.algorithm for rows in games.values() for runs in rows})
     colours = dict(zip(names, colormaps[COLOURS].colors, strict=False))  # type: ignore[attr-defined]
-    most = max(len(rows) for rows in games.values())
-    figure = new_figure(4.6 * len(games), 3.4 + 0.24 * most)
-    heights = {"height_ratios": [0.24 * most, 2.6]}
-    panels: Any = figure.subplots(2, len(games), squeeze=False, sharex="col", gridspec_kw=heights)
-    for (above, below), (game, rows) in zip(panels.T, games.items(), strict=True):
-        above.set(title=GAMES.get(game, game), xscale="log", yticks=range(len(rows)))
-        above.set_yticklabels([runs.algorithm for runs in rows])
-        above.set_ylim(len(rows) - 0.5, -0.5)
-        below.set(xlabel="steps", ylim=(-0.05, 1.05))
-        for panel in (above, below):
+    heights = [max(1.0, 0.2 * len(rows)) for rows in games.values()]
+    figure = new_figure(9.2, sum(heights) + 0.9 * len(games))
+    panels: Any = figure.subplots(
+        len(games), 2, squeeze=False, sharex="row", gridspec_kw={"height_ratios": heights}
+    )
+    for (left, right), (game, rows) in zip(panels, games.items(), strict=True):
+        left.set(title=GAMES.get(game, game), xscale="log", xlabel="steps", yticks=range(len(rows)))
+        left.set_yticklabels([runs.algorithm for runs in rows])
+        left.set_ylim(len(rows) - 0.5, -0.5)
+        right.set(xlabel="steps", ylabel="exploitability: median", ylim=(-0.05, 1.05))
+        for panel in (left, right):
             panel.grid(color="#e6e6e6")
             panel.spines[["top", "right"]].set_visible(False)
         for row, runs in enumerate(rows):
             colour = colours[runs.algorithm]
-            _draw_steps(above, row, runs.until_zero("steps"), colour)
+            _draw_steps(left, row, runs.until_zero("steps"), colour)
             if row < CURVES:
                 steps = np.geomspace(100, max(101, *(record["steps"] for record in runs.records)), 100)
-                below.step(steps, runs.curve(steps)[1], where="post", color=colour, lw=1.4)
-    panels[1][0].set_ylabel("exploitability: median")
+                right.step(steps, runs.curve(steps)[1], where="post", color=colour, lw=1.4)
     save(figure, *paths)
 
 

@@ -1,10 +1,5 @@
-"""Whether everybody can use the pages: by axe-core, by keyboard, by ear, and on 320 pixels.
+"""Whether everybody can use the pages: by axe-core, by keyboard, by ear, and on 320 pixels."""
 
-`axe.min.js` is axe-core 4.14.1 by Deque Systems, under the Mozilla Public License 2.0, as npm has it. No page
-and no wheel holds it: the tests alone use it.
-"""
-
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,11 +9,11 @@ pytest.importorskip("tensorboard")
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from tests.web.axe import MEDIA, emulate, findings
 from tests.web.serving import Visitor, resize
 from ttt_env.app.web.compare.pages import TABS
 from ttt_env.app.web.export.site import agent_page
 
-AXE = Path(__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 PLAY, INSIDE, COMPARE = "/play?x=person&o=", "/inside?view=", "/compare"
 STATES = {
     "start": "/play",
@@ -89,12 +84,6 @@ EXPORTED = {
 }
 """The states of the pages as files."""
 STATES |= EXPORTED
-MEDIA = {
-    "light": {"prefers-color-scheme": "light"},
-    "dark": {"prefers-color-scheme": "dark"},
-    "forced light": {"forced-colors": "active", "prefers-color-scheme": "light"},
-    "forced dark": {"forced-colors": "active", "prefers-color-scheme": "dark"},
-}
 SOME = {
     ("see", "light"),
     ("mid-game", "dark"),
@@ -129,33 +118,6 @@ def visit(chromium, request):
     yield go
     emulate(chromium, {})
     chromium.execute_script("localStorage.clear()")
-
-
-def emulate(browser, media):
-    features = [{"name": name, "value": value} for name, value in media.items()]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-
-
-def findings(page):
-    """What axe-core finds wrong and what it leaves to people, by rule, with the element and the reason.
-
-    On a phone the contrast of a text that is partly scrolled out of its frame, or lies under a sheet, is left
-    out: axe-core cannot tell it, and in a wide window such texts are in view.
-    """
-    page.run(AXE)
-    script = """const done = arguments[0];
-        const isOut = (each) => each && (getComputedStyle(each).overflowX !== 'visible'
-          && each.scrollWidth > each.clientWidth || isOut(each.parentElement));
-        const sheet = document.getElementById('match');
-        const isPartly = (each) => isOut(each) || (sheet && !sheet.contains(each));
-        const isCut = ({target, any}) => innerWidth < 400 && any.some(({data}) => !data?.bgColor)
-          && isPartly(document.querySelector(target[0]));
-        const told = ({id, nodes}) => nodes.map((node) => [id, node.html, node.failureSummary]);
-        const open = ({nodes, ...rule}) => told({...rule, nodes: nodes.filter((node) => !isCut(node))});
-        axe.run({rules: {'target-size': {enabled: true}}}).then(
-          ({violations, incomplete}) => done([...violations.flatMap(told), ...incomplete.flatMap(open)]),
-          (error) => done(String(error)));"""
-    return page.browser.execute_async_script(script)
 
 
 CASES = [((state, media), (state, media)) for state in STATES for media in MEDIA]

@@ -11,8 +11,8 @@ pytest.importorskip("networkx")
 from selenium.webdriver.common.keys import Keys
 
 from tests.running import ttt
+from tests.web.axe import MEDIA, emulate, findings
 from tests.web.serving import Visitor, resize
-from tests.web.test_accessible import MEDIA, emulate, findings
 from ttt_env import GameRecord
 from ttt_env.render.svg import draw_svg
 

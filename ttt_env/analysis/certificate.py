@@ -284,6 +284,12 @@ def certify(
     Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
     a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
     batch; `ResultFileError` if `answers` does not hold those of this agent.
+
+    >>> certify("minimax").unbeatable
+    True
+    >>> certificate = certify("block")
+    >>> certificate.worst_case, str(certificate.refutations["O"])
+    ({'X': -1, 'O': -1}, 'tictactoe-v0: 3 5 2 4 0 6 1')
     """
     judged = _keeping_answers(answering(agent, game, progress, workers, answers))
     solution = solve(judged.game)

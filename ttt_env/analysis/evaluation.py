@@ -45,11 +45,21 @@ _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 
 
 class Result(NamedTuple):
-    """The probabilities of a game's ends, from one agent's side."""
+    """The probabilities of a game's ends, from one agent's side.
+
+    >>> result = Result(win=0.5, draw=0.25, loss=0.25)
+    >>> result.value
+    0.25
+    >>> print(result)
+    wins 50%, draws 25%, loses 25%
+    """
 
     win: float
+    """The probability that the agent wins, 0 to 1."""
     draw: float
+    """The probability of a draw, 0 to 1."""
     loss: float
+    """The probability that it loses, 0 to 1."""
 
     @property
     def value(self) -> float:
@@ -89,6 +99,12 @@ class Match(Saved):
     declare; "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half
     of them on each seat. After these, `interval` is the 95 % confidence interval of `score`, and `forfeits`
     says which of the games the first and the second agent lost by naming no free cell.
+
+    >>> played = match("win-block", "random", "tictactoe-v0")
+    >>> print(played.as_o)
+    wins 69.97%, draws 23.93%, loses 6.09%
+    >>> f"{played.score:+.3f}", played.exact, played.interval
+    ('+0.761', True, None)
     """
 
     FORMAT = "ttt_env match 1"
@@ -169,6 +185,10 @@ class Exploitability(Saved):
     response, moving first, against the agent as O. On a game whose value is a draw, 0 or below says that
     nobody beats the agent on that seat on average. `source` is "policy" for an agent that declares its
     policy, "recorded" for one that was asked once in each position.
+
+    >>> found = exploitability("weights", "tictactoe-v0")
+    >>> found.as_x, found.as_o, found.exploitability
+    (0.0, 1.0, 0.5)
     """
 
     FORMAT = "ttt_env exploitability 1"
@@ -236,6 +256,10 @@ def match(
 
     With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
     policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
+
+    >>> played = match("random", "minimax", "tictactoe-v0")
+    >>> played.exact, played.as_x.win, f"{played.score:.4f}"
+    (True, 0.0, '-0.8726')
     """
     game = game_of(game, first, second)
     one, two = make_agent(first, game), make_agent(second, game)
@@ -337,6 +361,10 @@ def exploitability(
 
     Raises `GameTooLargeError` if the game cannot be enumerated; `PolicyError` for a policy that is no
     distribution or, if it is declared fixed, differs when asked for a batch.
+
+    >>> found = exploitability("random", "tictactoe-v0")
+    >>> f"{found.as_x:.3f} {found.as_o:.3f} {found.exploitability:.3f}"
+    '0.925 0.995 0.960'
     """
     judged = answering(agent, game, progress, workers, answers)
     against_x, against_o = _outcomes(judged, None).start, _outcomes(None, judged).start
@@ -365,6 +393,10 @@ def best_response(
     reach; in all others the response then plays without knowing anything about them.
 
     Raises as `exploitability` does.
+
+    >>> response = best_response("random", "tictactoe-v0")
+    >>> f"{match(response, 'random').score:.4f}"
+    '0.9598'
     """
     judged = answering(agent, game, progress, workers, answers)
     solution = solve(judged.game) if keep_value else None

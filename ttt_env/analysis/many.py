@@ -38,6 +38,9 @@ def certify_all(
     Raises, before an agent is asked, `GameTooLargeError` if the game cannot be enumerated, `ParameterError`
     for two agents of one name or one that cannot be sent to another process, and the error of an agent that
     cannot be made; then the errors of `certify`, with a note that names the agent.
+
+    >>> {name: each.unbeatable for name, each in certify_all(["minimax", "block"]).items()}
+    {'minimax': True, 'block': False}
     """
     return _judged(certify, agents, game, Workers(workers, backend, address), progress)
 
@@ -54,6 +57,9 @@ def exploitability_all(
     """The exploitability of each of these agents by name, in their order, as `exploitability` computes it.
 
     Arguments and errors are those of `certify_all`.
+
+    >>> {name: each.exploitability for name, each in exploitability_all(["minimax", "brute-force"]).items()}
+    {'minimax': 0.0, 'brute-force': 0.5}
     """
     return _judged(exploitability, agents, game, Workers(workers, backend, address), progress)
 

@@ -20,6 +20,10 @@ def play_game(
 
     `rng` is a generator or a seed; the same seed gives the same game. Raises `ForfeitError` where a program,
     or another agent that is asked, names no free cell: it has lost there.
+
+    >>> record = play_game("minimax", "random", rng=0)
+    >>> str(record), record.positions()[-1].winner
+    ('tictactoe-v0: 5 2 0 1 7 8 3 6 4', 'X')
     """
     game = game_of(game, x, o)
     return GameRecord(game, play_cells(make_agent(x, game), make_agent(o, game), as_generator(rng)))

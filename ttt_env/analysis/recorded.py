@@ -78,6 +78,10 @@ class Recorded(BatchAgent):
 
     Raises `GameTooLargeError` for a game that cannot be enumerated, `ResultFileError` for a file that does
     not hold this agent's answers, `ParameterError` for `answers` of an agent that is no `AskedAgent`.
+
+    >>> fixed = Recorded(make_agent(lambda position: position.legal_cells[0], "tictactoe-v0"))
+    >>> fixed.is_fixed, fixed.asked
+    (True, 0)
     """
 
     is_fixed = True

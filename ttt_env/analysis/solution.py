@@ -72,7 +72,14 @@ class ValueAgent(BatchAgent):
 
 
 class Solution:
-    """A strongly solved game: the value of every position under best play of both."""
+    """A strongly solved game: the value of every position under best play of both.
+
+    >>> from ttt_env import Position
+    >>> solution = solve("tictactoe-v0")
+    >>> position = Position.parse("XX./OO./XO.")
+    >>> solution.value_of(position), solution.best_cells(position)
+    (1, [2])
+    """
 
     def __init__(self, game: Game, values: Values) -> None:
         self.game, self.values = game, values
@@ -150,6 +157,10 @@ def solve(game: Game | str) -> Solution:
     """The solution of a game by backward induction over all its positions.
 
     Raises `GameTooLargeError` if there are too many of them.
+
+    >>> solution = solve("tictactoe-v0")
+    >>> solution.value, solution.best_cells(solution.game.start.play(0))
+    (0, [4])
     """
     return _solve(get_game(game))
 

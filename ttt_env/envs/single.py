@@ -45,6 +45,12 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     proportion to `opponent_weights` (None: all equally likely). `play_as` is the user's seat: "X", "O",
     "random" (drawn for each episode) or "alternate" (X in the first episode after making the env or giving a
     seed, then in turn).
+
+    >>> env = SingleAgentEnv("tictactoe-v0", opponent="minimax", play_as="X")
+    >>> observation, info = env.reset(seed=0)
+    >>> observation, reward, terminated, truncated, info = env.step(4)
+    >>> env.position.ply, env.action_masks().sum().item()
+    (2, 7)
     """
 
     def __init__(

@@ -36,6 +36,13 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
     `agent_names` are the names of the agents, that of the first player first: "X" and "O", unless others are
     given, such as PettingZoo's usual `("player_0", "player_1")`. Masks are as in PettingZoo's tic-tac-toe:
     the free cells for the agent that is selected, after the end, too, and none for the other.
+
+    >>> env = TwoPlayerEnv("tictactoe-v0")
+    >>> env.reset()
+    >>> for cell in (0, 3, 1, 4, 2):
+    ...     env.step(cell)
+    >>> env.rewards, env.position.winner
+    ({'X': 1.0, 'O': -1.0}, 'X')
     """
 
     def __init__(
@@ -224,16 +231,18 @@ def _as_names(names: Sequence[str]) -> list[str]:
 
 
 class Transition(NamedTuple, Generic[Observed]):
-    """What one player saw, did, got for it, and saw on its next turn (or when the game was over).
-
-    `reward` is all that the player got between the two observations, a loss by the other's reply included.
-    """
+    """What one player saw, did, got for it, and saw on its next turn (or when the game was over)."""
 
     observation: Observed
+    """What the player saw when it was to move."""
     action: int
+    """The cell that it played."""
     reward: float
+    """All that it got between the two observations, a loss by the other's reply included."""
     next_observation: Observed
+    """What it saw on its next turn, or when the game was over."""
     terminated: bool
+    """Whether the game was over then."""
 
 
 def collect_episode(
@@ -245,6 +254,10 @@ def collect_episode(
 
     In PettingZoo's loop the user has to pair these up: `last()` gives the reward of the move *before*
     together with the observation for the move to come.
+
+    >>> rows = collect_episode(TwoPlayerEnv("tictactoe-v0"), {"X": "minimax", "O": "random"}, seed=1)
+    >>> [row.reward for row in rows["X"]], [row.reward for row in rows["O"]]
+    ([0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, -1.0])
     """
     names = env.possible_agents
     if set(agents) != set(names):

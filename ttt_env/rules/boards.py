@@ -27,6 +27,12 @@ class Boards:
 
     Positions of different plies may stand in one batch. Indexing with an int gives a `Position`,
     with anything else that NumPy indexes by, `Boards`.
+
+    >>> boards = Boards.of([Position.parse("X../.O./..."), Position.parse("XX./OO./...")])
+    >>> boards.ply.tolist(), boards.legal.shape
+    ([2, 4], (2, 9))
+    >>> str(boards.play(np.array([8, 2]))[1])
+    'XXX/OO./...'
     """
 
     game: Game

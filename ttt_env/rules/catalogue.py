@@ -142,7 +142,11 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def game_names() -> list[str]:
-    """The ids of all games: of this package, of others that are installed, and those that were registered."""
+    """The ids of all games: of this package, of others that are installed, and those that were registered.
+
+    >>> {"tictactoe-v0", "square-v0", "mnk-v0", "qubic-v0"} <= set(game_names())
+    True
+    """
     return list(dict.fromkeys([*CATALOGUE, *sorted(_installed()), *_registered]))
 
 
@@ -197,6 +201,11 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
 
     Raises `UnknownGameError` for an unknown id, `ParameterError` for a parameter that the game does
     not have or a value that it cannot take, `GameTooLargeError` for a board of more than 400 cells.
+
+    >>> get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=3, k=3)
+    True
+    >>> get_game("square-v0").shape
+    (4, 4)
     """
     if isinstance(game, Game):
         check_names(game.name, parameters, {})

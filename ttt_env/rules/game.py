@@ -140,6 +140,13 @@ class Position(_Stones):
 
     `position[cell]` is 1 for a stone of X, −1 for one of O, 0 for a free cell, as in `board`. The constructor
     trusts its caller: masks from outside go through `checked`, text through `parse`.
+
+    >>> position = Position.parse("XX./OO./...")
+    >>> position.to_move, position.legal_cells, position[3]
+    ('X', [2, 5, 6, 7, 8], -1)
+    >>> after = position.play(2)
+    >>> str(after), after.is_over, after.winner
+    ('XXX/OO./...', True, 'X')
     """
 
     __slots__ = ()
@@ -306,6 +313,11 @@ def random_position(game: Game, rng: "np.random.Generator | int | None" = None) 
 
     There are fewer moves where the next one would end the game. Raises `ParameterError` for what is
     neither a generator nor a seed.
+
+    >>> from ttt_env import get_game
+    >>> position = random_position(get_game("tictactoe-v0"), rng=0)
+    >>> position.is_over, position == random_position(get_game("tictactoe-v0"), rng=0)
+    (False, True)
     """
     rng, position = as_generator(rng), game.start
     for _ in range(int(rng.integers(game.n_cells))):

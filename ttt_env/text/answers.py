@@ -13,13 +13,12 @@ _LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says
 
 
 class Reading(NamedTuple):
-    """What a reply says: the `cell` that it names, or None and why it names none.
-
-    "played" says here that the cell may be played as far as the form goes.
-    """
+    """What a reply says: the cell that it names, or why it names none."""
 
     cell: int | None
+    """The cell, or None."""
     outcome: Outcome
+    """Why it names none; "played" says here that the cell may be played as far as the form goes."""
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,12 @@ class Search:
 
     Raises `IllegalMoveError` for a position in which the game is over, `ParameterError` for parameters out of
     their ranges.
+
+    >>> search = Search(Position.parse("XX./OO./XO."), seed=0)
+    >>> search.run(100)  # the simulations that were needed for a proof
+    3
+    >>> search.best_cells(), search.is_proved
+    ([2], True)
     """
 
     def __init__(

@@ -14,6 +14,15 @@ class RandomStarts:
 
     With the probability `errors` it is one of the learner's own errors instead, once `set_errors` has told
     which these are.
+
+    >>> import ttt_env
+    >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=RandomStarts("tictactoe-v0", 1.0))
+    >>> for seed in range(3):
+    ...     observation, info = env.reset(seed=seed)
+    ...     print(env.position)
+    X../.../.OX
+    .../.../..X
+    X.O/..O/.X.
     """
 
     def __init__(self, game: Game | str, probability: float = 0.3, errors: float = 0.0) -> None:

@@ -44,6 +44,13 @@ class Tournament(Saved):
     `matches` holds each pairing from both sides, `exploitability` the result of `ttt_env.exploitability` for
     each agent, or None where it cannot be computed or was not asked for. Tables and pictures are ordered by
     rating, everything else as the agents were given.
+
+    >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
+    tictactoe-v0: score of the row against the column, win − loss over both seats
+       agent      rating  score  exploited as X    as O      1      2
+    1  win-block    +166  +0.76          +0.400  +0.927      ·  +0.76
+    2  random       −166  −0.76          +0.925  +0.995  −0.76      ·
+    all exact
     """
 
     FORMAT = "ttt_env tournament 1"
@@ -278,6 +285,12 @@ def tournament(
     or `max_games` too small, an agent that cannot be sent to another process, and as `Workers` does;
     `ImportError` if an extra is not installed: `tournament`, `ray`. An error of an agent is raised with a
     note that names it and the pairing. Raises `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
+
+    >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
+    >>> played.ranking
+    ['minimax', 'block', 'random']
+    >>> f"{played.matches['minimax', 'random'].score:.3f}"
+    '0.873'
     """
     entrants = named_agents(agents)
     if len(entrants) < 2:

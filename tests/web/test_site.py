@@ -1,0 +1,131 @@
+"""Whether everybody can read the site of the documentation, and whether what it links to is there.
+
+`make docs` builds the site; where it has not been built these tests are skipped.
+"""
+
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytest.importorskip("selenium")
+
+from tests.documents import ROOT
+from tests.web.axe import MEDIA, emulate, violations
+from tests.web.serving import Visitor, resize
+
+DOCS, SITE = ROOT / "docs", ROOT / "build" / "docs"
+WRITTEN = {"experiments", "frameworks", "reference/commands", "genindex", "search"}  # by the build itself
+PAGES = sorted({path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} | WRITTEN)
+MAIN = "index", "learn/", "understand/", "reference/", "truth", "values", "leaderboard"
+LONG = "reference/api"  # as long as all other pages of the reference together
+LINKS = {"a": "href", "link": "href", "area": "href", "object": "data"}  # elsewhere it is `src`
+
+pytestmark = pytest.mark.browser  # these run after the site is built
+
+
+def is_slow(page):
+    """Whether axe-core looks at a page only in the slow tests."""
+    return page == LONG or not page.startswith(MAIN)
+
+
+@pytest.fixture(autouse=True)
+def built():
+    if not (SITE / "index.html").is_file():
+        pytest.skip("the site is not built: `make docs` builds it")
+
+
+@pytest.fixture
+def visit(chromium):
+    """To a page of the site, in a window of this width and in these colours."""
+
+    def go(page, width=1200, media="light"):
+        resize(chromium, width, 900)
+        emulate(chromium, MEDIA[media])
+        return Visitor(chromium, f"{SITE.as_uri()}/").go(f"{page}.html")
+
+    yield go
+    emulate(chromium, {})
+    chromium.execute_script("localStorage.clear()")
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow if is_slow(page) else []) for page in PAGES]
+)
+def test_axe_finds_nothing_wrong_in_light_and_in_dark(page, visit):
+    visitor = visit(page)
+    assert violations(visitor) == []
+    emulate(visitor.browser, MEDIA["dark"])  # which changes the colours alone
+    assert violations(visitor, runOnly=["color-contrast"]) == []
+
+
+def too_wide(visitor):
+    """What makes a page scroll sideways: elements that reach beyond it, in no frame that scrolls itself."""
+    script = """const frame = document.querySelector('.content');
+        if (Math.max(document.documentElement.scrollWidth, frame.scrollWidth) <= innerWidth) return [];
+        const scrolls = (each) => each !== frame
+          && (getComputedStyle(each).overflowX !== 'visible' || scrolls(each.parentElement));
+        return [...frame.querySelectorAll('*')]
+          .filter((each) => each.getBoundingClientRect().right > innerWidth && !scrolls(each.parentElement))
+          .map((each) => each.localName);"""
+    return visitor.run(script)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_is_wider_than_a_phone(page, visit):
+    assert too_wide(visit(page, width=390)) == []
+
+
+def test_what_is_wrong_or_too_wide_is_found(visit):
+    visitor = visit("index", width=390)
+    visitor.run("document.querySelector('article').innerHTML += '<button></button><p style=width:500px>wide'")
+    assert "button-name" in {rule for rule, *_ in violations(visitor)}
+    assert too_wide(visitor) == ["p"]
+
+
+class Anchors(HTMLParser):
+    """Where the links of a page lead, and the ids in it that links may lead to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links, self.ids = set(), set()
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.ids.add(values.get("id"))
+        self.links.add(values.get(LINKS.get(tag, "src")))
+
+
+@cache
+def anchors(path):
+    return Anchors(path)
+
+
+def missing(page):
+    """The links of a page to files and places of the site that are not there."""
+    for link in sorted(filter(None, anchors(page).links)):
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc:
+            continue
+        target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+        place = unquote(parts.fragment)
+        if not target.is_file() or (place and target.suffix == ".html" and place not in anchors(target).ids):
+            yield link
+
+
+def test_every_link_within_the_site_leads_somewhere():
+    pages = sorted(SITE.rglob("*.html"))
+    lost = {page.relative_to(SITE).as_posix(): list(missing(page)) for page in pages}
+    assert {page: links for page, links in lost.items() if links} == {}
+    assert sum(len(anchors(page).links) for page in pages) > len(pages)
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    here = tmp_path / "here.html"
+    here.write_text(
+        '<p id="top"><a href="#top"></a><a href="#no"></a><a href="no.html"></a><img src="no.svg">'
+    )
+    assert list(missing(here)) == ["#no", "no.html", "no.svg"]
