@@ -4,14 +4,13 @@ A mask stands for cells by its bits; a position is two masks, the strategy's own
 """
 
 import sys
-from functools import cache
 from itertools import product
 from zipfile import is_zipfile
 
 import numpy as np
 
 ABOUT = "format game shape winning_masks misere start bounds automorphisms principal_variation nodes seconds"
-TABLE, REGIONS = "positions moves n_sequences sequences", "regions region_of_set"
+TABLE = "positions moves n_sequences sequences"
 BOARDS = {"tictactoe-v0": (3, 3, 3), "qubic-v0": (0, 0, 4), "mnk-v0": (5, 5, 4), "square-v0": (0, 4, 0)}
 ONE, CELLS, BATCH = np.uint64(1), np.arange(64, dtype=np.uint64), 4096
 
@@ -37,19 +36,6 @@ def rules_of(name):
     sets = [{tuple(np.add(cell, step)) for step in form} for cell in number for form in forms]
     masks = {sum(1 << number[c] for c in cells) for cells in sets if cells <= number.keys()}
     return shape, masks, given.get("misere") == "true"
-
-
-@cache
-def is_safe(free, traces):
-    """Whether the second to move in the cells `free` takes one of each of the sets `traces`."""
-    if not traces or 0 in traces:
-        return not traces
-    cells = [1 << c for c in range(64) if free >> c & 1]
-    for stone in cells:
-        left, answers = [trace & ~stone for trace in traces], [a for a in cells if a != stone] or [0]
-        if not any(is_safe(free - stone - a, frozenset(t for t in left if not t & a)) for a in answers):
-            return False
-    return True
 
 
 class Checker:
@@ -79,7 +65,8 @@ class Checker:
         masks, best = np.array([own, other], "<u8"), np.full((2, len(own)), ~np.uint64(0))
         bits = np.unpackbits(masks.view(np.uint8).reshape(2, -1, 8), axis=2, bitorder="little")
         for origin in self.origins:
-            a, b = np.ascontiguousarray(np.packbits(bits[:, :, origin], 2, "little")).view("<u8")[:, :, 0]
+            octets = np.packbits(bits[:, :, origin], axis=2, bitorder="little")
+            a, b = np.ascontiguousarray(octets).view("<u8")[:, :, 0]
             best = np.where((a < best[0]) | ((a == best[0]) & (b < best[1])), (a, b), best)
         return set(map(tuple, best.T.tolist()))
 
@@ -139,7 +126,8 @@ class Checker:
         own, other, stones = *positions.T, ONE << (moves & 63).astype(np.uint64)
         first, known = np.cumsum(n_sequences, dtype=int) - n_sequences, set(map(tuple, positions.tolist()))
         is_whole = len(own) == len(moves) == len(n_sequences) and n_sequences.sum() == len(sequences)
-        demand(is_whole and not self.misere * len(sequences), "the table lacks something, or has too much")
+        demand(is_whole, "the table lacks moves, positions or sequences")
+        demand(not self.misere or not len(sequences), "there are sequences in a misère game")
         demand((moves < self.n) & ((own | other) & stones == 0), "a move is not legal")
         reached = self.smallest(*start) if is_to_move else self.unanswered(wins, *start, sequences[None, :0])
         if is_to_move and not self.misere and self.completing(*start):
@@ -151,15 +139,6 @@ class Checker:
             reached |= self.unanswered(wins, own[part] | stones[part], other[part], sequences[numbers])
             demand(reached <= known, f"a reply to one of positions {at} to {at + BATCH} has no answer")
         demand(reached == known and len(known) == len(own), "some positions never come up")
-
-    def check_regions(self, start, regions, region_of_set):
-        """Demand that who is second to move breaks every set of the other, in the region of the set."""
-        demand((self.sets & start[0] != 0) | (region_of_set >= 0) & (not self.misere), "a set is not broken")
-        for number in range(max(region_of_set) + 1):
-            cells = sum(1 << c for c in np.flatnonzero(regions == number).tolist())
-            traces = [int(line & ~start[1][0]) & cells for line in self.sets[region_of_set == number]]
-            is_free = cells.bit_count() <= 16 and not cells & int(start[0][0] | start[1][0])
-            demand(is_free and is_safe(cells, frozenset(traces)), f"region {number} does not break its sets")
 
 
 def check(path):
@@ -174,16 +153,12 @@ def check(path):
     demand(is_legal and not is_over, "the start is no position in which a game goes on")
     demand(lower == upper in (-1, 0, 1), "the file proves no value")
     seats, used = [to_move if lower == 1 else 1 - to_move], set(ABOUT.split())
-    # On an empty board the first player cannot lose: a stone more never hurts (strategy stealing; Nash).
-    seats += [to_move] * (lower == 0 and bool(checker.misere or x | o))
+    if lower == 0 and (checker.misere or x | o):  # on an empty board the first player cannot lose:
+        seats.append(to_move)  # an additional stone never hurts (strategy stealing; Nash)
     for seat in seats:
-        is_table = "xo"[seat] + "_positions" in file or lower or seat == to_move
-        names = ["xo"[seat] + "_" + name for name in (TABLE if is_table else REGIONS).split()]
+        names = ["xo"[seat] + "_" + name for name in TABLE.split()]
         start, arrays, used = (x, o)[:: 1 - 2 * seat], [file[name] for name in names], used | set(names)
-        if is_table:
-            checker.check_table(lower != 0, start, seat == to_move, *arrays)
-        else:
-            checker.check_regions(start, *arrays)
+        checker.check_table(lower != 0, start, seat == to_move, *arrays)
     demand(used == set(file), f"these arrays should not be there, or are missing: {used ^ set(file)}")
     verdict = f"{'XO'[seats[0]]} wins" if lower else "the game is drawn"
     return f"{checker.name}: {verdict}; {checker.n_replies:,} replies are answered"

@@ -13,7 +13,6 @@ from tests.documents import ROOT
 from ttt_env import Game, Proof, ResultFileError, get_game, prove
 from ttt_env.analysis import extraction
 from ttt_env.analysis import proof as proof_module
-from ttt_env.analysis.strategy import Strategy
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError
 from ttt_env.rules.game import random_position
@@ -22,13 +21,13 @@ CHECKER = ROOT / "scripts" / "check_proof.py"
 PAGE = ROOT / "docs" / "proofs.md"
 QUBIC = ROOT / "docs" / "proofs" / "qubic-v0.npz"
 SEVEN = ROOT / "docs" / "proofs" / "mnk-v0-m-7-n-7-k-5.npz"
-MATCHED = Game("triangle", (1, 3), [(0, 1), (1, 2), (0, 2)])
 GAMES = [
     "tictactoe-v0",
     "tictactoe-v0:misere=true",
     "mnk-v0:m=4,n=3,k=3",
     "mnk-v0:m=4,n=3,k=3,misere=true",
     "mnk-v0:m=4,n=4,k=4",
+    "mnk-v0:m=5,n=2,k=3",
     "square-v0",
     "square-v0:n=5",
     "mnk-v0:m=6,n=5,k=4",
@@ -87,8 +86,7 @@ def test_draws_by_pairs_are_checked_and_played(name, n_stones, tmp_path):
         if not position.is_over and found.value == 0:
             found.save(tmp_path / "proof.npz")
             assert "drawn" in check(tmp_path / "proof.npz")
-            tables = [one for one in found.strategies if isinstance(one, Strategy)]
-            n_paired += any(len(one.sequences) for one in tables)
+            n_paired += any(len(one.sequences) for one in found.strategies)
             assert plays_out(found) and plays_out(Proof.load(tmp_path / "proof.npz"))
     assert n_paired > 0
 
@@ -285,48 +283,6 @@ def test_changed_threats(column, tmp_path):
     refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, tmp_path / "q.npz", "lacks")
 
 
-# --- Regions ----------------------------------------------------------------------------------------------
-
-
-def by_regions(game, regions, path, position=None):
-    Proof(position or game.start, (0, 0), (), 0, 0.0, regions).save(path)
-
-
-def test_pairs_and_larger_regions_are_checked(tmp_path):
-    game = Game("rows", (2, 4), [(0, 1, 2), (1, 2, 3), (4, 5, 6), (5, 6, 7), (0, 3, 4, 7)])
-    by_regions(game, ((1, 2), (5, 6), (0, 7)), tmp_path / "p.npz")
-    assert "drawn" in check(tmp_path / "p.npz")
-    by_regions(game, ((0, 1, 2, 3), (5, 6), (4, 7)), tmp_path / "p.npz")
-    assert "drawn" in check(tmp_path / "p.npz")
-    loaded = Proof.load(tmp_path / "p.npz")
-    assert loaded.regions == ((0, 1, 2, 3), (5, 6), (4, 7)) and loaded.value == 0
-    assert plays_out(loaded)
-
-
-def test_regions_of_a_position_with_stones(tmp_path):
-    game = Game("rows", (2, 4), [(0, 1, 2), (1, 2, 3), (4, 5, 6), (5, 6, 7), (0, 3, 4, 7)])
-    position = game.start.play(0).play(1)
-    assert ttt_env.solve(game).value_of(position) == 0
-    by_regions(game, ((5, 6), (3, 4)), tmp_path / "p.npz", position)
-    assert "drawn" in check(tmp_path / "p.npz")
-    assert plays_out(Proof.load(tmp_path / "p.npz"))
-    with pytest.raises(ProofError, match="cannot break every set"):
-        by_regions(game, ((5, 6), (2, 4)), tmp_path / "p.npz", position)
-
-
-def test_regions_that_break_too_little_are_refused(tmp_path):
-    with pytest.raises(ProofError, match="cannot break every set"):
-        by_regions(MATCHED, ((0, 1, 2),), tmp_path / "p.npz")
-    game = Game("rows", (2, 3), [(0, 1, 2), (3, 4, 5)])
-    by_regions(game, ((0, 1), (3, 4)), tmp_path / "p.npz")
-    with np.load(tmp_path / "p.npz") as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    for of_cell in ([0, -1, -1, 1, 1, -1], [-1] * 6, [0, 0, 0, 0, -1, -1]):
-        refused({**arrays, "o_regions": np.array(of_cell, np.int16)}, tmp_path / "q.npz")
-    for of_set in ([0, -1], [0, 0], [1, 0], [0, 9]):
-        refused({**arrays, "o_region_of_set": np.array(of_set, np.int16)}, tmp_path / "q.npz")
-
-
 # --- Saving and loading -----------------------------------------------------------------------------------
 
 
@@ -337,6 +293,15 @@ def test_a_loaded_proof_has_its_strategies(tmp_path):
     assert loaded == found and len(loaded.strategies) == 1
     loaded.save(tmp_path / "q.npz")
     assert (tmp_path / "q.npz").stat().st_size == (tmp_path / "p.npz").stat().st_size
+
+
+@pytest.mark.parametrize("game", ["mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=2,k=3", "tictactoe-v0"])
+def test_a_draw_by_groups_of_cells_is_one_by_a_table_too(game, tmp_path):
+    found = prove(game)
+    found.save(tmp_path / "p.npz")
+    loaded = Proof.load(tmp_path / "p.npz")
+    assert loaded == found and bool(found.regions) == (game != "tictactoe-v0")
+    assert game == "mnk-v0:m=4,n=4,k=4" or plays_out(loaded)
 
 
 def test_a_proof_without_its_search_searches_again(tmp_path):

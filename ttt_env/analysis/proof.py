@@ -15,9 +15,9 @@ from ttt_env.analysis import checkpoint as checkpoint_file
 from ttt_env.analysis import proof_file
 from ttt_env.analysis.extraction import extracted
 from ttt_env.analysis.pairing import Regions, drawing_regions
-from ttt_env.analysis.proof_file import AnyStrategy, Filed
-from ttt_env.analysis.regions import RegionStrategy
+from ttt_env.analysis.proof_file import Filed
 from ttt_env.analysis.saved import Saved
+from ttt_env.analysis.strategy import Strategy
 from ttt_env.analysis.threat_proof import WIDTH, ThreatProver, ThreatQuestion
 from ttt_env.errors import (
     ImpossiblePositionError,
@@ -82,7 +82,7 @@ class Proof(Saved):
         return self.bounds[0] if self.bounds[0] == self.bounds[1] else None
 
     @cached_property
-    def strategies(self) -> tuple[AnyStrategy, ...]:
+    def strategies(self) -> tuple[Strategy, ...]:
         """How the value is got, against every reply; none if the value is not known, or the game is over.
 
         In a won or lost position it is the strategy of the winner. In a drawn one each player has a strategy
@@ -93,7 +93,7 @@ class Proof(Saved):
         """
         return self._extracted(None)
 
-    def _extracted(self, report: Callable[[int], None] | None) -> tuple[AnyStrategy, ...]:
+    def _extracted(self, report: Callable[[int], None] | None) -> tuple[Strategy, ...]:
         position = self.position
         if self.value is None or position.is_over:
             return ()
@@ -103,13 +103,10 @@ class Proof(Saved):
             claims = [(other, False)] if cannot_lose else [(other, False), (mover, False)]
         else:
             claims = [(mover if self.value == 1 else other, True)]
-        found: list[AnyStrategy] = []
-        for seat, wins in claims:
-            if self.regions and seat == other and not wins:
-                found.append(RegionStrategy.of(position, self.regions))
-            else:
-                found.append(extracted(position, seat, wins, _Guide(self._searched, seat, wins), report))
-        return tuple(found)
+        return tuple(
+            extracted(position, seat, wins, _Guide(self._searched, seat, wins), report)
+            for seat, wins in claims
+        )
 
     @cached_property
     def _searched(self) -> "_Prover":
@@ -153,14 +150,13 @@ class Proof(Saved):
             filed = proof_file.read(path)
         except PolicyFileError as error:
             raise ResultFileError(str(error)) from error
-        by_regions = [one.regions for one in filed.strategies if isinstance(one, RegionStrategy)]
         proof = cls(
             filed.position,
             filed.bounds,
             filed.principal_variation,
             filed.nodes,
             filed.seconds,
-            by_regions[0] if by_regions else (),
+            (drawing_regions(filed.position) or ()) if filed.bounds[1] < 1 else (),
         )
         proof.__dict__["strategies"] = filed.strategies
         return proof

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.analysis.regions import MOST_REGION_CELLS, NO_REGION, RegionStrategy
 from ttt_env.analysis.seat_arrays import forms_in, joined, separated
 from ttt_env.analysis.strategy import MOST_POSITIONS, Strategy
 from ttt_env.errors import PolicyFileError
@@ -18,7 +17,6 @@ from ttt_env.storage.policy_file import Arrays, Form, array_names, game_of_file,
 
 KIND = "proof"
 FORMAT = "ttt_env proof 1"
-AnyStrategy = Strategy | RegionStrategy
 
 _MOST_SEQUENCES = 100_000_000  # of all positions together
 _RESULT = {
@@ -45,7 +43,7 @@ class Filed(NamedTuple):
     principal_variation: tuple[int, ...]
     nodes: int
     seconds: float
-    strategies: tuple[AnyStrategy, ...]
+    strategies: tuple[Strategy, ...]
 
 
 def write(path: str | Path, filed: Filed) -> None:
@@ -60,7 +58,9 @@ def write(path: str | Path, filed: Filed) -> None:
         "seconds": np.array(filed.seconds),
         "automorphisms": np.array(automorphisms(position.game), np.uint8),
     }
-    of_seats = {strategy.seat: _arrays_of(strategy) for strategy in filed.strategies}
+    of_seats = {
+        strategy.seat: {name: getattr(strategy, name) for name in _TABLE} for strategy in filed.strategies
+    }
     save_arrays(path, position.game, arrays | joined(of_seats))
 
 
@@ -70,7 +70,7 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     Raises `PolicyFileError` for a file that is no proof, or one of another game than asked for.
     """
     game = game_of_file(path) if game is None else game
-    forms = _RESULT | forms_in(array_names(path), _TABLE | _regions(game))
+    forms = _RESULT | forms_in(array_names(path), _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
     if str(arrays["format"]) != FORMAT:
         raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
@@ -96,42 +96,12 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
     return Filed(position, (lower, upper), line, nodes, seconds, tuple(strategies))
 
 
-def _regions(game: Game) -> dict[str, Form]:
-    return {
-        "regions": Form(np.int16, (game.n_cells,)),
-        "region_of_set": Form(np.int16, (len(game.winning_sets),)),
-    }
-
-
-def _arrays_of(strategy: AnyStrategy) -> Arrays:
-    if isinstance(strategy, Strategy):
-        return {name: getattr(strategy, name) for name in _TABLE}
-    region_of_cell = np.full(strategy.start.game.n_cells, NO_REGION, np.int16)
-    for number, cells in enumerate(strategy.regions):
-        region_of_cell[list(cells)] = number
-    return {"regions": region_of_cell, "region_of_set": np.array(strategy.region_of_set, np.int16)}
-
-
-def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> AnyStrategy:
+def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> Strategy:
     """The strategy of these arrays. Raises `ValueError` if they are none."""
-    if arrays.keys() == _TABLE.keys():
-        _check_table(start.game, seat, wins, **arrays)
-        return Strategy(start, seat, wins, **arrays)
-    if arrays.keys() != _regions(start.game).keys():
+    if arrays.keys() != _TABLE.keys():
         raise ValueError(f"of {seat} it holds {', '.join(sorted(arrays))} alone")
-    of_cell, of_set = arrays["regions"], arrays["region_of_set"]
-    groups = tuple(
-        tuple(np.flatnonzero(of_cell == number).tolist()) for number in range(int(of_cell.max()) + 1)
-    )
-    is_free = not any(start.occupied_mask >> cell & 1 for cells in groups for cell in cells)
-    sizes = [len(cells) for cells in groups]
-    if wins or seat == start.to_move or not is_free or not 1 <= min(sizes, default=1) <= MOST_REGION_CELLS:
-        raise ValueError("its regions are none")
-    if max(sizes, default=0) > MOST_REGION_CELLS or not NO_REGION <= of_set.min() <= of_set.max() < len(
-        groups
-    ):
-        raise ValueError(f"its regions have more than {MOST_REGION_CELLS} cells, or sets are in none")
-    return RegionStrategy(start, seat, groups, tuple(of_set.tolist()))
+    _check_table(start.game, seat, wins, **arrays)
+    return Strategy(start, seat, wins, **arrays)
 
 
 def _check_table(
