@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import ttt_env
 from tests import naive, reference
 from tests.marks import slow
+from ttt_env.analysis.known import short_proof
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.proof import prove
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
@@ -259,3 +261,22 @@ def test_wrong_positions():
 def test_more_than_64_cells():
     with pytest.raises(GameTooLargeError, match="81 cells"):
         prove("mnk-v0:m=9,n=9,k=5")
+
+
+def test_short_proofs_that_are_remembered_keep_no_search():
+    game, rng = ttt_env.get_game("qubic-v0"), np.random.default_rng(5)
+    positions = [random_position(game, rng) for _ in range(20)]
+    short_proof(positions[0])
+    tracemalloc.start()
+    try:
+        proofs = [short_proof(position) for position in positions]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert any(proof.value is not None for proof in proofs)
+    assert held < 1_000_000  # bytes; a single search has more
+
+
+def test_a_proof_without_its_search_is_the_same():
+    proof = prove("mnk-v0:m=4,n=3,k=3")
+    assert proof.without_search() == proof and len(proof.without_search().strategies) == 1

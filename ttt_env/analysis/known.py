@@ -42,4 +42,4 @@ def short_proof(position: Position, nodes: int = PROOF_NODES) -> Proof | None:
     """What so many nodes of a search prove; None for more than 64 cells and for a budget of 0 nodes."""
     if position.game.n_cells > MASK_CELLS or not nodes:
         return None
-    return prove(position.game, position, nodes=nodes)
+    return prove(position.game, position, nodes=nodes).without_search()

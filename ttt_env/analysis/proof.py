@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from math import inf
 from pathlib import Path
@@ -59,7 +59,8 @@ class Proof(Saved):
     `regions` are groups of free cells, if these prove that the player to move does not win, as
     `analysis.pairing` describes; empty if that was searched, or is not so.
 
-    What the search knows, up to a gigabyte, is kept as long as the proof, for its `strategies`.
+    What the search knows, some megabytes up to a gigabyte, is kept as long as the proof of a value, for its
+    `strategies`; `without_search` is for who keeps many proofs.
     """
 
     FORMAT = "ttt_env proof 1"
@@ -75,6 +76,10 @@ class Proof(Saved):
     def __reduce__(self) -> tuple[Any, ...]:
         """Without what the search knows, which is large: where it is wanted again, the search is repeated."""
         return type(self), tuple(getattr(self, item.name) for item in fields(self) if item.compare)
+
+    def without_search(self) -> Self:
+        """The same proof without what the search knows: its `strategies` have to search again."""
+        return replace(self, _prover=None)
 
     @property
     def value(self) -> int | None:
@@ -253,7 +258,8 @@ def prove(
         line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
     finally:
         prover.end()
-    return Proof(root, bounds, line, *prover.effort, prover.regions, prover)
+    is_proved = bounds[0] == bounds[1]
+    return Proof(root, bounds, line, *prover.effort, prover.regions, prover if is_proved else None)
 
 
 def _checked_position(game: Game, position: Position | None) -> Position:
