@@ -1,25 +1,25 @@
 """How the site is built: `make docs` runs every page that is a notebook, and writes to `build/docs`."""
 
-import os
-import re
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Generic
-from urllib.parse import unquote
-
-from sphinx.pycode import ModuleAnalyzer
 
 import ttt_env
 
-HERE = Path(__file__).parent
+sys.path.insert(0, str(Path(__file__).parent))  # of `building`
 
 project = "ttt_env"
 author = "the developers of ttt_env"
 copyright = author
 version = release = ttt_env.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_design", "sphinx_copybutton"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "building",
+]
 default_role = "py:obj"  # docstrings name code in single backticks
 
 myst_enable_extensions = ["colon_fence"]
@@ -50,134 +50,3 @@ html_js_files = [("site.js", {"defer": "defer"})]
 html_css_files = ["site.css"]
 templates_path = ["_templates"]
 copybutton_exclude = ".linenos, .gp, .go"
-
-
-# Pages that are written when the site is built, of those that lie beside the scripts.
-SCRIPTS = HERE.parent / "scripts"
-COPIED = {
-    SCRIPTS / "README.md": HERE / "experiments.md",
-    SCRIPTS / "frameworks" / "README.md": HERE / "frameworks.md",
-}
-
-
-def write_copies(_: Any) -> None:
-    """Copy the pages of the scripts, with links that lead on from where they are then."""
-    for source, page in COPIED.items():
-
-        def moved(link: re.Match[str], source: Path = source) -> str:
-            target = (source.parent / link[1]).resolve()
-            return f"]({os.path.relpath(COPIED.get(target, target), HERE)}{link[2] or ''})"
-
-        page.write_text(
-            re.sub(r"\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)", moved, source.read_text("utf-8")), "utf-8"
-        )
-
-
-def write_commands(_: Any) -> None:
-    """Write the page of the commands, as Typer describes them, without its shortened list of them."""
-    describe = [sys.executable, "-m", "typer", "ttt_env.app.cli", "utils", "docs", "--name", "ttt"]
-    told = subprocess.run(describe, check=True, capture_output=True, text=True).stdout
-    commands = told[told.index("\n## ") :]
-    (HERE / "reference" / "commands.md").write_text("# Command line\n" + commands, "utf-8")
-
-
-def keep_notices_out(_: Any) -> None:
-    """Let no page show how long this machine takes to compile: the notices go where nobody reads them."""
-    folder = HERE.parent / "build" / "ipython"
-    startup = folder / "profile_default" / "startup"
-    startup.mkdir(parents=True, exist_ok=True)
-    (startup / "notices.py").write_text(
-        "import logging\n\nlogging.getLogger('ttt_env').addHandler(logging.NullHandler())\n", "utf-8"
-    )
-    os.environ["IPYTHONDIR"] = str(folder)
-
-
-def forget_overloads(_: Any) -> None:
-    """Show a function that is overloaded for type checkers by its one signature."""
-    for module in ("registration", "rules.boards", "envs.two_player"):
-        analyzer = ModuleAnalyzer.for_module(f"ttt_env.{module}")
-        analyzer.analyze()
-        analyzer.overloads.clear()
-
-
-# Types that stand for others, as Sphinx writes these out, and their names.
-NAMED = {
-    r"~ttt_env\.agent\.Agent \| str \| ~[\w.]+\.Callable\[\[~[\w.]+\.Position\], int\] \| ~[\w.]+Model": (
-        "~ttt_env.agent.AgentLike"
-    ),
-    r"~numpy\._typing\._array_like\._Buffer \|.*?\[complex \| bytes \| str\]": "~numpy.typing.ArrayLike",
-    r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[([~\w.]+)\]\]": (
-        r"~numpy.typing.NDArray[\1]"
-    ),
-}
-
-
-def name_types(*event: Any) -> tuple[str | None, str | None]:
-    """A signature with the names of types in place of what they stand for."""
-    *_, arguments, returned = event
-    texts = [arguments or "", returned or ""]
-    for meant, name in NAMED.items():
-        texts = [re.sub(meant, name, text) for text in texts]
-    return (texts[0] or None, texts[1] or None)
-
-
-def plain_bases(*event: Any) -> None:
-    """Leave out of the bases of a class what is for type checkers alone."""
-    bases: list[Any] = event[-1]
-    bases[:] = [getattr(base, "__origin__", base) for base in bases]
-    bases[:] = [base for base in bases if base is not Generic] or [object]
-
-
-MENDED = {
-    # A blank line ends a session, and shows nothing.
-    r"\n\n</pre>": lambda _: "\n</pre>",
-    # A signature of several lines is no list of definitions.
-    r"<dl>\n((?:<dd><em class=\"sig-param.*</dd>\n)+)</dl>\n": lambda found: (
-        '<span class="sig-lines">\n'
-        + found[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
-        + "</span>"
-    ),
-    # The corner of a table heads nothing.
-    r"<th(?: class=\"[^\"]*\")?><p></p></th>": lambda _: "<td></td>",
-    # Every class is an object.
-    r"<p>Bases: <code[^>]*><span class=\"pre\">object</span></code></p>\n": lambda _: "",
-    # What stands on a switch is its name.
-    r' aria-label="Toggle hidden content"': lambda _: "",
-}
-
-
-def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Mend what in the HTML of Sphinx and MyST-NB misleads screen readers, and name what is a chart."""
-    body = context.get("body") or ""
-    for wrong, right in MENDED.items():
-        body = re.sub(wrong, right, body)
-    described = app.env.domains["py"].objects
-    module = page.removeprefix("_modules/").replace("/", ".")
-
-    def back(link: re.Match[str]) -> str:
-        """The link to what is described; `viewcode` takes all of a source to be in one public module."""
-        parts = link[2].split(".")
-        tails = [".".join(parts[begin:]) for begin in range(len(parts))]
-        known = [name for name in (link[2], *(f"{module}.{tail}" for tail in tails)) if name in described]
-        return link[0].replace(link[2], known[0]) if known else ""
-
-    originals = {name: HERE / path for path, name in app.builder.images.items()}
-
-    def named(image: re.Match[str]) -> str:
-        original = originals.get(unquote(image[2]))
-        is_chart = original is not None and b"Matplotlib" in original.read_bytes()
-        return f'<span class="chart">{image[0]}</span>' if is_chart else image[0]
-
-    body = re.sub(r'<a class="viewcode-back" href="([^"#]*#)([^"]+)">\[docs\]</a>', back, body)
-    context["body"] = re.sub(r'<img [^>]*src="([^"]*/)?_images/([^"/]+)"[^>]*>', named, body)
-
-
-def setup(app: Any) -> None:
-    """Called by Sphinx when it begins."""
-    app.connect("builder-inited", keep_notices_out)
-    app.connect("builder-inited", forget_overloads)
-    app.connect("autodoc-process-signature", name_types)
-    app.connect("autodoc-process-bases", plain_bases)
-    app.connect("html-page-context", mend)
-    app.connect("builder-inited", write_copies)
-    app.connect("builder-inited", write_commands)

@@ -3,6 +3,8 @@
 `make docs` builds the site; where it has not been built these tests are skipped.
 """
 
+import json
+import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -129,3 +131,13 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
         '<p id="top"><a href="#top"></a><a href="#no"></a><a href="no.html"></a><img src="no.svg">'
     )
     assert list(missing(here)) == ["#no", "no.html", "no.svg"]
+
+
+def test_downloaded_notebooks_hold_nothing_of_the_site():
+    notebooks = sorted((SITE / "_downloads").rglob("*.ipynb"))
+    assert len(notebooks) > 10
+    for path in notebooks:
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        assert "{" not in re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL), path
+        assert not re.search(r"\]\((?!\w+:)", text), path
