@@ -11,7 +11,7 @@ import pytest
 from tests.running import Run, script
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
-PROOFS = SCRIPTS.parent / "docs" / "proofs"
+PROOF = str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz")
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[list[str], str]] = {
     "behaviour_cloning.py": (["--game", "mnk-v0:m=4,n=2,k=3"], "gives value away in 0."),
@@ -26,7 +26,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
-    "check_proof.py": ([str(PROOFS / "mnk-v0-m-6-n-5-k-4.npz")], "mnk-v0:m=6,n=5,k=4: X wins"),
+    "check_proof.py": ([PROOF], "mnk-v0:m=6,n=5,k=4: X wins"),
     "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
     "enumerate_board.py": (
         ["--folder", "board", "--game", "mnk-v0:m=4,n=3,k=3", "--positions", "20"],
@@ -39,7 +39,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
     ),
     "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
-    "opening_moves.py": (["--agent", "mcts:simulations=50", "--games", "2"], "moves kept the win"),
+    "opening_moves.py": (
+        ["--agent", f"strategy:{PROOF}", "--games", "2", "--moves", "2", "--proof", PROOF],
+        "4 of 4 moves kept the win",
+    ),
     "pictures.py": (["--out", "."], "game.gif"),
     "proofs.py": (
         ["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--lines", "a.jsonl", "--save", "."],
