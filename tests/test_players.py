@@ -415,6 +415,13 @@ class TestCommandAgent:
         with pytest.raises(ParameterError, match="command: "):
             CommandAgent(GAME, command)
 
+    def test_a_script_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(ParameterError, match=r"there is no file 'bot\.py' in the folder "):
+            CommandAgent(GAME, "python -u bot.py", folder=tmp_path)
+        (tmp_path / "bot.py").touch()
+        CommandAgent(GAME, "python -u bot.py", folder=tmp_path).close()
+        CommandAgent(GAME, ["sh", "-c", "cd .. && exec python bot.py"], folder=tmp_path).close()
+
     @pytest.mark.parametrize("timeout", [0, -1, np.inf, np.nan, "1", None, True])
     def test_bad_timeouts(self, timeout: Any) -> None:
         with pytest.raises(ParameterError, match="timeout="):

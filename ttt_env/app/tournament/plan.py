@@ -28,7 +28,6 @@ _OF_COMMANDS = ("folder", "memory", "timeout")
 _MOST_ENTRIES, _MOST_GAMES, _MOST_ROUNDS, _MOST_MEMORY = 200, 100_000, 1_000, 1 << 30
 _NAME_LETTERS, _TEXT_LETTERS = 60, 10_000
 _SECONDS = 10.0  # for a move
-_SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
 
 
 @dataclass(frozen=True)
@@ -208,16 +207,6 @@ def _rounds(table: _Table, system: System, n_entries: int) -> int:
     if rounds > (most := most_rounds(n_entries)):
         raise ParameterError(f"rounds={rounds}: {n_entries} entries can play at most {most} Swiss rounds")
     return rounds
-
-
-def check_script(entry: Entry, arguments: tuple[str, ...]) -> None:
-    """Raise `ParameterError` if the first argument is a script, by its suffix, that does not exist."""
-    words = [word for word in arguments[1:] if not word.startswith("-")]
-    for script in words[:1]:
-        if script.lower().endswith(_SCRIPTS) and not isfile(Path(entry.folder or ".", script)):
-            raise ParameterError(
-                f"command of entry {entry.name!r}: there is no file {script!r} in the folder {entry.folder}"
-            )
 
 
 def _flat(data: Mapping[str, Any]) -> dict[str, Any]:

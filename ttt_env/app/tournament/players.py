@@ -16,7 +16,7 @@ from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Asked, Recorded
 from ttt_env.app.models import file_of
-from ttt_env.app.tournament.plan import Entry, Plan, check_script
+from ttt_env.app.tournament.plan import Entry, Plan
 from ttt_env.errors import TournamentFileError, TttEnvError
 from ttt_env.rules.game import Position
 from ttt_env.rules.sizes import check_enumerable, is_enumerable, is_tabulated
@@ -76,9 +76,7 @@ class Players:
             "folder": entry.folder,
             "memory": entry.memory,
         }
-        program = CommandAgent(self._plan.game, entry.source, **settings)
-        check_script(entry, program.arguments)
-        return program
+        return CommandAgent(self._plan.game, entry.source, **settings)
 
     def _recorded(self, name: str, agent: Agent) -> Recorded:
         """The agent by its answers, which are kept in a file if it is a program."""

@@ -24,6 +24,7 @@ from ttt_env.text.protocol import Question, read_answer
 _OWNER = "CommandAgent"
 _STARTING = 10.0  # seconds that a program takes to start at most
 _DIGITS = 12  # of the fingerprint
+_SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
 _GOES_ON = ("played", "no cell", "taken")  # answers after which the program is asked again
 MEBIBYTE = 1 << 20
 _MOST_MEMORY = 1 << 30  # mebibytes
@@ -49,8 +50,9 @@ class CommandAgent(AskedAgent):
     answer to it; with `restart=False` it is not, and names no cell ever again, for the same reason.
 
     A program has the rights of who runs it: this is no sandbox. Raises `ParameterError` for a command that
-    names no program, and for a folder that is none. `answer` raises `PlayerError` if no process can be
-    started, and after `close`. Programs are run by means that Windows does not have.
+    names no program, or a script that is not there, and for a folder that is none. `answer` raises
+    `PlayerError` if no process can be started, and after `close`. Programs are run by means that Windows does
+    not have.
     """
 
     def __init__(
@@ -227,9 +229,9 @@ def as_mebibytes(memory: object, owner: str) -> int:
 
 
 def split_command(command: str | Sequence[str], folder: Path | None = None) -> tuple[str, ...]:
-    """The arguments of a command. Raises `ParameterError` if there is no such program.
+    """The arguments of a command. Raises `ParameterError` if there is no such program, or no such script.
 
-    The message shows the program alone, as other arguments may be secret.
+    The message shows these alone, as other arguments may be secret.
     """
     try:
         arguments = tuple(shlex.split(unwrapped(command.strip())) if isinstance(command, str) else command)
@@ -239,6 +241,12 @@ def split_command(command: str | Sequence[str], folder: Path | None = None) -> t
         raise ParameterError("command: a program and its arguments are needed, as texts")
     if _found(arguments[0], folder) is None:
         raise ParameterError(f"command: there is no program {shown(arguments[0])} that can be run")
+    script = next((word for word in arguments[1:] if not word.startswith("-")), "")
+    is_script = script.lower().endswith(_SCRIPTS) and script.split() == [script]  # and no code for `sh -c`
+    if is_script and not os.path.isfile(Path(folder or "", script)):
+        raise ParameterError(
+            f"command: there is no file {shown(script)} in the folder {folder or Path.cwd()}"
+        )
     return arguments
 
 
