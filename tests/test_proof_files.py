@@ -347,6 +347,13 @@ def test_damaged_files_are_not_loaded(name, tmp_path):
         Proof.load(tmp_path / "q.npz")
 
 
+def test_a_file_of_too_large_a_board_is_not_loaded(tmp_path):
+    arrays = saved("mnk-v0:m=4,n=3,k=3", tmp_path / "p.npz")
+    np.savez(tmp_path / "q.npz", **{**arrays, "shape": np.array([1 << 62, 3])})
+    with pytest.raises(ResultFileError, match=r"q\.npz .*cells"):
+        Proof.load(tmp_path / "q.npz")
+
+
 # --- Checkpoints ------------------------------------------------------------------------------------------
 
 KILLED = """

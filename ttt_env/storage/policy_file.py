@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ttt_env.errors import GameError, PolicyFileError, TttEnvError
+from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError, TttEnvError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, cells_of
 from ttt_env.rules.sizes import BOARD_SETS, check_size
@@ -133,7 +133,7 @@ def game_of_file(path: str | Path) -> Game:
         sets = [cells_of(mask) for mask in arrays["winning_masks"].tolist()]
         try:
             game = Game(name, arrays["shape"].tolist(), sets, bool(arrays["misere"]))
-        except GameError as error:
+        except (GameError, GameTooLargeError) as error:
             raise archive.error(str(error)) from error
     try:
         named = get_game(name)
