@@ -287,7 +287,7 @@ class TestAgent:
 
     def test_it_is_a_fixed_policy_and_has_a_certificate(self, path):
         certificate = ttt_env.certify(f"alphazero:{path},simulations=20,seed=3", TICTACTOE)
-        assert certificate.source == "policy"
+        assert certificate.source == "declared"
         assert certificate == ttt_env.certify(f"alphazero:{path},simulations=20,seed=3", TICTACTOE)
 
     def test_the_seed_orders_equal_moves(self):

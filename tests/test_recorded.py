@@ -153,7 +153,7 @@ class TestResults:
                 return np.eye(9)[noted[position]]
 
         again = ttt_env.certify(Replay(TICTACTOE))
-        assert (found.source, again.source) == ("recorded", "policy")
+        assert (found.source, again.source) == ("recorded", "declared")
         assert (found.asked, again.asked) == (len(noted), 0)
         assert found.refutations == again.refutations and found.worst_case == again.worst_case
         assert found.positions == again.positions and sum(found.positions.values()) == len(noted)
@@ -180,7 +180,7 @@ class TestResults:
         ):
             assert result.source == "recorded" and "answers" in str(result)
         for result in (ttt_env.certify("block"), ttt_env.exploitability("block")):
-            assert result.source == "policy" and "answers" not in str(result)
+            assert result.source == "declared" and "answers" not in str(result)
         assert ttt_env.match(lowest, "random", games=2).source == "sampled"
 
     def test_an_agent_is_judged_as_it_plays(self):
@@ -198,7 +198,7 @@ class TestResults:
                 return position.legal_cells[0]
 
         found = ttt_env.certify(Frank(TICTACTOE))
-        assert found.source == "policy" and not found.unbeatable and found.asked == 0
+        assert found.source == "declared" and not found.unbeatable and found.asked == 0
         played = ttt_env.match(Frank(TICTACTOE), "minimax")
         assert played.exact and played.as_x == ttt_env.match(lowest, "minimax", exact=True).as_x
 
@@ -302,8 +302,8 @@ class TestWrongDeclarations:
             ttt_env.certify(Late(large), large)
 
     def test_a_difference_in_a_position_of_the_refutation_is_noticed(self, monkeypatch):
-        """Only some positions of each ply are looked at, but all of a refutation."""
-        monkeypatch.setattr(certificate, "check_single_answers", lambda *_: None)
+        """Only some positions of a large ply are looked at, but all of a refutation."""
+        monkeypatch.setattr(certificate, "check_declared", lambda *_: None)
         record = ttt_env.certify(lowest).refutations["O"]
         lost = record.positions()[-3]
 
@@ -351,7 +351,7 @@ class TestProgress:
 
     def test_is_told_of_declared_agents_as_well(self):
         told = []
-        assert ttt_env.certify("block", progress=told.append).source == "policy"
+        assert ttt_env.certify("block", progress=told.append).source == "declared"
         assert told[0] == (0, 6046 - 126)  # all placements of stones but the full boards
 
     def test_a_game_too_large_is_refused_before_anybody_is_asked(self):

@@ -25,6 +25,7 @@ from ttt_env import (
     match,
 )
 from ttt_env.agent import Agent
+from ttt_env.analysis.declared import SOME_COMPARED
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Recorded
@@ -323,7 +324,9 @@ class TestOtherProcesses:
         agents = {f"{n}": "random" for n in range(5)} | {"noted": Noted(TICTACTOE)}
         assert tournament(agents, workers=2).matches["noted", "0"].exact
         asked = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
-        assert len(asked) == len(set(asked)) > 100
+        n_asked_again = len(asked) - len(set(asked))
+        assert len(set(asked)) > 100
+        assert n_asked_again <= 9 * SOME_COMPARED  # once, to see that it is as fixed as it declares
 
 
 def agent_with_a_lock():

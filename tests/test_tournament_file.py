@@ -199,7 +199,7 @@ class TestResults:
             assert meeting["exact"] == ("Ada, asked" not in names)
             if set(names) <= set(agents):
                 found = ttt_env.match(*(agents[name] for name in names), exact=True)
-                assert meeting["as_x"] == found.as_x._asdict() and meeting["source"] == "policy"
+                assert meeting["as_x"] == found.as_x._asdict() and meeting["source"] == "declared"
                 n_exact += 1
             elif meeting["exact"]:
                 assert meeting["source"] == "recorded" and meeting["interval"] is None

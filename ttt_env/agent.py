@@ -46,6 +46,9 @@ MODEL_GROUP = "ttt_env.models"
 """Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
 ROUNDING = 1e-5
 """How far the sum of a policy may be from 1. Sums of 64 probabilities of 32 bits are off by 1e-6."""
+NEGLIGIBLE = 1e-30
+"""A probability below this is 0: in play, in every analysis and in certificates. What ten such moves in a row
+are worth can still be told from 0 in 64 bits, so whatever has a larger one is seen by all of them."""
 _EXACT = 1e-12  # sums nearer to 1 are left as they are: 64-bit rounding
 _FLOAT64 = np.dtype(np.float64)
 _MOVES = frozenset({"policy", "policies", "choose"})
@@ -84,6 +87,9 @@ class Agent:
     """The method that the class overrides to say how it plays, and is asked by: `policy`, `policies` or
     `choose`, the first of these if it overrides several; empty if none."""
 
+    asks_others: ClassVar[bool] = False
+    """Whether its answers come from code outside of this package, such as a network that it was given."""
+
     may_forfeit: ClassVar[bool] = False
     """Whether a policy may be 0 on all cells, which says that the agent loses by having no move there."""
 
@@ -115,6 +121,14 @@ class Agent:
         class's own moves: a subclass that overrides how it moves has to declare it again.
         """
         return False
+
+    @property
+    def uses_history(self) -> bool:
+        """Whether its moves depend on how a game went, not on the position alone: see `choose_in_game`.
+
+        Such an agent has no policy that says how it plays, so that its games are sampled, never computed.
+        """
+        return type(self).choose_in_game is not Agent.choose_in_game
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:
@@ -446,6 +460,8 @@ def _summed(policy: bytes, n_cells: int, occupied: int) -> tuple[list[float], li
         if probability:
             if not probability > 0.0 or occupied >> cell & 1:
                 return None
+            if probability < NEGLIGIBLE:
+                continue
             total += probability
             totals.append(total)
             cells.append(cell)
@@ -469,7 +485,7 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
 
     This is the one rule for what a policy is, in batches and single positions (`checked_policy`): numbers
     of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`; or, in a batch of an agent that
-    `may_forfeit`, 0 everywhere. Raises `PolicyError` for others.
+    `may_forfeit`, 0 everywhere. Numbers below `NEGLIGIBLE` become 0. Raises `PolicyError` for others.
     """
     policies = _as_floats(agent, agent.policies(boards), boards.legal.shape, f"{len(boards)} positions")
     totals = policies.sum(axis=1)
@@ -485,6 +501,9 @@ def checked_policies(agent: Agent, boards: Boards) -> Floats:
         is_valid = (policies >= 0) & (boards.legal | (policies == 0))
         first_wrong = int(np.argmin(is_valid.all(axis=1) & (deviations <= ROUNDING)))
         raise _no_policy(agent, boards[first_wrong], policies[first_wrong])
+    is_negligible = (policies < NEGLIGIBLE) & (policies > 0)
+    if is_negligible.any():
+        policies = np.where(is_negligible, 0.0, policies)
     if (deviations > _EXACT).any():
         totals[deviations <= _EXACT] = 1.0
         policies = policies / totals[:, None]
@@ -513,6 +532,8 @@ def _checked(agent: Agent, position: Position, answer: object) -> Floats:
     is_good = all(p >= 0 and not (p and taken >> cell & 1) for cell, p in enumerate(probabilities))
     if not (is_good and abs(total - 1) <= ROUNDING):
         raise _no_policy(agent, position, policy)
+    if any(0 < p < NEGLIGIBLE for p in probabilities):
+        policy = np.where(policy < NEGLIGIBLE, 0.0, policy)
     return policy / total if abs(total - 1) > _EXACT else policy
 
 

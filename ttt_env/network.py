@@ -74,6 +74,7 @@ class NetworkAgent(BatchAgent):
     """Plays by the scores that a network gives to the cells: see `network_agent`, which makes it."""
 
     is_fixed = True
+    asks_others = True
 
     def __init__(self, game: Game, network: Network, observation: NetworkInput, temperature: float) -> None:
         super().__init__(game)

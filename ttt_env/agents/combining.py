@@ -137,6 +137,10 @@ class Mixture(Agent):
         return all(agent.is_fixed for agent in self.agents)
 
     @property
+    def uses_history(self) -> bool:  # noqa: D102
+        return any(agent.uses_history for agent in self.agents)
+
+    @property
     def seconds_per_move(self) -> float:  # noqa: D102
         return sum(agent.seconds_per_move for agent in self.agents)
 

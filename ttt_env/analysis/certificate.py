@@ -10,6 +10,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, Forfeit, Outcome, checked_policies
 from ttt_env.analysis.consistency import Consistency, consistency
+from ttt_env.analysis.declared import is_own
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import TwoPass, Values, follow
@@ -20,9 +21,8 @@ from ttt_env.analysis.recorded import (
     Source,
     answering,
     asked_of,
-    check_single_answer,
-    check_single_answers,
-    is_own,
+    check_declared,
+    check_declared_in,
     source_of,
 )
 from ttt_env.analysis.saved import Saved
@@ -39,7 +39,6 @@ from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
-_SPOT_CHECKS = 6  # positions of each ply in which single and batch answers are compared
 Read = TypeVar("Read")
 _SIGN = {"X": 1, "O": -1}
 
@@ -54,8 +53,9 @@ class Certificate(Saved):
     of both seats in which it may give value away, and `n_missed_wins` those among them that are won for it.
     `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
 
-    `source` says what is certified: "policy", the policy that the agent declares, or "recorded", the answers
-    that it gave when it was asked once in each of `asked` positions. `forfeits` are those of the positions in
+    `source` says on which ground: "declared", the policy that the agent declares, whose answers were compared
+    as `analysis.declared` does; or "recorded", the answers that it gave when it was asked once in each of
+    `asked` positions. `forfeits` are those of the positions in
     which it named no free cell, and so lost; a refutation may end in one of them, with the agent to move.
 
     `n_imperfect` counts the positions in which a move may be made that is not perfect: that gives value away,
@@ -65,7 +65,7 @@ class Certificate(Saved):
     None for others.
     """
 
-    FORMAT = "ttt_env certificate 3"
+    FORMAT = "ttt_env certificate 4"
 
     game: Game
     game_value: int
@@ -76,7 +76,7 @@ class Certificate(Saved):
     n_blunders: int
     n_missed_wins: int
     positions: dict[Seat, int]
-    source: Source = "policy"
+    source: Source = "declared"
     asked: int = 0
     forfeits: tuple[Forfeit, ...] = ()
     n_imperfect: int | None = None
@@ -162,6 +162,8 @@ class Certificate(Saved):
                 f"It declares no fixed policy: it was asked once in {self.asked:,} positions, "
                 "and this certificate is about the answers that it gave."
             )
+        else:
+            lines.append("This certificate is about the policy that the agent declares to be fixed.")
         return lines
 
     def picture(self) -> Picture:
@@ -330,7 +332,8 @@ def _alike(agent: Agent, seats: Iterable["_SeatAnalysis"]) -> Consistency:
 
 def _keeping_answers(agent: Agent) -> Agent:
     """The agent, with a memory of its answers if it is not this package's own and the game is small."""
-    return agent if is_own(agent) or not is_tabulated(agent.game) else Recorded(agent)
+    is_kept = isinstance(agent, Recorded) or is_own(agent)
+    return agent if is_kept or not is_tabulated(agent.game) else Recorded(agent)
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
@@ -353,7 +356,7 @@ class _SeatAnalysis:
         x, o = (self.follows, None) if seat == "X" else (None, self.follows)
         self.layers = reachable(agent.game, x, o)
         self.own_layers = self.layers[SEATS.index(seat) :: 2]
-        check_single_answers(agent, self.own_layers, _SPOT_CHECKS)
+        check_declared(agent, self.own_layers)
         self.value_of_game = solution.value * _SIGN[seat]
         listed = agent.forfeits if isinstance(agent, Recorded) else []
         self.forfeits = [
@@ -413,8 +416,7 @@ class _SeatAnalysis:
                 return cell, parent
             boards = Boards.of([parent])
             if checked_policies(self.agent, boards)[0, cell] > 0:
-                if source_of(self.agent) == "policy":
-                    check_single_answer(self.agent, boards)
+                check_declared_in(self.agent, boards)
                 return cell, parent
         raise self._inconsistent(parents)
 

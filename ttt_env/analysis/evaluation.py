@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias, get_args
 
@@ -20,28 +21,38 @@ from ttt_env.agent import (
     make_agent,
     quoted,
 )
-from ttt_env.analysis.induction import Outcomes, TwoPass, backward_induction, best, follow
-from ttt_env.analysis.layers import Responder, reachable
+from ttt_env.analysis.induction import (
+    Outcomes,
+    TwoPass,
+    Values,
+    backward_induction,
+    best,
+    follow,
+    highest,
+)
+from ttt_env.analysis.layers import BatchPolicy, Floats, Layer, Responder, reachable
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import (
     Asking,
-    Recorded,
     Source,
     answering,
     answering_both,
-    check_single_answers,
+    check_declared,
     source_of,
 )
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.errors import ParameterError
-from ttt_env.render.words import percent, signed
+from ttt_env.render.words import gain, percent, signed
+from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_generator, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
 
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
+_DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
+_TELLING = 1e-12  # what a game of own moves is at least worth, to be seen in a sum of so many digits
 
 
 class Result(NamedTuple):
@@ -95,7 +106,7 @@ class Match(Saved):
     """How the first agent does against the second, from the first agent's side.
 
     `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` says whether
-    these results are computed, and `source` what they rest on: "policy", the policies that both agents
+    these results are computed, and `source` on which ground: "declared", the policies that both agents
     declare; "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half
     of them on each seat. After these, `interval` is the 95 % confidence interval of `score`, and `forfeits`
     says which of the games the first and the second agent lost by naming no free cell.
@@ -107,14 +118,14 @@ class Match(Saved):
     ('+0.761', True, None)
     """
 
-    FORMAT = "ttt_env match 1"
+    FORMAT = "ttt_env match 2"
 
     as_x: Result
     as_o: Result
     exact: bool
     games: int | None = None
     interval: tuple[float, float] | None = None
-    source: Source = "policy"
+    source: Source = "declared"
     forfeits: Forfeits = ((), ())
 
     @property
@@ -183,24 +194,28 @@ class Exploitability(Saved):
 
     `as_x` is the gain of the best response, moving second, against the agent as X; `as_o` that of the best
     response, moving first, against the agent as O. On a game whose value is a draw, 0 or below says that
-    nobody beats the agent on that seat on average. `source` is "policy" for an agent that declares its
-    policy, "recorded" for one that was asked once in each position.
+    nobody beats the agent on that seat on average.
+
+    `nash_conv` is the sum of both, which is 0 for optimal play of any game (Lanctot et al. 2017). A 0 is one:
+    a gain that is lost in the digits of a sum, as that from a slip of probability 1e-15, is computed above
+    the value of the game. `source` is "declared" for an agent that declares its policy, "recorded" for one
+    that was asked once in each position.
 
     >>> found = exploitability("weights", "tictactoe-v0")
     >>> found.as_x, found.as_o, found.exploitability
     (0.0, 1.0, 0.5)
     """
 
-    FORMAT = "ttt_env exploitability 1"
+    FORMAT = "ttt_env exploitability 2"
 
     as_x: float
     as_o: float
-    source: Source = "policy"
+    source: Source = "declared"
+    nash_conv: float = nan
 
-    @property
-    def nash_conv(self) -> float:
-        """The sum over both seats: 0 for optimal play, of any game (Lanctot et al. 2017)."""
-        return self.as_x + self.as_o
+    def __post_init__(self) -> None:
+        if isnan(self.nash_conv):
+            object.__setattr__(self, "nash_conv", _rounded(self.as_x + self.as_o))
 
     @property
     def exploitability(self) -> float:
@@ -208,13 +223,14 @@ class Exploitability(Saved):
         return self.nash_conv / 2
 
     def __str__(self) -> str:
+        mean = gain(self.exploitability, 4).lstrip("+")
         origin = "computed from the answers it gave" if self.source == "recorded" else "computed"
         return "\n".join(
             [
                 f"What the best response gains against the agent, wins − losses a game, {origin}:",
-                f"  against the agent as X, moving second itself  {signed(self.as_x, 4)}",
-                f"  against the agent as O, moving first itself   {signed(self.as_o, 4)}",
-                f"Exploitability {self.exploitability:.4f}: the mean of the two; 0 is optimal play.",
+                f"  against the agent as X, moving second itself  {gain(self.as_x, 4)}",
+                f"  against the agent as O, moving first itself   {gain(self.as_o, 4)}",
+                f"Exploitability {mean}: the mean of the two; 0 is optimal play.",
             ]
         )
 
@@ -223,6 +239,7 @@ class Exploitability(Saved):
             "format": self.FORMAT,
             "as_x": self.as_x,
             "as_o": self.as_o,
+            "nash_conv": self.nash_conv,
             "exploitability": self.exploitability,
             "source": self.source,
         }
@@ -230,7 +247,7 @@ class Exploitability(Saved):
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
         source = one_of("source", data["source"], get_args(Source))
-        return cls(float(data["as_x"]), float(data["as_o"]), source)
+        return cls(float(data["as_x"]), float(data["as_o"]), source, float(data["nash_conv"]))
 
 
 def match(
@@ -270,28 +287,69 @@ def match(
     if first is second and not isinstance(first, str):
         two = one
     one, two = answering_both(one, two, game, progress, workers)
-    as_x, as_o = (_outcomes(x, o).start for x, o in ((one, two), (two, one)))
-    return Match(_result(*as_x), _result(as_o[1], as_o[0]), exact=True, source=source_of(one, two))
+    as_x, as_o = _result(one, two), _result(two, one)
+    return Match(as_x, Result(*reversed(as_o)), exact=True, source=source_of(one, two))
 
 
-def _result(win: float, loss: float) -> Result:
-    return Result(_rounded(win), _rounded(1.0 - win - loss), _rounded(loss))
+def _result(x: Agent, o: Agent) -> Result:
+    """The exact result of two agents, from the side of X. A probability is 0 only where it is none."""
+    layers, responders = _explored(x, o)
+    win, loss = backward_induction(layers, *(each or highest for each in responders)).start
+    draw = _rounded(1.0 - win - loss)
+    if not any(len(layer.drawn) for layer in layers):
+        draw = 0.0
+    elif draw <= 0:  # less than the digits of the difference show
+        again = (follow(partial(checked_policies, agent)) for agent in (x, o))
+        draw = backward_induction(layers, *again, payoff=lambda ply: (0.0, 1.0, 0.0)).start[0]
+    return Result(_rounded(win) or win, draw, _rounded(loss) or loss)
 
 
 def _rounded(number: float) -> float:
     """The number without its last digits, which hold the rounding errors of long sums."""
-    return round(number, 14) + 0.0
+    return round(number, _DIGITS) + 0.0
 
 
-def _outcomes(x: Agent | None, o: Agent | None, respond: Responder = best) -> Outcomes:
-    """The sweep over the positions that can come up between two agents; None is who answers by `respond`."""
+def _explored(
+    x: Agent | None, o: Agent | None, policy: BatchPolicy | None = None
+) -> tuple[list[Layer], list[TwoPass | None]]:
+    """The positions that two agents can reach, and how these move in them; None makes every move.
+
+    `policy` is by default that of each agent. Raises `PolicyError` for answers that contradict a declared
+    policy.
+    """
     game = (o if x is None else x).game  # type: ignore[union-attr]
-    responders = [None if agent is None else TwoPass(partial(checked_policies, agent)) for agent in (x, o)]
+    responders = [
+        None if agent is None else TwoPass(policy or partial(checked_policies, agent)) for agent in (x, o)
+    ]
     layers = reachable(game, *responders)
     for first_ply, agent in enumerate((x, o)):
-        if agent is not None and not isinstance(agent, Recorded):
-            check_single_answers(agent, layers[first_ply::2], each=1)
-    return backward_induction(layers, *(responder or respond for responder in responders))
+        if agent is not None:
+            check_declared(agent, layers[first_ply::2])
+    return layers, responders
+
+
+def _outcomes(
+    x: Agent | None,
+    o: Agent | None,
+    respond: Responder,
+    policy: BatchPolicy | None = None,
+    above: Values | None = None,
+) -> Outcomes:
+    """The sweep over the positions that can come up where None, on one seat, answers by `respond`."""
+    layers, responders = _explored(x, o, policy)
+    return backward_induction(layers, *(responder or respond for responder in responders), above=above)
+
+
+class _LeastSeen:
+    """The checked policies of an agent, and the least positive probability among those asked for."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent, self.least = agent, 1.0
+
+    def __call__(self, boards: Boards) -> Floats:
+        policies = checked_policies(self.agent, boards)
+        self.least = min(self.least, float(policies[policies > 0].min(initial=1.0)))
+        return policies
 
 
 def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Match:
@@ -367,12 +425,19 @@ def exploitability(
     '0.925 0.995 0.960'
     """
     judged = answering(agent, game, progress, workers, answers)
-    against_x, against_o = _outcomes(judged, None).start, _outcomes(None, judged).start
-    return Exploitability(
-        as_x=_rounded(against_x[1] - against_x[0]),
-        as_o=_rounded(against_o[0] - against_o[1]),
-        source=source_of(judged),
-    )
+    policy, source = _LeastSeen(judged), source_of(judged)
+    against_x = _outcomes(judged, None, highest, policy).start
+    against_o = _outcomes(None, judged, highest, policy).start
+    most_moves = (judged.game.n_cells + 1) // 2
+    if policy.least**most_moves >= _TELLING:
+        return Exploitability(
+            _rounded(against_x[1] - against_x[0]), _rounded(against_o[0] - against_o[1]), source
+        )
+    solution = solve(judged.game)
+    above_x = _outcomes(judged, None, highest, policy, solution.values).start[1]
+    above_o = _outcomes(None, judged, highest, policy, solution.values).start[0]
+    as_x, as_o = above_x - solution.value, above_o + solution.value
+    return Exploitability(_rounded(as_x) or as_x, _rounded(as_o) or as_o, source, above_x + above_o)
 
 
 def best_response(
@@ -408,7 +473,7 @@ def best_response(
         )
     else:
         layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
-        check_single_answers(judged, layers, each=1)
+        check_declared(judged, layers)
         as_x = backward_induction(layers, respond, responder).values()
         as_o = backward_induction(layers, responder, respond).values()
     return ValueAgent(judged.game, (as_x, best), (as_o, best), keeps=solution)

@@ -36,6 +36,17 @@ def best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     return probabilities
 
 
+def highest(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+    """Uniform among the moves of exactly the highest value, for what a best response is worth.
+
+    `best` takes values that differ by less than `TIE` for equal, so that symmetric moves stay so.
+    """
+    masked = np.where(legal, q, -np.inf)
+    ties = masked == masked.max(axis=1, keepdims=True)
+    probabilities: Floats = ties / ties.sum(axis=1, keepdims=True)
+    return probabilities
+
+
 def uniform(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     """Uniform among the legal moves."""
     allowed = np.broadcast_to(legal, q.shape)
@@ -160,24 +171,31 @@ def backward_induction(
     *,
     payoff: Payoff = win_probability,
     leaves: Callable[[Boards], Floats] | None = None,
+    above: Values | None = None,
 ) -> Outcomes:
     """The outcome of every position when the seats move as these responders say.
 
     `positions` are successive layers of a game: all of it, what `x` and `o` can bring up (`reachable`), or
     only some plies. Where the last layer has open positions, `leaves` gives their values `[B]` for the
     player to move. A player whose responder gives no cell a probability above 0 has lost there.
+
+    With the values of the solved game as `above`, row 0 of the outcomes is what the player to move gets above
+    the value of the position, and row 1 is its negative. Each move adds what it gives away, so that nothing
+    is subtracted, and a gain of 1e-40 is as exact as one of 0.5.
     """
     last = positions[-1]
-    outcomes = [_ends_of(last, payoff)]  # from the last layer to the first
+    outcomes = [_ends_of(last, payoff, above)]  # from the last layer to the first
     if leaves is not None and len(last.open):
         outcomes[0][0, last.open] = leaves(last.boards(last.open))
     for layer in reversed(positions[:-1]):
-        outcomes.append(_outcomes_of(layer, outcomes[-1], o if layer.ply % 2 else x, payoff))
+        outcomes.append(_outcomes_of(layer, outcomes[-1], o if layer.ply % 2 else x, payoff, above))
     return Outcomes(last.game, positions[0].ply, outcomes[::-1])
 
 
-def _ends_of(layer: Layer, payoff: Payoff) -> Floats:
+def _ends_of(layer: Layer, payoff: Payoff, above: Values | None) -> Floats:
     outcomes = np.zeros((2, layer.grid.n_slots))
+    if above is not None:
+        return outcomes
     win, draw, loss = payoff(layer.ply)
     of_last_mover, of_other = (loss, win) if layer.game.misere else (win, loss)
     outcomes[:, layer.won] = [[of_other], [of_last_mover]]
@@ -185,17 +203,26 @@ def _ends_of(layer: Layer, payoff: Payoff) -> Floats:
     return outcomes
 
 
-def _outcomes_of(layer: Layer, after: Floats, respond: Responder, payoff: Payoff) -> Floats:
-    outcomes = _ends_of(layer, payoff)
+def _outcomes_of(
+    layer: Layer, after: Floats, respond: Responder, payoff: Payoff, above: Values | None
+) -> Floats:
+    outcomes = _ends_of(layer, payoff, above)
     win, _, loss = payoff(layer.ply)
     for moves in layer.moves():
         # The player to move after a move is the one who waits before it.
         other, mover = np.take(after, moves.successors, axis=1)
+        if above is not None:
+            given_away = above.layers[layer.ply][moves.slots] + above.layers[layer.ply + 1][moves.successors]
+            mover, other = mover - given_away, other + given_away
         q = (mover - other).T
         policy = respond(q, np.broadcast_to(np.True_, q.shape), moves).T
         outcomes[0, moves.slots] = (policy * mover).sum(axis=0)
         outcomes[1, moves.slots] = (policy * other).sum(axis=0)
         has_forfeited = ~policy.any(axis=0)
         if has_forfeited.any():
-            outcomes[:, moves.slots[has_forfeited]] = [[loss], [win]]
+            slots = moves.slots[has_forfeited]
+            outcomes[:, slots] = [[loss], [win]]
+            if above is not None:
+                lost = 1 + above.layers[layer.ply][slots]
+                outcomes[:, slots] = [-lost, lost]
     return outcomes

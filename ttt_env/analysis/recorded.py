@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from pathlib import Path
 from threading import RLock
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import (
-    ROUNDING,
     Agent,
     AgentLike,
     Answer,
@@ -29,6 +28,7 @@ from ttt_env.agent import (
     sample,
 )
 from ttt_env.analysis.asking import AnswerFile, answers_of
+from ttt_env.analysis.declared import check_answers, check_judged_as_played, is_own
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.layers import Layer
 from ttt_env.errors import ParameterError, PolicyError
@@ -37,14 +37,14 @@ from ttt_env.rules.checks import as_integer
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_enumerable, is_tabulated
 
-Source = Literal["policy", "recorded", "sampled"]
-"""What a result rests on: the policy that an agent declares, the answers that it gave, or games played."""
+Source = Literal["declared", "recorded", "sampled"]
+"""The ground of a result: the policy that an agent declares to be fixed, which is believed as far as
+`analysis.declared` compares its answers; the answers that it gave; or games played."""
 
 _SHOWN_EVERY = 0.1  # seconds
 _LOGGED_EVERY = 10.0
 _BATCH = 1024  # positions between two looks at the clock
 _MOST_WORKERS = 256
-_OWN = f"{__name__.partition('.')[0]}."
 _logger = logging.getLogger(__name__)
 
 
@@ -126,7 +126,7 @@ class Recorded(BatchAgent):
 
     @property
     def source(self) -> Source:
-        """What the answers are: "policy" if the agent declares its policy, else "recorded"."""
+        """The ground of the answers: "declared" if the agent declares its policy, else "recorded"."""
         return source_of(self.agent)
 
     @property
@@ -270,11 +270,11 @@ def speaks_by_batches(agent: Agent) -> bool:
 
 
 def source_of(*agents: Agent) -> Source:
-    """What a result about these agents rests on: "policy" if all declare one, else "recorded"."""
+    """The ground of a result about these agents: "declared" if all declare a policy, else "recorded"."""
     are_declared = (
-        agent.source == "policy" if isinstance(agent, Recorded) else agent.is_fixed for agent in agents
+        agent.source == "declared" if isinstance(agent, Recorded) else agent.is_fixed for agent in agents
     )
-    return "policy" if all(are_declared) else "recorded"
+    return "declared" if all(are_declared) else "recorded"
 
 
 def asked_of(*agents: Agent) -> int:
@@ -295,11 +295,12 @@ def answering(
     enough, so that a slow one is asked only once in each position. `game` is by default the one that the
     agent plays; `workers` and `answers` are those of `Recorded`.
 
-    Raises `GameTooLargeError`, before the agent is asked, for a game that cannot be enumerated, and the other
-    errors of `Recorded`.
+    Raises, before the agent is asked, `GameTooLargeError` for a game that cannot be enumerated, `PolicyError`
+    for an agent that plays by other methods than it is judged by, and the other errors of `Recorded`.
     """
     player = make_agent(agent, game_of(game, agent))
     check_enumerable(player.game)
+    check_judged_as_played(player)
     is_kept = answers is not None or (progress is not None and is_tabulated(player.game))
     if player.is_fixed and speaks_by_batches(player) and not is_kept:
         return player
@@ -345,33 +346,14 @@ def declared_agent(agent: AgentLike, game: Game | str) -> Agent:
     return player
 
 
-def check_single_answers(agent: Agent, layers: list[Layer], each: int) -> None:
-    """Raise `PolicyError` if a declared policy differs between single positions and batches.
-
-    The agent is asked for its `policy` in up to `each` positions of a layer, evenly spread. The package's own
-    agents are not: the tests hold all of them to this contract, and they are asked thousands of times.
-    """
-    asked = agent.agent if isinstance(agent, Recorded) else agent
-    if source_of(agent) != "policy" or is_own(asked):
-        return  # recorded answers are what the result is about: there is nothing to compare them with
-    for layer in layers:
-        if len(layer.open):
-            index = np.unique(np.linspace(0, len(layer.open) - 1, each).astype(np.int64))
-            check_single_answer(agent, layer.boards(layer.open[index]))
+def check_declared(agent: Agent, layers: Iterable[Layer]) -> None:
+    """`check_answers` of an agent that declares its policy, in the open positions of these layers."""
+    if not is_own(agent):
+        for layer in layers:
+            check_declared_in(agent, layer.boards(layer.open))
 
 
-def is_own(agent: Agent) -> bool:
-    """Whether the agent is one of this package."""
-    return type(agent).__module__.startswith(_OWN)
-
-
-def check_single_answer(agent: Agent, boards: Boards) -> None:
-    """Raise `PolicyError` if `policy` differs from `policies` in one of these positions."""
-    asked = agent.agent if isinstance(agent, Recorded) else agent
-    for position, in_batch in zip(boards, checked_policies(agent, boards), strict=True):
-        alone = _answer(asked, position)
-        if np.abs(alone - in_batch).max() > ROUNDING:
-            raise PolicyError(
-                f"{agent!r} is no fixed policy: in {position} its policies gave "
-                f"{in_batch.round(6).tolist()}, its policy gives {alone.round(6).tolist()}"
-            )
+def check_declared_in(agent: Agent, boards: Boards) -> None:
+    """`check_answers` of an agent that declares its policy. Recorded answers are what a result is about."""
+    if source_of(agent) == "declared":
+        check_answers(agent.agent if isinstance(agent, Recorded) else agent, boards, agent)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
+from ttt_env.analysis.declared import check_answers, check_judged_as_played
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
@@ -66,6 +67,7 @@ def worst_case(
     played_game = game_of(game, agent)
     check_size(played_game)
     player = make_agent(agent, played_game)
+    check_judged_as_played(player)
     if not player.is_fixed:
         raise ParameterError(f"{player!r} declares no fixed policy: its games can be played, but not proved")
     layers = [_Layer(Boards.start(played_game), np.zeros(1, np.intp), np.zeros(1, np.intp))]
@@ -78,6 +80,8 @@ def worst_case(
                 f"{player!r} as {seat} comes into more than {most:,} positions of {played_game.name}: "
                 "these are too many to look at each"
             )
+        if is_asked:
+            check_answers(player, boards)
         rows, cells = np.nonzero(_policies(player, boards) > 0 if is_asked else boards.legal)
         after = boards[rows].play(cells)
         results = np.where(after.is_won, -1 if played_game.misere else 1, 0) * (1 if is_asked else -1)

@@ -7,7 +7,7 @@ from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Match, Result, exploitability, match
 from ttt_env.analysis.recorded import answering
 from ttt_env.render.text import draw_game
-from ttt_env.render.words import RESULTS, percent, signed
+from ttt_env.render.words import RESULTS, gain, percent
 from ttt_env.rules.game import SEATS, Game, Seat
 
 _LISTED = 10  # wrong answers
@@ -26,9 +26,9 @@ def scorecard(
         f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
         *(_row(f"against {opponent}", match(player, opponent, game, exact=True)) for opponent in opponents),
         "",
-        f"The best response gets {signed(worst.as_x, 4)} against it as X "
-        f"and {signed(worst.as_o, 4)} against it as O:",
-        f"exploitability {worst.exploitability:.4f} (0 is perfect play).",
+        f"The best response gets {gain(worst.as_x, 4)} against it as X "
+        f"and {gain(worst.as_o, 4)} against it as O:",
+        f"exploitability {gain(worst.exploitability, 4).lstrip('+')} (0 is perfect play).",
         "",
         verdict(certify(player, game)),
     ]
@@ -61,7 +61,7 @@ def verdict(certificate: Certificate) -> str:
 
 def _origin(certificate: Certificate) -> str:
     """The sentence before the verdict on an agent that declares no fixed policy; else empty."""
-    if certificate.source == "policy":
+    if certificate.source == "declared":
         return ""
     return (
         f"RECORDED: it was asked once in {certificate.asked:,} positions, and is judged by these answers.\n"

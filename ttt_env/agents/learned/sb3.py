@@ -45,6 +45,7 @@ class SB3(BatchAgent):
     """
 
     is_fixed = True
+    asks_others = True
 
     def __init__(self, game: Game, path: str, deterministic: bool = True) -> None:
         super().__init__(game)

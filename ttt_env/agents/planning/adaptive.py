@@ -40,8 +40,9 @@ class Adaptive(Agent):
 
     This is the second parameter of Lachlan Gibson's "Making tic-tac-toe interesting with AI", the temperature
     that is ascribed to the opponent, learned. How the agent moves depends on the game so far, so it has no
-    fixed policy, and matches with it are sampled. Where only a position is known, as in `policy`, in vector
-    environments and in `certify`, it knows no moves of the opponent, and all temperatures are equally likely.
+    fixed policy, matches with it are sampled, and `certify` and `exploitability` refuse it. Where only a
+    position is known, as in `policy` and in vector environments, it knows no moves of the opponent, and all
+    temperatures are equally likely.
 
     Raises `GameTooLargeError` for a game of more than 12 cells, `ParameterError` for another estimate.
     """

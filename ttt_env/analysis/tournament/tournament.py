@@ -22,7 +22,7 @@ from ttt_env.analysis.workers import Backend, Progress, Workers
 from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
-from ttt_env.render.words import signed
+from ttt_env.render.words import gain, signed
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_tabulated
@@ -228,7 +228,7 @@ class Tournament(Saved):
         yield ["agent", "rating", "score", *(["exploited as X", "as O"] if is_known else []), *opponents]
         for name in self.ranking:
             exploited = self.exploitability[name]
-            gains = [signed(exploited.as_x, 3), signed(exploited.as_o, 3)] if exploited else ["?", "?"]
+            gains = [gain(exploited.as_x, 3), gain(exploited.as_o, 3)] if exploited else ["?", "?"]
             cells = [self._cell(name, other) for other in self.ranking]
             start = [name, signed(self.ratings[name], 0), signed(self.scores[name], 2)]
             yield [*start, *(gains if is_known else []), *cells]

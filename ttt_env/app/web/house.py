@@ -25,7 +25,7 @@ from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.tickets import Tickets
 from ttt_env.explanation import fact_text
-from ttt_env.render.words import OUTCOMES, percent, signed
+from ttt_env.render.words import OUTCOMES, gain, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog
 
@@ -140,7 +140,7 @@ def templates_of(house: House) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "signed": signed, "fact": fact_text}
+    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "fact": fact_text}
     environment.globals |= {
         "house": house,
         "static": f"/static/{edition()}/",

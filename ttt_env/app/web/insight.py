@@ -22,7 +22,6 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import is_instant
 
-_NOTHING = 1e-9  # what rounding leaves of an exploitability of 0
 _DIGITS = 12  # beyond these is rounding
 
 SEARCHES = (1_000, 8_000, 64_000, 256_000)
@@ -250,7 +249,7 @@ def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
         return "strength unknown: it has no fixed policy; a seed gives it one"
     except (TttEnvError, ImportError) as error:
         return str(error)
-    if worst.nash_conv < _NOTHING:
+    if worst.nash_conv <= 0:
         return "gives nothing away"
     value = solve(game).value
     return f"gives away {worst.as_x + value:.3f} as X, {worst.as_o - value:.3f} as O"

@@ -1,0 +1,259 @@
+"""Agents that are not what they declare: every analysis refuses them, by whatever door they come."""
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env import Agent, PolicyError, Recorded
+from ttt_env.agents.combining import Epsilon, Mixture
+from ttt_env.analysis.worst_case import worst_case
+from ttt_env.rules.boards import Boards
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+LINE = ttt_env.get_game("mnk-v0:m=15,n=1,k=3")  # its answers are not kept: 15 cells
+PERFECT = {game: ttt_env.make_agent("minimax", game) for game in (TICTACTOE, LINE)}
+
+
+def first_cell(position):
+    return np.eye(position.game.n_cells)[position.legal_cells[0]]
+
+
+class BeatenAlone(Agent):
+    """Perfect in batches, and plays the first cell alone."""
+
+    is_fixed = True
+
+    def policies(self, boards):
+        return PERFECT[self.game].policies(boards)
+
+    def policy(self, position):
+        return first_cell(position)
+
+
+class BeatenInBatchesOfOne(Agent):
+    """Perfect by `policy` and in batches of several, and plays the first cell in a batch of one."""
+
+    is_fixed = True
+
+    def policies(self, boards):
+        if len(boards) == 1:
+            return first_cell(boards[0])[None]
+        return PERFECT[self.game].policies(boards)
+
+    def policy(self, position):
+        return PERFECT[self.game].policy(position)
+
+
+class BeatenByBatchSize(Agent):
+    """As the last one, without a `policy` of its own."""
+
+    is_fixed = True
+    policies = BeatenInBatchesOfOne.policies
+
+
+class BeatenInOnePosition(Agent):
+    """Perfect but for one position, in which it plays the first cell alone."""
+
+    is_fixed = True
+    at = TICTACTOE.start.play(4).play(0).play(8)  # neither the first nor the last of its ply
+
+    def policies(self, boards):
+        return PERFECT[self.game].policies(boards)
+
+    def policy(self, position):
+        return first_cell(position) if position == self.at else PERFECT[self.game].policy(position)
+
+
+class Disguised(BeatenAlone):
+    """Says that it is a class of this package."""
+
+    __module__ = "ttt_env.agents.planning.planners"
+    is_fixed = True
+    policies, policy = BeatenAlone.policies, BeatenAlone.policy
+
+
+class DrawsItsCell(Agent):
+    """Declares a fixed policy, and draws."""
+
+    is_fixed = True
+
+    def choose(self, position, rng):
+        return int(rng.choice(position.legal_cells))
+
+
+class ChoosesBesides(Agent):
+    """Perfect by its policy; its games are played by `choose`."""
+
+    is_fixed = True
+
+    def policy(self, position):
+        return PERFECT[self.game].policy(position)
+
+    def choose(self, position, rng):
+        return position.legal_cells[0]
+
+
+class ChoosesInItsGames(Agent):
+    """Perfect by its policy; its games are played by `choose_in_game`."""
+
+    is_fixed = True
+
+    def policy(self, position):
+        return PERFECT[self.game].policy(position)
+
+    def choose_in_game(self, positions, rng):
+        return positions[-1].legal_cells[0]
+
+
+class HidesItsHistory(ChoosesInItsGames):
+    """Denies besides that it looks at the game."""
+
+    uses_history = False
+    is_fixed = True
+
+
+def changed_agent(game):
+    """An agent of this package, with a method put into the object."""
+    agent = ttt_env.make_agent("newell-simon", game)
+    agent.policy = first_cell
+    return agent
+
+
+def changed_choice(game):
+    agent = ttt_env.make_agent("minimax", game)
+    agent.choose = lambda position, rng: position.legal_cells[0]
+    return agent
+
+
+def network_of_batches(game):
+    """A network that is perfect in batches of several, but for the last of them."""
+
+    def scores(planes):
+        stones = planes.reshape(len(planes), -1, 2).astype(np.uint64)
+        boards = Boards(game, *np.einsum("bcp,c->pb", stones, np.uint64(1) << np.arange(9, dtype=np.uint64)))
+        answers = PERFECT[TICTACTOE].policies(boards)
+        answers[-1] = first_cell(boards[-1])
+        return answers
+
+    return ttt_env.network_agent(game, scores)
+
+
+LIARS = [
+    BeatenAlone,
+    BeatenInBatchesOfOne,
+    BeatenByBatchSize,
+    BeatenInOnePosition,
+    Disguised,
+    DrawsItsCell,
+    ChoosesBesides,
+    ChoosesInItsGames,
+    HidesItsHistory,
+    changed_agent,
+    changed_choice,
+]
+DISGUISES = {
+    "epsilon": lambda liar: Epsilon(liar.game, liar, epsilon=0.0),
+    "mixture": lambda liar: Mixture(liar.game, [liar, "minimax"], [1, 0]),
+    "twice": lambda liar: Epsilon(liar.game, Mixture(liar.game, [liar]), epsilon=0.0),
+    "recorded": Recorded,
+}
+ANALYSES = {
+    "certify": ttt_env.certify,
+    "exploitability": ttt_env.exploitability,
+    "best_response": ttt_env.best_response,
+    "match": lambda agent: ttt_env.match("random", agent),
+    "worst_case": lambda agent: worst_case(agent, "O"),
+    "tournament": lambda agent: ttt_env.tournament({"liar": agent, "random": "random"}, agent.game),
+}
+
+
+REFUSAL = r"no fixed policy: in [XO.]{3}/|plays by choose_in_game|beside policy"
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+@pytest.mark.parametrize("build", LIARS, ids=lambda build: build.__name__)
+def test_is_refused(build, analysis):
+    with pytest.raises(PolicyError, match=REFUSAL):
+        ANALYSES[analysis](build(TICTACTOE))
+
+
+@pytest.mark.parametrize("analysis", ["certify", "tournament"])
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("build", LIARS, ids=lambda build: build.__name__)
+def test_is_refused_inside_other_agents(build, disguise, analysis):
+    with pytest.raises(PolicyError, match=REFUSAL):
+        ANALYSES[analysis](DISGUISES[disguise](build(TICTACTOE)))
+
+
+@pytest.mark.parametrize("build", [BeatenAlone, BeatenInBatchesOfOne, BeatenByBatchSize, ChoosesBesides])
+@pytest.mark.parametrize("analysis", [name for name in ANALYSES if name != "tournament"])
+def test_is_refused_where_answers_are_not_kept(build, analysis):
+    with pytest.raises(PolicyError, match=r"no fixed policy: in [XO.]{15} |beside policy"):
+        ANALYSES[analysis](build(LINE))
+
+
+def test_a_network_that_depends_on_its_batch_is_refused():
+    with pytest.raises(PolicyError, match="no fixed policy: in"):
+        ttt_env.certify(network_of_batches(TICTACTOE))
+
+
+class Chooser(Agent):
+    """Not declared; its games are played by `choose`, and so it is judged by that."""
+
+    def policy(self, position):
+        return PERFECT[self.game].policy(position)
+
+
+class Impatient(Chooser):
+    def choose(self, position, rng):
+        return position.legal_cells[0]
+
+
+def test_an_agent_that_declares_nothing_is_judged_by_the_method_that_plays():
+    assert ttt_env.certify(Chooser(TICTACTOE)).unbeatable
+    certificate = ttt_env.certify(Impatient(TICTACTOE))
+    assert not certificate.unbeatable and certificate.source == "recorded"
+
+
+def test_an_agent_that_learns_in_its_games_is_sampled_and_never_computed():
+    assert not ttt_env.match("adaptive", "random", "tictactoe-v0", games=2).exact
+    for analysis in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
+        with pytest.raises(PolicyError, match="plays by choose_in_game"):
+            analysis("adaptive", "tictactoe-v0")
+    with pytest.raises(PolicyError, match="plays by choose_in_game"):
+        ttt_env.match("mixture:adaptive+random", "random", "tictactoe-v0", exact=True)
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("exponent", [1, 8, 12, 15, 20, 29, 31, 300])
+def test_a_certificate_and_an_exploitability_never_contradict_each_other(game, exponent):
+    """However improbable a slip is, both see it, or none."""
+    spec = f"epsilon:minimax,epsilon=1e-{exponent}"
+    certificate, exploited = ttt_env.certify(spec, game), ttt_env.exploitability(spec, game)
+    assert certificate.unbeatable == (exponent > 30)
+    assert (exploited.nash_conv == 0) == certificate.unbeatable
+    assert exploited.nash_conv >= 0
+    played = ttt_env.match(spec, "minimax", game)
+    if ttt_env.solve(game).value == 0:
+        assert (played.as_x.loss > 0) == (played.as_o.loss > 0) == (not certificate.unbeatable)
+
+
+@pytest.mark.parametrize("exponent", [9, 12, 15, 18])
+def test_the_gain_from_a_slip_is_in_proportion_to_its_probability(exponent):
+    """To the first order, what a slip costs does not depend on how improbable it is."""
+    rare = ttt_env.exploitability(f"epsilon:minimax,epsilon=1e-{exponent}", "mnk-v0:m=4,n=3,k=3")
+    rarer = ttt_env.exploitability("epsilon:minimax,epsilon=1e-25", "mnk-v0:m=4,n=3,k=3")
+    assert rare.nash_conv / rarer.nash_conv == pytest.approx(10.0 ** (25 - exponent), rel=1e-6)
+
+
+def test_a_draw_that_hardly_comes_up_is_no_zero():
+    careless, game = "epsilon:minimax,epsilon=1e-18", "mnk-v0:m=4,n=3,k=3"
+    played = ttt_env.match(careless, careless, game)
+    assert 0 < played.as_x.draw < 1e-17 and 0 < played.as_x.loss < 1e-17
+    assert ttt_env.match("minimax", "minimax", game).as_x == (1.0, 0.0, 0.0)
+
+
+def test_a_small_gain_is_not_printed_as_none():
+    assert "e−16: the mean" in str(ttt_env.exploitability("epsilon:minimax,epsilon=1e-16"))
+    table = ttt_env.tournament(["epsilon:minimax,epsilon=1e-16", "random"], "tictactoe-v0")
+    assert "+1e−16" in str(table)

@@ -1,0 +1,134 @@
+"""Checks that an agent is what it declares: one policy, the same alone, in batches and in play."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import ROUNDING, Agent, checked_policies, checked_policy, chosen_cell
+from ttt_env.errors import PolicyError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Position
+
+ALL_COMPARED = 2_000
+"""In so many positions of a ply the answers of a class from outside are compared: in tic-tac-toe in all."""
+SOME_COMPARED = 16
+"""In so many, where one function gives all answers: a `policy` that is overridden alone, or a network."""
+_OWN = f"{__name__.partition('.')[0]}."
+_ASKED = ("policy", "policies", "choose", "choose_in_game")  # the methods that play and analyses call
+_BATCH = 1024
+
+
+def is_own(agent: Agent) -> bool:
+    """Whether the agent, and all agents that it is made of, are this package's own, as they were written.
+
+    The tests hold these to the contract of `Agent`, so their answers are not compared again.
+    """
+    return all(_is_unchanged(each) for each in _with_parts(agent))
+
+
+def _is_unchanged(agent: Agent) -> bool:
+    kind = type(agent)
+    return _is_ours(kind) and not kind.asks_others and not any(name in vars(agent) for name in _ASKED)
+
+
+def _is_ours(kind: type) -> bool:
+    is_named_so = kind.__module__.startswith(_OWN)
+    return is_named_so and getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+
+
+def _with_parts(agent: Agent, seen: set[int] | None = None) -> Iterator[Agent]:
+    """The agent and all agents that it holds, such as those of a mixture, each once."""
+    seen = set() if seen is None else seen
+    if id(agent) in seen:
+        return
+    seen.add(id(agent))
+    yield agent
+    for value in vars(agent).values():
+        for part in _values_in(value):
+            if isinstance(part, Agent):
+                yield from _with_parts(part, seen)
+
+
+def _values_in(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def check_judged_as_played(agent: Agent) -> None:
+    """Raise `PolicyError` if the agent, or a part of it, plays by other methods than it is judged by.
+
+    An analysis knows positions alone, so it cannot judge an agent that `uses_history`. A class from outside
+    this package that overrides `choose` beside `policy` or `policies` plays by `choose` and would be judged
+    by the policy; with `choose` alone it is judged by that.
+    """
+    for part in _with_parts(agent):
+        if part.uses_history or _is_foreign(part, "choose_in_game"):
+            raise PolicyError(
+                f"{part!r} plays by choose_in_game, and how a game went so far is more than a position says: "
+                "its games can be sampled (exact=False), but not computed"
+            )
+        if part.plays_by != "choose" and _is_foreign(part, "choose"):
+            raise PolicyError(
+                f"{part!r} overrides choose beside {part.plays_by}, so its games are not played by the "
+                "policy that it would be judged by: override one of the two"
+            )
+
+
+def _is_foreign(agent: Agent, method: str) -> bool:
+    """Whether a method of the agent is defined outside of this package."""
+    if method in vars(agent):
+        return True
+    return not _is_ours(next(kind for kind in type(agent).__mro__ if method in vars(kind)))
+
+
+def check_answers(agent: Agent, boards: Boards, used: Agent | None = None) -> None:
+    """Raise `PolicyError`, naming the position, if answers of an agent in one of these contradict each other.
+
+    An agent that declares a fixed policy gives the same answer in a batch, in a batch of one and by `policy`;
+    if it overrides `choose` alone, the same cell whatever the random numbers are. So do the agents that it is
+    made of. `used` is the agent whose batch answers the analysis uses: by default this one, else one that
+    keeps its answers. The positions are open ones of one ply; `ALL_COMPARED` says how many are looked at.
+    """
+    for part in _with_parts(agent):
+        if part.is_fixed and not _is_unchanged(part):
+            some = boards[_spread(len(boards), _most_compared(part))]
+            for start in range(0, len(some), _BATCH):
+                _compare(part, some[start : start + _BATCH], used if used and part is agent else part)
+
+
+def _spread(n_positions: int, most: int) -> NDArray[np.int64]:
+    """Up to so many numbers of positions, evenly spread."""
+    return np.unique(np.linspace(0, n_positions - 1, min(n_positions, most)).astype(np.int64))
+
+
+def _most_compared(agent: Agent) -> int:
+    has_several = _is_foreign(agent, "policies") or (
+        agent.plays_by == "choose" and _is_foreign(agent, "choose")
+    )
+    return ALL_COMPARED if has_several else SOME_COMPARED
+
+
+def _compare(agent: Agent, boards: Boards, used: Agent) -> None:
+    for position, in_batch in zip(boards, checked_policies(used, boards), strict=True):
+        for how, answer in _answers_alone(agent, position):
+            if np.abs(answer - in_batch).max() > ROUNDING:
+                raise PolicyError(
+                    f"{agent!r} is no fixed policy: in {position} its policies gave "
+                    f"{in_batch.round(6).tolist()}, {how} gives {answer.round(6).tolist()}"
+                )
+
+
+def _answers_alone(agent: Agent, position: Position) -> Iterator[tuple[str, Any]]:
+    """Each way to ask for the answer in one position: its name, and the answer `[cells]`."""
+    if agent.plays_by == "choose":
+        for number in range(2):
+            rng = np.random.default_rng((number, position.mine, position.theirs))
+            yield "its choose", np.eye(agent.game.n_cells)[chosen_cell(agent, position, rng)]
+        return
+    yield "its policy", checked_policy(agent, position)
+    if _is_foreign(agent, "policies") and _is_foreign(agent, "policy"):  # else the one calls the other
+        yield "a batch of one", checked_policies(agent, Boards.of([position]))[0]
