@@ -18,6 +18,7 @@ TABLE = "positions <u8 : 2, moves |u1 :, n_sequences |u1 :, sequences |u1 : :"
 HEAD, TABLE = ({item.split()[0]: item.split()[1:] for item in text.split(",")} for text in (HEAD, TABLE))
 FORMS = HEAD | {f"{seat}_{name}": form for seat in "xo" for name, form in TABLE.items()}
 IDS, MOST_BYTES = ("tictactoe-v0", "qubic-v0", "square-v0", "mnk-v0"), 1 << 31
+MOST_SETS = 20_000  # so that no sum of their weights, of up to 2^40 each, exceeds 63 bits
 STONES = np.array([1 << cell for cell in range(64)] + [0], np.uint64)  # by cell; 64 is no cell
 NONE, CELLS = STONES[64], STONES[:64]
 
@@ -85,6 +86,7 @@ def checked_game(name, shape, sets, misere):
         len(shape) in (1, 2, 3) and min(shape) > 0 and prod(shape) <= 64, "this is no board of up to 64 cells"
     )
     demand(len(set(sets)) == len(sets) > 0, "a winning set is there twice, or there is none")
+    demand(len(sets) <= MOST_SETS, f"there are more than {MOST_SETS} winning sets")
     demand(0 < min(sets) and max(sets) < 2 ** prod(shape), "a winning set is empty, or not on the board")
     if known := rules_of(name):
         demand(known == (tuple(shape), set(sets), misere), f"these are not the rules of {name}")

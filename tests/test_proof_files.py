@@ -355,6 +355,14 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path):
             check(tmp_path / "q.npz")
 
 
+def test_more_winning_sets_than_can_be_summed_are_refused(tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    for n_sets, fault in ((20_001, "more than 20000"), (20_000, "not on the board")):
+        masks = np.arange(1, n_sets + 1, dtype=np.uint64)
+        changed = {**arrays, "game": np.array("sets"), "winning_masks": masks}
+        refused(changed, tmp_path / "q.npz", fault)
+
+
 def test_the_start_is_told(tmp_path):
     position = get_game("mnk-v0:m=4,n=3,k=3").start.play(0).play(1)
     prove(position.game, position).save(tmp_path / "p.npz")
