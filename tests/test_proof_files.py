@@ -1,9 +1,12 @@
 """Files of proofs: what they say is true, others can check it, and whoever changes them is found out."""
 
+import dataclasses
 import runpy
 import subprocess
 import sys
 import time
+import warnings
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -116,11 +119,13 @@ def test_the_checker_runs_by_itself(tmp_path):
     command = [sys.executable, "-I", str(CHECKER), str(tmp_path / "proof.npz")]
     run = subprocess.run(command, capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.startswith("mnk-v0:m=4,n=3,k=3: X wins; 11 replies")
+    assert run.stdout.startswith(
+        "mnk-v0:m=4,n=3,k=3 (rules of the catalogue), from the empty board: X wins; 11"
+    )
     (tmp_path / "proof.npz").write_bytes((tmp_path / "proof.npz").read_bytes()[:-100])
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 1 and run.stderr.startswith(
-        f"not proved: {tmp_path / 'proof.npz'} is not there, or no"
+        f"not proved: '{tmp_path / 'proof.npz'}' is not there, or no"
     )
     run = subprocess.run([*command[:-1], "--help"], capture_output=True, text=True)
     assert run.stderr.startswith("python check_proof.py FILE")
@@ -142,7 +147,9 @@ def kept():
 def test_those_of_the_documentation_are_checked_and_as_it_says(file):
     proof, said = ttt_env.Proof.load(file), check(file)
     verdict = "X wins" if proof.value == 1 else "the game is drawn"
-    assert said.startswith(f"{proof.position.game.name}: {verdict}; ")
+    proof.check()
+    whole = f"{proof.position.game.name} (rules of the catalogue), from the empty board: {verdict}; "
+    assert said.startswith(whole)
     shown = {1: "X wins", 0: "draw"}[proof.value]
     (row,) = (line for line in PAGE.read_text("utf-8").splitlines() if f"| `{file.name}` |" in line)
     assert f"| {shown} |" in row and f"| {file.stat().st_size:,} |" in row
@@ -190,7 +197,7 @@ class TestTampering:
                     tmp_path / "q.npz",
                 )
             twice = {name: np.concatenate([arrays[name], arrays[name][-1:]]) for name in names}
-            refused({**arrays, **twice}, tmp_path / "q.npz", "come up")
+            refused({**arrays, **twice}, tmp_path / "q.npz", "there twice")
         refused({**arrays, names[0]: arrays[names[0]][1:]}, tmp_path / "q.npz")
 
     def test_changed_rules(self, game, tmp_path):
@@ -211,6 +218,10 @@ class TestTampering:
                 refused({**arrays, "bounds": np.array(bounds, np.int8)}, tmp_path / "q.npz")
         refused({**arrays, "start": np.array([1, 0], np.uint64)}, tmp_path / "q.npz")
         refused({**arrays, "start": np.array([0, 1], np.uint64)}, tmp_path / "q.npz", "no position")
+        lines = arrays["winning_masks"][0], np.uint64(1 << 63)
+        for start in ((0, lines[1]), (lines[1], 0), (1, 1)):
+            changed = {**arrays, "start": np.array(start, np.uint64)}
+            refused(changed, tmp_path / "q.npz", "no position")
         wrong = arrays["automorphisms"].copy()
         wrong[0, :2] = wrong[0, 1::-1]
         refused({**arrays, "automorphisms": wrong}, tmp_path / "q.npz", "automorphism")
@@ -220,6 +231,8 @@ class TestTampering:
         for name in arrays:
             refused({key: array for key, array in arrays.items() if key != name}, tmp_path / "q.npz")
         refused({**arrays, "note": np.zeros(1)}, tmp_path / "q.npz", "note")
+        needless = {f"y{name[1:]}": arrays[name] for name in arrays if name[1] == "_"}
+        refused({**arrays, **needless}, tmp_path / "q.npz", "should not be there")
 
     def test_files_cut_short(self, game, tmp_path):
         prove(game).save(tmp_path / "p.npz")
@@ -228,6 +241,132 @@ class TestTampering:
             (tmp_path / "q.npz").write_bytes(content[:size])
             with pytest.raises(Exception):  # noqa: B017, whatever NumPy or zipfile raise
                 check(tmp_path / "q.npz")
+
+
+def own_game_file(name, n_cells, sets, value, seat_arrays, misere=False):
+    """A file for a game of one's own, in which only the identity is an automorphism."""
+    return {
+        "format": np.array("ttt_env proof 1"),
+        "game": np.array(name),
+        "shape": np.array([n_cells]),
+        "winning_masks": np.array([sum(1 << c for c in cells) for cells in sets], np.uint64),
+        "misere": np.array(misere),
+        "start": np.zeros(2, np.uint64),
+        "bounds": np.array([value, value], np.int8),
+        "automorphisms": np.arange(n_cells, dtype=np.uint8)[None],
+        "principal_variation": np.zeros(0, np.uint8),
+        "nodes": np.array(0),
+        "seconds": np.array(0.0),
+        **seat_arrays,
+    }
+
+
+def test_pairs_that_share_a_cell_are_refused_whatever_their_array(tmp_path):
+    """X wins this game of seven cells; by pairs with a cell in common it would be drawn."""
+    sets = [(0, 1, 2), (0, 2, 3), (0, 4, 5), (0, 5, 6)]
+    assert ttt_env.solve(Game("seven", (7,), sets)).value == 1
+    for cells in [(4, 5, 6), (4, 5, 6, 5), (5, 4, 5, 6), (4, 5, 5, 6), (4, 5, 64, 5), (4, 5, 64, 64, 5, 6)]:
+        for width in range(len(cells), len(cells) + 3):
+            row = np.full((1, width), 64, np.uint8)
+            row[0, : len(cells)] = cells
+            table = {
+                "o_positions": np.array([[0, 1 << c] for c in range(7)], np.uint64),
+                "o_moves": np.array([2, 0, 0, 0, 0, 0, 0], np.uint8),
+                "o_n_sequences": np.array([1, 0, 0, 0, 0, 0, 0], np.uint8),
+                "o_sequences": row,
+            }
+            forged = own_game_file("seven", 7, sets, 0, table)
+            refused(forged, tmp_path / "q.npz", "twice|pairs|after its end")
+
+
+@pytest.mark.parametrize(
+    "name", ["o_positions", "o_moves", "o_n_sequences", "start", "bounds", "automorphisms"]
+)
+def test_numbers_of_other_types_are_refused(name, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    for dtype in ("i1", "i8", ">u8", "f8", "?", "u4"):
+        if arrays[name].dtype != dtype:
+            refused({**arrays, name: arrays[name].astype(dtype)}, tmp_path / "q.npz", f"type of {name}")
+    for shape in (arrays[name][None], arrays[name].ravel()[:1], np.array(1, arrays[name].dtype)):
+        refused({**arrays, name: shape}, tmp_path / "q.npz", f"shape of {name}|differ|too few|permutation")
+
+
+@pytest.mark.parametrize("seat", ["x", "o"])
+def test_cells_below_the_board_are_no_moves(seat, tmp_path):
+    """In misère tic-tac-toe, a draw, moves beside the board would lose nothing."""
+    arrays = saved("tictactoe-v0:misere=true", tmp_path / "p.npz")
+    for cells in (np.arange(-1, -5, -1, dtype=np.int8), np.arange(63, 59, -1, dtype=np.uint8)):
+        forged = {name: array for name, array in arrays.items() if name[1] != "_"}
+        forged["bounds"] = np.array([1, 1] if seat == "x" else [-1, -1], np.int8)
+        forged[f"{seat}_positions"] = np.zeros((4, 2), np.uint64)
+        forged[f"{seat}_moves"], forged[f"{seat}_n_sequences"] = cells, np.zeros(4, np.uint8)
+        forged[f"{seat}_sequences"] = np.zeros((0, 0), np.uint8)
+        refused(forged, tmp_path / "q.npz", f"type of {seat}_moves|not on the board")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("tictactoe-v0 ", "a game of its own, called 'tictactoe-v0 ', "),
+        ("tictactoe‑v0", r"a game of its own, called 'tictactoe\u2011v0', "),
+        ("tictactoe-v0\x1b[2K\n", r"a game of its own, called 'tictactoe-v0\x1b[2K\n', "),
+        ("tictactoe-v0\u200b: X wins", r"a game of its own, called 'tictactoe-v0\u200b: X wins', "),
+    ],
+)
+def test_names_that_look_like_an_id_are_shown_as_what_they_are(name, shown, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    np.savez(tmp_path / "q.npz", **{**arrays, "game": np.array(name)})
+    assert check(tmp_path / "q.npz").startswith(shown)
+    assert check(tmp_path / "p.npz").startswith(
+        "tictactoe-v0 (rules of the catalogue), from the empty board: "
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mnk-v0",
+        "mnk-v0:m=3,m=3,n=3,k=3",
+        "mnk-v0:n=3,m=3,k=3",
+        "mnk-v0:m=３,n=3,k=3",
+        "mnk-v0:m=3,n=3,k= 3",
+        "mnk-v0:m=03,n=3,k=3",
+        "square-v0:n=4",
+        "square-v0:tilted=maybe",
+        "tictactoe-v0:",
+        "tictactoe-v0:misere=false",
+        "tictactoe-v0:misere=true,misere=true",
+    ],
+)
+def test_what_begins_as_an_id_and_is_none_is_refused(name, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    refused({**arrays, "game": np.array(name)}, tmp_path / "q.npz", "begins as an id")
+
+
+def test_an_array_that_is_there_twice_is_refused(tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    for second in ("bounds.npy", "bounds"):
+        np.savez(tmp_path / "q.npz", **arrays)
+        with ZipFile(tmp_path / "p.npz") as zipped, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zipfile tells of the second one
+            with ZipFile(tmp_path / "q.npz", "a") as twice:
+                twice.writestr(second, zipped.read("bounds.npy"))
+        with pytest.raises(ValueError, match="there twice"):
+            check(tmp_path / "q.npz")
+
+
+def test_more_winning_sets_than_can_be_summed_are_refused(tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    for n_sets, fault in ((20_001, "more than 20000"), (20_000, "not on the board")):
+        masks = np.arange(1, n_sets + 1, dtype=np.uint64)
+        changed = {**arrays, "game": np.array("sets"), "winning_masks": masks}
+        refused(changed, tmp_path / "q.npz", fault)
+
+
+def test_the_start_is_told(tmp_path):
+    position = get_game("mnk-v0:m=4,n=3,k=3").start.play(0).play(1)
+    prove(position.game, position).save(tmp_path / "p.npz")
+    assert "from XO..........: X wins" in check(tmp_path / "p.npz")
 
 
 def test_changed_pairs(tmp_path):
@@ -251,18 +390,27 @@ def test_changed_pairs(tmp_path):
             ):
                 changed = sequences.copy()
                 changed[row, 2 * number : 2 * number + 2] = wrong
-                refused({**arrays, "o_sequences": changed}, tmp_path / "q.npz", "no answer|come up")
+                refused(
+                    {**arrays, "o_sequences": changed},
+                    tmp_path / "q.npz",
+                    "no answer|never reached|twice|pairs|after its end",
+                )
     refused({**arrays, "o_sequences": sequences[:, 1:]}, tmp_path / "q.npz")
     refused({**arrays, "o_sequences": sequences[:, :0]}, tmp_path / "q.npz")
 
 
 def test_what_are_no_pairs_is_not_loaded(tmp_path):
     arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
-    changed = arrays["o_sequences"].copy()
-    changed[0, 1] = 64
-    for wrong in (changed, arrays["o_sequences"][:, 1:]):
+    gap, twice, far = (arrays["o_sequences"].copy() for _ in range(3))
+    gap[0, 1], twice[0, 1], far[0, 1] = 64, twice[0, 0], 36
+    for wrong, fault in (
+        (gap, "after its end"),
+        (twice, "twice"),
+        (far, "outside"),
+        (arrays["o_sequences"][:, 1:], "no pairs"),
+    ):
         np.savez(tmp_path / "q.npz", **{**arrays, "o_sequences": wrong})
-        with pytest.raises(ResultFileError, match="no pairs"):
+        with pytest.raises(ResultFileError, match=fault):
             Proof.load(tmp_path / "q.npz")
 
 
@@ -280,7 +428,7 @@ def test_changed_threats(column, tmp_path):
         except ValueError:
             n_refused += 1
     assert n_refused > len(arrays["x_sequences"]) // 2
-    refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, tmp_path / "q.npz", "lacks")
+    refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, tmp_path / "q.npz", "too few")
 
 
 # --- Saving and loading -----------------------------------------------------------------------------------
@@ -352,6 +500,141 @@ def test_a_file_of_too_large_a_board_is_not_loaded(tmp_path):
     np.savez(tmp_path / "q.npz", **{**arrays, "shape": np.array([1 << 62, 3])})
     with pytest.raises(ResultFileError, match=r"q\.npz .*cells"):
         Proof.load(tmp_path / "q.npz")
+
+
+def line_of(*cells):
+    return {"principal_variation": np.array(cells, np.uint8)}
+
+
+CONTRADICTIONS = {
+    "name": ({"game": np.array("square-v0")}, "rules are not those of square-v0"),
+    "spelling": ({"game": np.array("mnk-v0:m=4,m=5")}, "the name of no game"),
+    "bounds": ({"bounds": np.array([1, 1], np.int8)}, "strategy of O, and bounds 1 and 1 need one of X"),
+    "lost": ({"bounds": np.array([-1, -1], np.int8)}, "the first player does not lose"),
+    "open": (
+        {"bounds": np.array([0, 1], np.int8)} | line_of(),
+        "strategy of O, and bounds 0 and 1 need one of n",
+    ),
+    "far": ({"bounds": np.array([0, 5], np.int8)}, "bounds 0 and 5"),
+    "upside down": ({"bounds": np.array([1, -1], np.int8)}, "bounds 1 and −?-?1"),
+    "cell": (line_of(0, 0, 0, 63), "principal_variation: .*0"),
+    "taken": (line_of(0, 0), "principal_variation: "),
+    "won": (line_of(0, 3, 1, 4, 2), "principal_variation: it ends"),
+    "too long": (line_of(0, 3, 1, 4, 2, 5), "principal_variation: "),
+    "nodes": ({"nodes": np.array(-1)}, "nodes=-1"),
+    "seconds": ({"seconds": np.array(np.nan)}, "seconds=nan"),
+    "endless": ({"seconds": np.array(np.inf)}, "seconds=inf"),
+    "automorphisms": ({"automorphisms": np.arange(9, dtype=np.uint8)[None]}, "automorphisms"),
+    "start": ({"start": np.array([1, 0], np.uint64)}, "."),
+}
+
+
+@pytest.mark.parametrize(("change", "fault"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
+def test_files_whose_parts_do_not_belong_together_are_not_loaded(change, fault, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    np.savez(tmp_path / "q.npz", **{**arrays, **change})
+    with pytest.raises(ResultFileError, match=rf"q\.npz .*{fault}"):
+        Proof.load(tmp_path / "q.npz")
+    with pytest.raises(ttt_env.TttEnvError, match=rf"q\.npz .*{fault}"):
+        ttt_env.make_agent(f"strategy:{tmp_path / 'q.npz'}", "tictactoe-v0")
+
+
+def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    row = int(arrays["o_positions"][:, 1].argmax())
+    own, other = arrays["o_positions"][row].tolist()
+    one_more = next(1 << c for c in range(9) if c != arrays["o_moves"][row] and not (own | other) >> c & 1)
+    for stones, move, fault in (
+        ([own | one_more, other], arrays["o_moves"][row], "O is not to move"),
+        ([own, other | one_more], arrays["o_moves"][row], "O is not to move"),
+        ([own, other], other.bit_length() - 1, "on a taken cell"),
+        ([own, other], own.bit_length() - 1 if own else other.bit_length() - 1, "on a taken cell"),
+        ([own | other, other], arrays["o_moves"][row], "on the same cell"),
+        ([own, other], 9, "not one cell"),
+    ):
+        positions, moves = arrays["o_positions"].copy(), arrays["o_moves"].copy()
+        positions[row], moves[row] = stones, move
+        np.savez(tmp_path / "q.npz", **{**arrays, "o_positions": positions, "o_moves": moves})
+        with pytest.raises(ResultFileError, match=fault):
+            Proof.load(tmp_path / "q.npz")
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "square-v0", "mnk-v0:m=6,n=5,k=4"])
+def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
+    """What `Proof.check` and the script say of changed moves and sequences is the same."""
+    prove(game).check()
+    arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(5)
+    seat, said = "x" if "x_moves" in arrays else "o", []
+    for _ in range(30):
+        changed = {**arrays, f"{seat}_moves": arrays[f"{seat}_moves"].copy()}
+        changed[f"{seat}_sequences"] = arrays[f"{seat}_sequences"].copy()
+        if rng.random() < 0.4 and changed[f"{seat}_sequences"].size:
+            row = changed[f"{seat}_sequences"][rng.integers(len(changed[f"{seat}_sequences"]))]
+            cells = row[row < 64]
+            row[: len(cells)] = rng.permutation(cells)
+        else:
+            row = int(rng.integers(len(changed[f"{seat}_moves"])))
+            own, other = changed[f"{seat}_positions"][row].tolist()
+            free = [c for c in range(get_game(game).n_cells) if not (own | other) >> c & 1]
+            changed[f"{seat}_moves"][row] = rng.choice(free)
+        np.savez(tmp_path / "q.npz", **changed)
+        loaded = Proof.load(tmp_path / "q.npz")
+        try:
+            check(tmp_path / "q.npz")
+            loaded.check()
+            said.append(True)
+        except ValueError:
+            with pytest.raises(ProofError):
+                loaded.check()
+            said.append(False)
+    assert False in said
+
+
+def test_what_proves_nothing_is_not_checked():
+    with pytest.raises(ProofError, match="not proved"):
+        prove("qubic-v0", nodes=10).check()
+    found = prove("tictactoe-v0")
+    with pytest.raises(ProofError):
+        dataclasses.replace(found, bounds=(1, 1), _prover=None).check()
+    with pytest.raises(ProofError, match="principal_variation"):
+        dataclasses.replace(found, principal_variation=(0, 0)).check()
+    over = get_game("tictactoe-v0").start
+    for cell in (0, 3, 1, 4, 2):
+        over = over.play(cell)
+    prove(over.game, over).check()
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"bounds": [10**30, 10**30]}, "bounds"),
+        ({"bounds": [0.5, 0.5]}, "bounds"),
+        ({"bounds": [False, False]}, "bounds"),
+        ({"bounds": ["0", "0"]}, "bounds"),
+        ({"bounds": [0, 1]}, "principal_variation"),
+        ({"bounds": [-1, -1]}, "bounds"),
+        ({"value": 1}, "value"),
+        ({"principal_variation": [0, 0]}, "principal_variation"),
+        ({"principal_variation": [10**30]}, "principal_variation"),
+        ({"principal_variation": [0, 3, 1, 4, 2]}, "principal_variation"),
+        ({"principal_variation": "4"}, "principal_variation"),
+        ({"nodes": -1}, "nodes"),
+        ({"nodes": 10**30}, "nodes"),
+        ({"nodes": 1.5}, "nodes"),
+        ({"seconds": -0.5}, "seconds"),
+        ({"seconds": float("nan")}, "seconds"),
+        ({"seconds": 10**400}, "."),
+        ({"seconds": "1"}, "seconds"),
+        ({"regions": [[0, 1]]}, "regions"),
+        ({"position": "XX./.../..."}, "."),
+        ({"game": {"name": "square-v0", "shape": [3, 3], "winning_sets": [[0, 1, 2]]}}, "rules"),
+    ],
+)
+def test_json_whose_parts_do_not_belong_together_is_not_read(change, fault):
+    data = prove("tictactoe-v0").to_dict()
+    assert Proof.from_dict(data).to_dict() == data
+    with pytest.raises(ResultFileError, match=fault):
+        Proof.from_dict(data | change)
 
 
 # --- Checkpoints ------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
     "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
     "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
-    "check_proof.py": ([PROOF], "mnk-v0:m=6,n=5,k=4: X wins"),
+    "check_proof.py": ([PROOF], "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins"),
     "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
     "enumerate_board.py": (
         ["--folder", "board", "--game", "mnk-v0:m=4,n=3,k=3", "--positions", "20"],

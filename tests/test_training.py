@@ -3,11 +3,13 @@
 import hashlib
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import ttt_env
@@ -18,7 +20,7 @@ pytest.importorskip("sb3_contrib")
 import torch
 
 from ttt_env.agents.learned.sb3 import SB3
-from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint
+from ttt_env.agents.training.checkpoint import checkpoint_of, load_checkpoint, save_checkpoint
 from ttt_env.agents.training.evaluation import evaluate
 from ttt_env.agents.training.run import train
 from ttt_env.app.learning import _described
@@ -120,6 +122,13 @@ class TestResume:
         assert one.num_timesteps == two.num_timesteps == 2 * steps
         assert same_weights(one, two)
         assert first.evaluation.results == second.evaluation.results
+
+    def test_the_random_generators_go_on_where_they_were(self, tmp_path):
+        model = train(steps=100, out=tmp_path / "model.zip", until="budget")
+        save_checkpoint(tmp_path / "c", model, None)
+        drawn = random.random(), np.random.random(), torch.rand(1).item()
+        load_checkpoint(tmp_path / "c")
+        assert (random.random(), np.random.random(), torch.rand(1).item()) == drawn
 
     def test_a_used_up_budget_trains_no_more(self, tmp_path):
         model = train(steps=100, out=tmp_path / "model.zip", until="budget")

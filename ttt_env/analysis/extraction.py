@@ -50,6 +50,59 @@ def extracted(
     return _Extraction(start, seat, wins, guide, report).strategy()
 
 
+def check_strategy(strategy: Strategy) -> None:
+    """Raise `ProofError` unless a strategy wins, or does not lose, as it says, against every reply.
+
+    Its own moves and sequences are played, and nothing is searched. Each of its positions has to be reached.
+    """
+    from ttt_env.kernels import strategy as kernel
+
+    sets, cover = winning_sets(strategy.game), kernel.new_cover(_BATCH)
+    permutations = kernel.permutations_of(strategy.game)
+
+    def open_after(positions: Masks, moves: NDArray[np.uint8], counts: NDArray[np.uint8], rows: Any) -> Masks:
+        room = sets, permutations, cover
+        n_right = kernel.follow_replies(positions, moves, counts, rows, strategy.wins, *room)
+        if n_right < len(positions):
+            mine, theirs = positions[n_right].tolist()
+            here = Position(strategy.game, mine, theirs)
+            raise ProofError(f"the move of {strategy.seat} in {here!r} does not keep the result")
+        return _distinct(cover.open[: cover.totals[kernel.N_OPEN]])
+
+    def open_at_once(positions: Masks, moves: NDArray[np.uint8]) -> Masks:
+        return open_after(positions, moves, np.zeros(1, np.uint8), strategy.sequences[:0])
+
+    reached = [_first_positions(strategy.start, strategy.seat, open_at_once)]
+    last = np.cumsum(strategy.n_sequences, dtype=np.int64)
+    for first in range(0, len(strategy), _BATCH):
+        check_wanted()
+        batch = slice(first, first + _BATCH)
+        rows = slice(last[first] - strategy.n_sequences[first], last[batch][-1])
+        table = strategy.positions[batch], strategy.moves[batch], strategy.n_sequences[batch]
+        reached.append(open_after(*table, strategy.sequences[rows]))
+    if not np.array_equal(_distinct(np.concatenate(reached)), _ordered(strategy.positions)):
+        raise ProofError(
+            f"the positions of the strategy of {strategy.seat} are not those that are reached by it"
+        )
+
+
+def _first_positions(
+    start: Position, seat: Seat, open_after: Callable[[Masks, NDArray[np.uint8]], Masks]
+) -> Masks:
+    """The first positions of a table: the start, or those after the replies there; none after a win."""
+    from ttt_env.kernels import strategy as kernel
+
+    own_first = np.array([[start.mine, start.theirs]], np.uint64)
+    if start.to_move != seat:
+        return open_after(own_first[:, ::-1], np.array([kernel.NO_MOVE], np.uint8))
+    if not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells):
+        return own_first[:0]
+    image = np.zeros((1, 2), np.uint64)
+    own, other = own_first[0]
+    kernel.canonical(own, other, kernel.permutations_of(start.game), image[0])
+    return image
+
+
 class _Extraction:
     """The positions of a strategy, from those with the fewest stones to those with the most."""
 
@@ -66,7 +119,9 @@ class _Extraction:
         self._n_positions = 0
 
     def strategy(self) -> Strategy:
-        layer = self._first()
+        layer = _first_positions(
+            self._start, self._seat, lambda start, moves: self._covered(start, moves, budget=0)[1]
+        )
         parts = [self._covered(layer[:0], np.zeros(0, np.uint8))[0]]
         while len(layer):
             part, layer = self._answered(layer)
@@ -75,19 +130,6 @@ class _Extraction:
         longest = int((table["sequences"] != self._kernel.NO_CELL).sum(axis=1).max(initial=0))
         table["sequences"] = np.ascontiguousarray(table["sequences"][:, :longest])
         return Strategy(self._start, self._seat, self._wins, **table)
-
-    def _first(self) -> Masks:
-        """The first positions of the table: the start, or those after the replies there."""
-        start, own_first = self._start, np.array([[self._start.mine, self._start.theirs]], np.uint64)
-        if start.to_move != self._seat:
-            no_move = np.array([self._kernel.NO_MOVE], np.uint8)
-            return self._covered(own_first[:, ::-1], no_move, budget=0)[1]
-        if not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells):
-            return own_first[:0]
-        image = np.zeros((1, 2), np.uint64)
-        own, other = own_first[0]
-        self._kernel.canonical(own, other, self._permutations, image[0])
-        return image
 
     def _answered(self, layer: Masks) -> tuple[Part, Masks]:
         """The part of the table for these positions, and those with two stones more that it leads to."""
@@ -134,9 +176,14 @@ class _Extraction:
         return part, _distinct(cover.open[:n_open])
 
 
+def _ordered(positions: Masks) -> Masks:
+    """The positions `[P, 2]` in ascending order."""
+    return positions[np.lexsort((positions[:, 1], positions[:, 0]))]
+
+
 def _distinct(positions: Masks) -> Masks:
     """The positions `[P, 2]` in ascending order, each of them once."""
-    ordered = positions[np.lexsort((positions[:, 1], positions[:, 0]))]
+    ordered = _ordered(positions)
     is_new = np.ones(len(ordered), np.bool_)
     is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return ordered[is_new]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ttt_env.analysis import checkpoint as checkpoint_file
 from ttt_env.analysis import proof_file
-from ttt_env.analysis.extraction import extracted
+from ttt_env.analysis.extraction import check_strategy, extracted
 from ttt_env.analysis.pairing import Regions, drawing_regions
 from ttt_env.analysis.proof_file import Filed
 from ttt_env.analysis.saved import Saved
@@ -25,11 +25,12 @@ from ttt_env.errors import (
     PolicyFileError,
     ProofError,
     ResultFileError,
+    shown,
 )
 from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Masks
-from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.catalogue import checked_rules, get_game
 from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
@@ -102,16 +103,33 @@ class Proof(Saved):
         position = self.position
         if self.value is None or position.is_over:
             return ()
-        mover, other = position.to_move, SEATS[1 - position.ply % 2]
-        if self.value == 0:
-            cannot_lose = position.ply == 0 and not position.game.misere
-            claims = [(other, False)] if cannot_lose else [(other, False), (mover, False)]
-        else:
-            claims = [(mover if self.value == 1 else other, True)]
         return tuple(
             extracted(position, seat, wins, _Guide(self._searched, seat, wins), report)
-            for seat, wins in claims
+            for seat, wins in proof_file.claims(position, self.bounds)
         )
+
+    def check(self) -> None:
+        """Raise `ProofError` unless the value is proved: the `strategies` answer every reply.
+
+        Their moves are played against all replies, by the rules of this package; no search is asked. For a
+        check that needs none of this package, `save` the proof and run `scripts/check_proof.py`.
+        """
+        parts = self.bounds, self.principal_variation, self.nodes, self.seconds
+        try:
+            proof_file.check_result(self.position.checked(), *parts)
+        except ValueError as error:
+            raise ProofError(f"this is no proof: {error}") from error
+        if self.value is None:
+            raise ProofError(
+                f"the value of {self.position!r} is not proved: it is from {self.bounds[0]} to 1"
+            )
+        if self.regions != _regions_of(self.position, self.bounds):
+            raise ProofError(f"the regions are not those by which {self.position!r} is drawn")
+        claims = [(self.position, *claim) for claim in proof_file.claims(self.position, self.bounds)]
+        if [(one.start, one.seat, one.wins) for one in self.strategies] != claims:
+            raise ProofError(f"the strategies do not show the value {self.value}")
+        for strategy in self.strategies:
+            check_strategy(strategy)
 
     @cached_property
     def _searched(self) -> "_Prover":
@@ -147,9 +165,12 @@ class Proof(Saved):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The proof that `save` has written, with its strategies. Raises `ResultFileError` for another file.
+        """The proof that `save` has written, with its strategies.
 
-        Whether the strategies do what the file says is not looked at: `scripts/check_proof.py` does that.
+        The parts of the file fit each other: rules and name, bounds, line and seats of the strategies.
+        Whether these do what they should is not looked at: `check` does that, and `scripts/check_proof.py`.
+
+        Raises `ResultFileError` for another file, which says which part does not fit.
         """
         try:
             filed = proof_file.read(path)
@@ -161,7 +182,7 @@ class Proof(Saved):
             filed.principal_variation,
             filed.nodes,
             filed.seconds,
-            (drawing_regions(filed.position) or ()) if filed.bounds[1] < 1 else (),
+            _regions_of(filed.position, filed.bounds),
         )
         proof.__dict__["strategies"] = filed.strategies
         return proof
@@ -193,15 +214,38 @@ class Proof(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        lower, upper = map(int, data["bounds"])
-        return cls(
-            Position.parse(data["position"], game_from_dict(data["game"])),
+        lower, upper = _integers("bounds", data["bounds"])
+        (nodes,) = _integers("nodes", [data["nodes"]])
+        seconds = data["seconds"]
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise ValueError(f"seconds={shown(seconds)}: numbers are allowed")
+        proof = cls(
+            Position.parse(data["position"], checked_rules(game_from_dict(data["game"]))),
             (lower, upper),
-            tuple(map(int, data["principal_variation"])),
-            int(data["nodes"]),
-            float(data["seconds"]),
-            tuple(tuple(map(int, cells)) for cells in data["regions"]),
+            _integers("principal_variation", data["principal_variation"]),
+            nodes,
+            float(seconds),
+            tuple(_integers("regions", cells) for cells in data["regions"]),
         )
+        parts = proof.bounds, proof.principal_variation, proof.nodes, proof.seconds
+        proof_file.check_result(proof.position, *parts)
+        if data["value"] != proof.value or isinstance(data["value"], bool):
+            raise ValueError(f"value={shown(data['value'])}, and the bounds are {lower} and {upper}")
+        if proof.regions != _regions_of(proof.position, proof.bounds):
+            raise ValueError("regions: they are not those by which the position is drawn")
+        return proof
+
+
+def _integers(name: str, numbers: object) -> tuple[int, ...]:
+    """The numbers of a list. Raises `ValueError`, which names the part, for what is none of integers."""
+    if not isinstance(numbers, list | tuple) or any(type(number) is not int for number in numbers):
+        raise ValueError(f"{name}={shown(numbers)}: integers are allowed")
+    return tuple(numbers)
+
+
+def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
+    """The regions of a proof with these bounds: those that show that the player to move does not win."""
+    return () if position.is_over or bounds[1] == 1 else drawing_regions(position) or ()
 
 
 @dataclass(frozen=True)

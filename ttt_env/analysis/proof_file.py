@@ -1,5 +1,6 @@
 """The file of a proof: its result, and the strategies that show it; docs/proofs.md describes the format."""
 
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,9 +9,9 @@ from numpy.typing import NDArray
 
 from ttt_env.analysis.seat_arrays import forms_in, joined, separated
 from ttt_env.analysis.strategy import MOST_POSITIONS, Strategy
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import PolicyFileError, TttEnvError, shown
 from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.rules.game import SEATS, Game, Position, Seat
 from ttt_env.rules.sizes import MASK_CELLS
 from ttt_env.rules.symmetry import automorphisms
 from ttt_env.storage.policy_file import Arrays, Form, array_names, game_of_file, read_arrays, save_arrays
@@ -19,10 +20,12 @@ KIND = "proof"
 FORMAT = "ttt_env proof 1"
 
 _MOST_SEQUENCES = 100_000_000  # of all positions together
+_MOST_NODES = (1 << 63) - 1
 _RESULT = {
     "format": Form(np.str_, (), len(FORMAT)),
     "start": Form(np.uint64, (2,)),
     "bounds": Form(np.int8, (2,)),
+    "automorphisms": Form(np.uint8, (None, None), 1 << 16),
     "principal_variation": Form(np.uint8, (None,), MASK_CELLS),
     "nodes": Form(np.int64),
     "seconds": Form(np.float64),
@@ -46,6 +49,62 @@ class Filed(NamedTuple):
     strategies: tuple[Strategy, ...]
 
 
+def claims(position: Position, bounds: tuple[int, int]) -> list[tuple[Seat, bool]]:
+    """The seats that need a strategy to show a value, each with whether it wins or does not lose by it.
+
+    None if the value is not known, or the game is over. The first player on an empty board, if the game is
+    not misère, cannot lose in any case (strategy stealing), and needs none.
+    """
+    mover, other = position.to_move, SEATS[1 - position.ply % 2]
+    if bounds[0] != bounds[1] or position.is_over:
+        return []
+    if bounds[0] != 0:
+        return [(mover if bounds[0] == 1 else other, True)]
+    cannot_lose = position.ply == 0 and not position.game.misere
+    return [(other, False)] if cannot_lose else [(other, False), (mover, False)]
+
+
+def check_result(
+    position: Position,
+    bounds: tuple[int, int],
+    principal_variation: tuple[int, ...],
+    nodes: int,
+    seconds: float,
+) -> None:
+    """Raise `ValueError`, which names the part, if these cannot be what a search has said about the position.
+
+    Whether the bounds are true is not looked at, but in a position in which the game is over.
+    """
+    lower, upper = bounds
+    if not -1 <= lower <= upper <= 1:
+        raise ValueError(
+            f"bounds {shown(lower)} and {shown(upper)}: −1, 0 and 1 are allowed, the lowest first"
+        )
+    if position.is_over and not lower == upper == _result(position):
+        raise ValueError(f"bounds {lower} and {upper} are not those of {position!r}, where the game is over")
+    if lower < 0 and position.ply == 0 and not position.game.misere:
+        raise ValueError(f"bounds {lower} and {upper}: the first player does not lose on an empty board")
+    if not 0 <= nodes <= _MOST_NODES:
+        raise ValueError(f"nodes={shown(nodes)}: integers from 0 to {_MOST_NODES} are allowed")
+    if not 0 <= seconds < inf:
+        raise ValueError(f"seconds={seconds}: finite numbers from 0 on are allowed")
+    if principal_variation and lower != upper:
+        raise ValueError("principal_variation: there is none where the value is not known")
+    value = lower
+    for cell in principal_variation:
+        try:
+            position, value = position.play(cell), -value
+        except TttEnvError as error:
+            raise ValueError(f"principal_variation: {error}") from error
+    if position.is_over and lower == upper and value != _result(position):
+        raise ValueError(f"principal_variation: it ends in {position!r}, which bounds {lower} do not allow")
+
+
+def _result(position: Position) -> int:
+    """The value, for the player to move, of a position in which the game is over."""
+    return 0 if position.winner is None else 1 if position.winner == position.to_move else -1
+
+
 def write(path: str | Path, filed: Filed) -> None:
     """Write a proof. Raises `PolicyFileError` if that fails."""
     position = filed.position
@@ -67,9 +126,13 @@ def write(path: str | Path, filed: Filed) -> None:
 def read(path: str | Path, game: Game | None = None) -> Filed:
     """The proof in a file, by default of any game.
 
+    Its parts fit each other, as `check_result` says. Whether the strategies do what they should is not looked
+    at: `extraction.check_strategy` does that.
+
     Raises `PolicyFileError` for a file that is no proof, or one of another game than asked for.
     """
-    game = game_of_file(path) if game is None else game
+    filed_game = game_of_file(path)
+    game = filed_game if game is None else game
     forms = _RESULT | forms_in(array_names(path), _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
     if str(arrays["format"]) != FORMAT:
@@ -85,15 +148,21 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
     x, o = arrays["start"].tolist()
     position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
     lower, upper = arrays["bounds"].tolist()
-    if not -1 <= lower <= upper <= 1:
-        raise ValueError(f"its bounds are {lower} and {upper}")
-    strategies = []
-    for seat, own in separated(arrays).items():
-        wins = lower == upper == (1 if seat == position.to_move else -1)
-        strategies.append(_strategy(position, seat, wins, own))
     line = tuple(arrays["principal_variation"].tolist())
     nodes, seconds = int(arrays["nodes"]), float(arrays["seconds"])
-    return Filed(position, (lower, upper), line, nodes, seconds, tuple(strategies))
+    check_result(position, (lower, upper), line, nodes, seconds)
+    if arrays["automorphisms"].tolist() != [*map(list, automorphisms(game))]:
+        raise ValueError(f"its automorphisms are not those by which positions of {game.name} are merged")
+    of_seats, needed = separated(arrays), claims(position, (lower, upper))
+    if of_seats.keys() != {seat for seat, _ in needed}:
+        seats = [
+            " and ".join(sorted(group)) or "nobody" for group in (of_seats, {seat for seat, _ in needed})
+        ]
+        raise ValueError(
+            f"it has a strategy of {seats[0]}, and bounds {lower} and {upper} need one of {seats[1]}"
+        )
+    strategies = tuple(_strategy(position, seat, wins, of_seats[seat]) for seat, wins in needed)
+    return Filed(position, (lower, upper), line, nodes, seconds, strategies)
 
 
 def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> Strategy:
@@ -126,7 +195,19 @@ def _check_table(
         raise ValueError("one of its moves is on a taken cell")
     if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(sequences):
         raise ValueError("its sequences are not those of its positions")
-    if ((sequences >= game.n_cells) & (sequences != MASK_CELLS)).any():
+    _check_sequences(game, wins, sequences)
+
+
+def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> None:
+    """Raise `ValueError` unless each row is of different cells, an even number of them if pairs, then 64s."""
+    is_cell, ordered = sequences < MASK_CELLS, np.sort(sequences, axis=1)
+    if (is_cell & (sequences >= game.n_cells)).any() or (sequences > MASK_CELLS).any():
         raise ValueError("a cell of its sequences is outside of the board")
-    if not wins and not np.array_equal(sequences[:, ::2] < MASK_CELLS, sequences[:, 1::2] < MASK_CELLS):
+    if (is_cell[:, 1:] & ~is_cell[:, :-1]).any():
+        raise ValueError("one of its sequences goes on after its end")
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < MASK_CELLS)).any():
+        raise ValueError("a cell is in one of its sequences twice")
+    if not wins and (is_cell.sum(axis=1) % 2).any():
         raise ValueError("its sequences are no pairs")
+    if game.misere and len(sequences):
+        raise ValueError("it has sequences, and the game is misère")

@@ -113,14 +113,14 @@ def _is_answered(
 
 @inner
 def _answered(
-    own: np.uint64, other: np.uint64, replies: np.uint64, sets: WinningSets, t: Threats
+    own: np.uint64, other: np.uint64, replies: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
 ) -> np.uint64:
-    """Those of the replies after which the sequence that was found wins."""
+    """Those of the replies after which a sequence of threats wins."""
     answered = NONE
     while replies != NONE:
         reply = lowest(replies)
         replies ^= reply
-        if _is_answered(own, other, reply, t.gain, size(t.winning[GAINS]), sets):
+        if _is_answered(own, other, reply, gains, n_gains, sets):
             answered |= reply
     return answered
 
@@ -161,7 +161,8 @@ def _answer_by_threats(
     while True:
         block = NONE if reply == NONE else completing_through(other | reply, own, sets, cell_of(reply))
         if not is_several(block) and wins_by_threats(own, other | reply, block, sets, t, budget):
-            answered = _answered(own, other, replies | unanswered, sets, t)
+            n_gains = size(t.winning[GAINS])
+            answered = _answered(own, other, replies | unanswered, t.gain, n_gains, sets)
             replies, unanswered = replies & ~answered, unanswered & ~answered
             if answered != NONE or reply != NONE:
                 _keep_sequence(t, number, cover)
@@ -254,16 +255,97 @@ def cover_replies(
                 replies = _answer_by_threats(own, other, replies, sets, t, budget, number, cover)
             elif _holds_by_pairs(own, other, sets, p, budget, number, cover):
                 replies = NONE
-        while replies != NONE:
-            reply = lowest(replies)
-            replies ^= reply
-            if own | other | reply == sets.full:
-                if wins:
-                    return number
-                continue
-            canonical(own, other | reply, permutations, cover.open[cover.totals[N_OPEN]])
-            cover.totals[N_OPEN] += 1
+        if not _leave_open(own, other, replies, wins, sets, permutations, cover):
+            return number
     return len(positions)
+
+
+@inner
+def _leave_open(
+    own: np.uint64,
+    other: np.uint64,
+    replies: np.uint64,
+    wins: bool,
+    sets: WinningSets,
+    permutations: NDArray[np.uint8],
+    cover: Cover,
+) -> bool:
+    """Add the positions after these replies to the open ones; False if a reply ends a game to be won."""
+    while replies != NONE:
+        reply = lowest(replies)
+        replies ^= reply
+        if own | other | reply == sets.full:
+            if wins:
+                return False
+            continue
+        canonical(own, other | reply, permutations, cover.open[cover.totals[N_OPEN]])
+        cover.totals[N_OPEN] += 1
+    return True
+
+
+@compiled
+def follow_replies(
+    positions: Masks,
+    moves: NDArray[np.uint8],
+    n_sequences: NDArray[np.uint8],
+    sequences: NDArray[np.uint8],
+    wins: bool,
+    sets: WinningSets,
+    permutations: NDArray[np.uint8],
+    cover: Cover,
+) -> int:
+    """As `cover_replies`, but by the sequences that a table has: none are looked for.
+
+    The sequences are of different cells of the board, pairs among them of an even number, then `NO_CELL`.
+    """
+    cover.totals[:] = 0
+    weights, gains = np.zeros(64, np.int64), np.zeros(MOST_CELLS, np.uint64)
+    first = 0
+    for number in range(len(positions)):
+        own, other = positions[number, 0], positions[number, 1]
+        if moves[number] != NO_MOVE:
+            own |= ONE << np.uint64(moves[number])
+        if _is_wrong(own, other, wins, sets):
+            return number
+        replies, last = _replies(own, other, wins, sets, weights), first + n_sequences[number]
+        for row in range(first, last):
+            if wins:
+                n_gains = _gains_of(sequences[row], gains)
+                replies &= ~_answered(own, other, replies, gains, n_gains, sets)
+            elif _are_breaking(own, other, sequences[row], sets):
+                replies = NONE
+        first = last
+        if not _leave_open(own, other, replies, wins, sets, permutations, cover):
+            return number
+    return len(positions)
+
+
+@inner
+def _gains_of(cells: NDArray[np.uint8], gains: Masks) -> int:
+    """The number of threats of a sequence, which `gains` then are, as masks."""
+    n_gains = 0
+    while n_gains < len(cells) and cells[n_gains] != NO_CELL:
+        gains[n_gains] = ONE << np.uint64(cells[n_gains])
+        n_gains += 1
+    return n_gains
+
+
+@inner
+def _are_breaking(own: np.uint64, other: np.uint64, cells: NDArray[np.uint8], sets: WinningSets) -> bool:
+    """Whether the pairs of a sequence are free and every set without a stone of its own holds one."""
+    n_cells = 0
+    while n_cells < len(cells) and cells[n_cells] != NO_CELL:
+        if (own | other) >> np.uint64(cells[n_cells]) & ONE != NONE:
+            return False
+        n_cells += 1
+    for mask in sets.masks:
+        is_broken = mask & own != NONE
+        for at in range(0, n_cells, 2):
+            pair = ONE << np.uint64(cells[at]) | ONE << np.uint64(cells[at + 1])
+            is_broken |= mask & pair == pair
+        if not is_broken:
+            return False
+    return True
 
 
 @compiled

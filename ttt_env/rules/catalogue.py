@@ -7,6 +7,7 @@ its cell numbers. Speed and drawing do not change it.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
@@ -14,7 +15,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from ttt_env.errors import GameError, ParameterError, UnknownGameError, shown, unknown
+from ttt_env.errors import GameError, ParameterError, TttEnvError, UnknownGameError, shown, unknown
 from ttt_env.rules.checks import BOOLEANS, as_bool, as_integer
 from ttt_env.rules.game import Game, checked_shape
 from ttt_env.rules.sizes import check_board
@@ -221,6 +222,24 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
         raise ParameterError(f"{spec.name} needs a value of {others[0].strip()}: {others[0].strip()}=…")
     parameters = convert(spec.name, build, texts) | parameters
     return _build(spec.name, tuple(sorted(_checked(spec.name, allowed, parameters).items())))
+
+
+def checked_rules(game: Game) -> Game:
+    """The game, which has a name of its own or the rules that its name stands for.
+
+    Raises `GameError` for a name that is an id of `game_names`, or begins as one of this package, with other
+    rules than those.
+    """
+    stem = game.name.partition(":")[0].strip()
+    try:
+        named = get_game(game.name)
+    except TttEnvError as error:
+        if stem in CATALOGUE:
+            raise GameError(f"{shown(game.name)} is the name of no game: {error}") from error
+        return game
+    if named != replace(game, name=named.name):
+        raise GameError(f"its rules are not those of {named.name}")
+    return named
 
 
 def _checked(name: str, allowed: dict[str, Parameter], parameters: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError, TttEnvError
-from ttt_env.rules.catalogue import get_game
+from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
+from ttt_env.rules.catalogue import checked_rules
 from ttt_env.rules.game import Game, cells_of
 from ttt_env.rules.sizes import BOARD_SETS, check_size
 from ttt_env.storage.files import opened, reason, write_atomically
@@ -119,7 +119,7 @@ def game_name(path: str | Path) -> str:
 def game_of_file(path: str | Path) -> Game:
     """The game that a file was written for: of the catalogue, or one of the user's own.
 
-    Raises `PolicyFileError` for what is no policy file.
+    Raises `PolicyFileError` for what is no policy file, and for the name of a game with the rules of another.
     """
     forms = {
         "shape": Form(np.int64, (None,), 3),
@@ -132,14 +132,9 @@ def game_of_file(path: str | Path) -> Game:
         arrays = {key: archive.array(key) for key in forms}
         sets = [cells_of(mask) for mask in arrays["winning_masks"].tolist()]
         try:
-            game = Game(name, arrays["shape"].tolist(), sets, bool(arrays["misere"]))
+            return checked_rules(Game(name, arrays["shape"].tolist(), sets, bool(arrays["misere"])))
         except (GameError, GameTooLargeError) as error:
             raise archive.error(str(error)) from error
-    try:
-        named = get_game(name)
-    except TttEnvError:
-        return game
-    return named if named == game else game
 
 
 class _Archive:

@@ -1,0 +1,296 @@
+"""The check of a proof once more, from docs/proofs.md alone and as plainly as possible, to compare with.
+
+Sets of cells are Python sets, positions are pairs of them, and every number is a Python integer or fraction.
+Nothing of `ttt_env` or of `scripts/check_proof.py` is used.
+"""
+
+from fractions import Fraction
+from itertools import combinations, product
+from zipfile import ZipFile
+
+import numpy as np
+
+HEAD = {
+    "format": (None, 0),
+    "game": (None, 0),
+    "shape": ("int64", 1),
+    "misere": ("bool", 0),
+    "winning_masks": ("uint64", 1),
+    "start": ("uint64", 1),
+    "bounds": ("int8", 1),
+    "automorphisms": ("uint8", 2),
+    "principal_variation": ("uint8", 1),
+    "nodes": ("int64", 0),
+    "seconds": ("float64", 0),
+}
+TABLE = {
+    "positions": ("uint64", 2),
+    "moves": ("uint8", 1),
+    "n_sequences": ("uint8", 1),
+    "sequences": ("uint8", 2),
+}
+
+
+class RefusedError(Exception):
+    """The file proves nothing."""
+
+
+def refuse_unless(holds, why):
+    if not holds:
+        raise RefusedError(why)
+
+
+def arrays_of(path):
+    """Each array of the file, which is of its type and has its number of axes."""
+    with ZipFile(path) as zipped:
+        members = zipped.namelist()
+    refuse_unless(len(members) == len(set(members)), "twice")
+    arrays = {}
+    with np.load(path, allow_pickle=False) as archive:
+        refuse_unless(len(set(archive.files)) == len(members), "twice")
+        for name in archive.files:
+            form = TABLE.get(name[2:]) if name[:2] in ("x_", "o_") else HEAD.get(name)
+            refuse_unless(form is not None, f"unknown {name}")
+            dtype, n_axes = form
+            array = arrays[name] = archive[name]
+            is_typed = array.dtype.kind == "U" if dtype is None else array.dtype == np.dtype(dtype)
+            refuse_unless(is_typed and array.ndim == n_axes, f"form of {name}")
+    for name in HEAD:
+        refuse_unless(name in arrays, f"no {name}")
+    refuse_unless(arrays["start"].shape == arrays["bounds"].shape == (2,), "form of start, bounds")
+    return arrays
+
+
+def cells_of(mask):
+    return frozenset(cell for cell in range(64) if mask >> cell & 1)
+
+
+def mask_of(cells):
+    return sum(1 << cell for cell in cells)
+
+
+# --- The rules --------------------------------------------------------------------------------------------
+
+
+def runs(shape, k):
+    """All straight runs of k cells on a board."""
+    places = list(product(*map(range, shape)))
+    found = set()
+    for place in places:
+        for direction in product((-1, 0, 1), repeat=len(shape)):
+            run = [tuple(p + i * d for p, d in zip(place, direction, strict=True)) for i in range(k)]
+            if any(direction) and all(step in places for step in run):
+                found.add(frozenset(map(places.index, run)))
+    return found
+
+
+def squares(n, tilted):
+    """The corners of all squares: four equal distances, and two of twice their square."""
+    found = set()
+    for corners in combinations(range(n * n), 4):
+        places = [divmod(cell, n) for cell in corners]
+        distances = sorted((a - c) ** 2 + (b - d) ** 2 for (a, b), (c, d) in combinations(places, 2))
+        is_square = distances[0] == distances[3] and distances[4] == distances[5] == 2 * distances[0]
+        if is_square and (tilted or len({row for row, _ in places}) == 2):
+            found.add(frozenset(corners))
+    return found
+
+
+def rules_of_id(name):
+    """The shape, the winning sets and misère of an id; None if the name is none as this package writes it."""
+    kind, _, rest = name.partition(":")
+    items = rest.split(",") if rest else []
+    misere = items[-1:] == ["misere=true"]
+    if misere:
+        items.pop()
+    if kind in ("tictactoe-v0", "qubic-v0"):
+        shape = (3, 3) if kind == "tictactoe-v0" else (4, 4, 4)
+        rules = shape, runs(shape, shape[0]), misere
+        written = []
+    elif kind == "square-v0":
+        sizes = [n for n in range(2, 9) if f"n={n}" in items]
+        n, tilted = (sizes[0] if sizes else 4), "tilted=false" not in items
+        rules = (n, n), squares(n, tilted), misere
+        written = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
+    elif kind == "mnk-v0":
+        for m, n in product(range(1, 65), repeat=2):
+            if items[:2] == [f"m={m}", f"n={n}"] and m * n <= 64:
+                for k in range(1, max(m, n) + 1):
+                    if items == [f"m={m}", f"n={n}", f"k={k}"]:
+                        rules, written = ((n, m), runs((n, m), k), misere), items
+                        break
+                else:
+                    return None
+                break
+        else:
+            return None
+    else:
+        return None
+    written = written + ["misere=true"] * misere
+    return rules if name == ":".join([kind, ",".join(written)][: 1 + bool(written)]) else None
+
+
+# --- The check --------------------------------------------------------------------------------------------
+
+
+class NaiveChecker:
+    """A game, and the strategy of one seat: what it owns comes first in each position."""
+
+    def __init__(self, cells, winning_sets, misere, automorphisms, wins):
+        self.cells, self.winning_sets, self.misere, self.wins = cells, winning_sets, misere, wins
+        self.automorphisms = automorphisms
+
+    def completing(self, stones, others):
+        """The free cells by which these stones get a whole set."""
+        return {
+            cell
+            for cell in self.cells - stones - others
+            if any(winning <= stones | {cell} for winning in self.winning_sets if cell in winning)
+        }
+
+    def smallest(self, own, other):
+        images = [
+            (mask_of(image[c] for c in own), mask_of(image[c] for c in other)) for image in self.automorphisms
+        ]
+        return min(images)
+
+    def cannot_win_any_more(self, own, other):
+        """Whether the other, who is to move, has too little left."""
+        if self.misere:
+            return all(winning & other for winning in self.winning_sets)
+        weights = {
+            winning: Fraction(1, 2 ** min(len(winning - other), 40))
+            for winning in self.winning_sets
+            if not winning & own
+        }
+        shares = [
+            sum(weight for winning, weight in weights.items() if cell in winning)
+            for cell in self.cells - own - other
+        ]
+        return sum(weights.values()) + max(shares, default=0) < 1
+
+    def pairs_hold(self, own, other, sequence):
+        pairs = [frozenset(sequence[i : i + 2]) for i in range(0, len(sequence), 2)]
+        if any(cell in own | other for cell in sequence):
+            return False
+        return all(winning & own or any(pair <= winning for pair in pairs) for winning in self.winning_sets)
+
+    def threats_win(self, own, other, sequence):
+        for cell in sequence:
+            danger = self.completing(other, own)
+            if cell in own | other or danger - {cell}:
+                return False
+            own = own | {cell}
+            threatened = self.completing(own, other)
+            if len(threatened) >= 2:
+                return True
+            if not threatened:
+                return False
+            other = other | threatened
+        return False
+
+    def reached_after(self, own, other, sequences):
+        """The positions, after replies of the other, that no more than the table can answer."""
+        free = self.cells - own - other
+        if self.misere:
+            refuse_unless(not any(winning <= own for winning in self.winning_sets), "a move loses")
+        else:
+            refuse_unless(not self.completing(other, own), "the other wins")
+        refuse_unless(free or not self.wins, "nobody wins")
+        if not self.wins:
+            if self.cannot_win_any_more(own, other):
+                return
+            if any(self.pairs_hold(own, other, sequence) for sequence in sequences):
+                return
+        for reply in free:
+            after = other | {reply}
+            if self.misere and any(winning <= after for winning in self.winning_sets):
+                continue
+            if not self.misere and self.completing(own, after):
+                continue
+            if not self.wins and len(free) == 1:
+                continue
+            if self.wins and any(self.threats_win(own, after, sequence) for sequence in sequences):
+                continue
+            yield own, after
+
+
+def check_table(checker, start, seat_moves, table):
+    """Refuse a table that is no strategy from the start, two sets of cells, on."""
+    positions, moves = table["positions"], table["moves"].tolist()
+    counts, rows = table["n_sequences"].tolist(), table["sequences"].tolist()
+    refuse_unless(positions.shape[1] == 2 and len(positions) == len(moves) == len(counts), "lengths")
+    refuse_unless(sum(counts) == len(rows) and not (checker.misere and rows), "number of sequences")
+    sequences = []
+    for row in rows:
+        end = row.index(64) if 64 in row else len(row)
+        cells = row[:end]
+        refuse_unless(row[end:] == [64] * (len(row) - end), "a sequence goes on")
+        refuse_unless(len(set(cells)) == len(cells) and set(cells) <= checker.cells, "cells of a sequence")
+        refuse_unless(checker.wins or len(cells) % 2 == 0, "no pairs")
+        sequences.append(cells)
+    reached = set()
+    if not seat_moves:
+        reached |= {checker.smallest(*after) for after in checker.reached_after(*start, [])}
+    elif checker.misere or not checker.completing(*start):
+        reached.add(checker.smallest(*start))
+    seen = set()
+    for number, (own_mask, other_mask) in enumerate(positions.tolist()):
+        refuse_unless((own_mask, other_mask) not in seen, "twice")
+        seen.add((own_mask, other_mask))
+        own, other, move = cells_of(own_mask), cells_of(other_mask), moves[number]
+        refuse_unless(move in checker.cells and move not in own | other, "illegal move")
+        first = sum(counts[:number])
+        answers = sequences[first : first + counts[number]]
+        for after in checker.reached_after(own | {move}, other, answers):
+            reached.add(checker.smallest(*after))
+    refuse_unless(seen == reached, "the table has other positions than those that are reached")
+
+
+def naive_check(path):
+    """The value of the start for the player to move, and the start. Raises `RefusedError` if it is no proof.
+
+    Other errors that Python or NumPy raise are refusals, too.
+    """
+    arrays = arrays_of(path)
+    refuse_unless(str(arrays["format"]) == "ttt_env proof 1", "format")
+    name, misere, shape = str(arrays["game"]), bool(arrays["misere"]), tuple(arrays["shape"].tolist())
+    n_cells = 1
+    for length in shape:
+        refuse_unless(1 <= length <= 64, "shape")
+        n_cells *= length
+    refuse_unless(1 <= len(shape) <= 3 and n_cells <= 64, "shape")
+    cells = frozenset(range(n_cells))
+    masks = arrays["winning_masks"].tolist()
+    winning_sets = {cells_of(mask) for mask in masks}
+    refuse_unless(0 < len(masks) == len(winning_sets) <= 20_000, "sets")
+    refuse_unless(all(winning and winning <= cells for winning in winning_sets), "sets")
+    rules = rules_of_id(name)
+    if rules is None:
+        refuse_unless(name.split(":")[0] not in ("tictactoe-v0", "qubic-v0", "square-v0", "mnk-v0"), "name")
+    else:
+        refuse_unless(rules == (shape, winning_sets, misere), "rules")
+    automorphisms = arrays["automorphisms"].tolist()
+    refuse_unless(automorphisms, "no automorphism")
+    for image in automorphisms:
+        refuse_unless(sorted(image) == sorted(cells), "automorphism")
+        moved = {frozenset(image[c] for c in winning) for winning in winning_sets}
+        refuse_unless(moved == winning_sets, "automorphism")
+    stones = [cells_of(mask) for mask in arrays["start"].tolist()]
+    refuse_unless(not stones[0] & stones[1] and stones[0] | stones[1] < cells, "start")
+    to_move = len(stones[0]) - len(stones[1])
+    refuse_unless(to_move in (0, 1), "start")
+    refuse_unless(not any(winning <= s for winning in winning_sets for s in stones), "start")
+    lower, upper = arrays["bounds"].tolist()
+    refuse_unless(lower == upper and lower in (-1, 0, 1), "bounds")
+    if lower == 0:
+        seats = [0, 1] if misere or stones[0] | stones[1] else [1]
+    else:
+        seats = [to_move if lower == 1 else 1 - to_move]
+    expected = set(HEAD) | {f"{'xo'[seat]}_{part}" for seat in seats for part in TABLE}
+    refuse_unless(set(arrays) == expected, "arrays")
+    for seat in seats:
+        checker = NaiveChecker(cells, winning_sets, misere, automorphisms, lower != 0)
+        table = {part: arrays[f"{'xo'[seat]}_{part}"] for part in TABLE}
+        check_table(checker, (stones[seat], stones[1 - seat]), seat == to_move, table)
+    return lower, stones
