@@ -1,6 +1,7 @@
 """AlphaZero: the same search as a plain one, the network without torch, the agent, its files."""
 
 import pickle
+from math import nan
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from ttt_env.agents.alphazero.network import (
     load_network,
     shapes_of,
 )
-from ttt_env.agents.alphazero.search import PuctSearch, merged
+from ttt_env.agents.alphazero.search import Found, PuctSearch, merged
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, random_position
@@ -183,6 +184,37 @@ class TestSearch:
     def test_no_positions_are_nothing(self):
         found = PuctSearch(network()).find(Boards.joined(TICTACTOE, []), 10, 0)
         assert found.visits.shape == (0, 9)
+
+    def test_another_network_is_asked_anew(self):
+        boards = Boards.of(positions(TICTACTOE))
+        search, other = PuctSearch(network()), network(seed=1)
+        search.find(boards, 20, 0)
+        search.ask(other)
+        for one, expected in zip(
+            search.find(boards, 20, 0), PuctSearch(other).find(boards, 20, 0), strict=True
+        ):
+            np.testing.assert_array_equal(one, expected)
+
+    @pytest.mark.parametrize(
+        ("values", "visits", "priors", "played"),
+        [
+            (
+                [1, nan, nan],
+                [1, 9, 9],
+                [0.2, 0.4, 0.4],
+                [1, 0, 0],
+            ),  # a proved win before what was visited more
+            ([-1, nan, 0], [9, 2, 5], [0.6, 0.2, 0.2], [0, 0, 1]),  # a proved loss last
+            ([-1, -1, -1], [1, 5, 5], [0.4, 0.3, 0.3], [0, 0.5, 0.5]),  # all of them lose
+            ([nan, nan, nan], [3, 3, 1], [0.3, 0.2, 0.5], [1, 0, 0]),  # of the most visited the likeliest
+        ],
+    )
+    def test_what_is_played_of_what_was_found(self, values, visits, priors, played):
+        rows = (np.array([[*row, last]]) for row, last in ((visits, 99), (priors, 0.0), (values, 1.0)))
+        counts, chances, proved = rows  # the last cell is taken, and nothing there counts
+        none = np.full(1, nan)
+        found = Found(counts, np.zeros((1, 4)), chances, proved, none, none)
+        assert found.policies(np.array([[True, True, True, False]])).tolist() == [[*played, 0]]
 
 
 class TestNetwork:

@@ -7,7 +7,13 @@ import pytest
 
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, load_network
-from ttt_env.agents.training.alphazero import AlphaZeroTraining, evaluations_of, train
+from ttt_env.agents.training.alphazero import (
+    AlphaZeroTraining,
+    _judge,
+    _Progress,
+    evaluations_of,
+    train,
+)
 from ttt_env.agents.training.alphazero_games import Positions, ReplayBuffer, SelfPlay
 from ttt_env.agents.training.alphazero_settings import Settings, settings_for
 from ttt_env.agents.training.checkpoint import checkpoint_of
@@ -122,6 +128,16 @@ class TestSelfPlay:
         begun = [int((games.masks == [[p.mine], [p.theirs]]).all(axis=0).sum()) for p in blunders]
         assert min(begun) > 50 and 150 < sum(begun) < 250
 
+    def test_the_first_moves_alone_are_drawn(self):
+        games = SelfPlay(
+            TICTACTOE, Settings(**TINY | {"games": 300, "sampled_moves": 2}), np.random.default_rng(0)
+        )
+        games.lengths[:] = np.arange(300) % 4
+        policies = np.zeros((300, 9), np.float32)
+        policies[:, [2, 6]] = 0.6, 0.4
+        chosen = games._chosen(policies)
+        assert [set(chosen[games.lengths == length]) for length in range(4)] == [{2, 6}, {2, 6}, {2}, {2}]
+
 
 class TestReplayBuffer:
     def test_keeps_canonical_images_and_what_is_to_be_learned_of_them(self):
@@ -147,6 +163,25 @@ class TestReplayBuffer:
 
 
 class TestTraining:
+    def test_moves_that_are_not_legal_are_no_part_of_the_loss(self):
+        training, position = tiny(), ttt_env.Position.parse(".../.X./...")
+        with torch.no_grad():
+            training.network.policy.bias[4] = 1000.0  # the taken cell
+        policy = np.array([[1, 1, 1, 1, 0, 1, 1, 1, 1]], np.float32) / 8
+        training.replay.add(Positions(Boards.of([position]), policy, np.zeros(1, np.float32)))
+        assert training._learn()[1] < 100
+
+    def test_the_best_network_is_kept_until_there_is_a_better_one(self):
+        training, progress = tiny(judged=(1,)), _Progress()
+        _judge(training, progress, "unbeatable", None)
+        first, rank = progress.network, progress.rank
+        progress.rank = tuple(mistakes - 1 for mistakes in rank)
+        _judge(training, progress, "unbeatable", None)
+        assert progress.network is first
+        progress.rank = tuple(mistakes + 1 for mistakes in rank)
+        _judge(training, progress, "unbeatable", None)
+        assert progress.network is not first and progress.rank == rank
+
     def test_the_same_seed_gives_the_same_training(self):
         one, same, other = tiny(), tiny(), tiny(seed=1)
         for training in (one, same, other):
