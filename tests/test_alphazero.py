@@ -19,7 +19,7 @@ from ttt_env.agents.alphazero.network import (
 from ttt_env.agents.alphazero.search import Found, PuctSearch, merged
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, random_position
+from ttt_env.rules.game import Game, Position, cells_of, random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 from ttt_env.storage.policy_file import save_arrays
 
@@ -98,6 +98,22 @@ class TestSearch:
             known = ~np.isnan(proved)
             assert known.any()
             np.testing.assert_array_equal(proved[known], true[known])
+
+    def test_two_threats_win_though_stopping_one_of_them_makes_two(self):
+        game, rng = ttt_env.get_game("mnk-v0:m=4,n=3,k=3"), np.random.default_rng(0)
+        before = set()
+        for position in (random_position(game, rng) for _ in range(2000)):
+            stops = completing(position, theirs=True)
+            if not completing(position) and len(stops) > 1:
+                if any(len(completing(position.child(stop), theirs=True)) > 1 for stop in stops):
+                    earlier = [
+                        (position.theirs ^ 1 << cell, position.mine) for cell in cells_of(position.theirs)
+                    ]
+                    before |= {p for p in (Position(game, *masks) for masks in earlier) if not p.is_won}
+        boards = Boards.of(sorted(before, key=str))
+        found = PuctSearch(network(game), threats=True).find(boards, 200, 5)
+        known, q = ~np.isnan(found.values), ttt_env.solve(game).values.q(boards)
+        np.testing.assert_array_equal(found.values[known], q[known])
 
     def test_neither_the_network_alone_nor_a_misere_game_has_threats(self):
         for game, simulations in ((TICTACTOE, 1), (GAMES["misère"], 60)):

@@ -7,6 +7,7 @@ import pytest
 
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, load_network
+from ttt_env.agents.alphazero.search import PuctSearch
 from ttt_env.agents.training.alphazero import (
     AlphaZeroTraining,
     _judge,
@@ -79,6 +80,26 @@ class TestSelfPlay:
                 if solution is not None and value != 0:
                     assert solution.value_of(last) in (value, 0)
         assert seen == sum(map(len, parts)) > 0
+
+    @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
+    def test_without_proofs_the_values_are_the_results(self, game):
+        training = tiny(game, random_starts=0.0)
+        search = PuctSearch(training.exported(), solve=False)
+        games = [moves for _ in range(20) for moves in games_of(training.games.move(search))]
+        assert {moves[-1][2] for moves in games} == ({0.0, 1.0} if game is TICTACTOE else {0.0, -1.0})
+        for moves in games:
+            assert not moves[0][0].ply
+            values = [value for _, _, value in moves]
+            assert values == [-value for value in values[1:]] + values[-1:]
+
+    def test_a_proof_counts_more_than_the_result(self):
+        games = SelfPlay(TICTACTOE, Settings(**TINY | {"games": 1}), np.random.default_rng(0))
+        before, last = (ttt_env.Position.parse(text) for text in ("XX./O../...", "XX./OO./..."))
+        for proved, learned in ((0.0, 0.0), (np.nan, -1.0)):
+            games.masks[:, 0], games.lengths[0] = (last.mine, last.theirs), 1
+            games.played[:, 0, 0], games.values[0, 0] = (before.mine, before.theirs), proved
+            ended = games.move(tiny(simulations=60).search)
+            assert ended.values.tolist() == [learned, 1.0]
 
     def test_what_is_proved_is_the_value(self):
         training = tiny(simulations=200, random_starts=0.75)
