@@ -1,6 +1,7 @@
 """AlphaZero: the same search as a plain one, the network without torch, the agent, its files."""
 
 import pickle
+from math import nan
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from ttt_env.agents.alphazero.network import (
     load_network,
     shapes_of,
 )
-from ttt_env.agents.alphazero.search import PuctSearch, merged
+from ttt_env.agents.alphazero.search import Found, PuctSearch, merged
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, random_position
+from ttt_env.rules.game import Game, Position, cells_of, random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 from ttt_env.storage.policy_file import save_arrays
 
@@ -97,6 +98,22 @@ class TestSearch:
             known = ~np.isnan(proved)
             assert known.any()
             np.testing.assert_array_equal(proved[known], true[known])
+
+    def test_two_threats_win_though_stopping_one_of_them_makes_two(self):
+        game, rng = ttt_env.get_game("mnk-v0:m=4,n=3,k=3"), np.random.default_rng(0)
+        before = set()
+        for position in (random_position(game, rng) for _ in range(2000)):
+            stops = completing(position, theirs=True)
+            if not completing(position) and len(stops) > 1:
+                if any(len(completing(position.child(stop), theirs=True)) > 1 for stop in stops):
+                    earlier = [
+                        (position.theirs ^ 1 << cell, position.mine) for cell in cells_of(position.theirs)
+                    ]
+                    before |= {p for p in (Position(game, *masks) for masks in earlier) if not p.is_won}
+        boards = Boards.of(sorted(before, key=str))
+        found = PuctSearch(network(game), threats=True).find(boards, 200, 5)
+        known, q = ~np.isnan(found.values), ttt_env.solve(game).values.q(boards)
+        np.testing.assert_array_equal(found.values[known], q[known])
 
     def test_neither_the_network_alone_nor_a_misere_game_has_threats(self):
         for game, simulations in ((TICTACTOE, 1), (GAMES["misère"], 60)):
@@ -183,6 +200,37 @@ class TestSearch:
     def test_no_positions_are_nothing(self):
         found = PuctSearch(network()).find(Boards.joined(TICTACTOE, []), 10, 0)
         assert found.visits.shape == (0, 9)
+
+    def test_another_network_is_asked_anew(self):
+        boards = Boards.of(positions(TICTACTOE))
+        search, other = PuctSearch(network()), network(seed=1)
+        search.find(boards, 20, 0)
+        search.ask(other)
+        for one, expected in zip(
+            search.find(boards, 20, 0), PuctSearch(other).find(boards, 20, 0), strict=True
+        ):
+            np.testing.assert_array_equal(one, expected)
+
+    @pytest.mark.parametrize(
+        ("values", "visits", "priors", "played"),
+        [
+            (
+                [1, nan, nan],
+                [1, 9, 9],
+                [0.2, 0.4, 0.4],
+                [1, 0, 0],
+            ),  # a proved win before what was visited more
+            ([-1, nan, 0], [9, 2, 5], [0.6, 0.2, 0.2], [0, 0, 1]),  # a proved loss last
+            ([-1, -1, -1], [1, 5, 5], [0.4, 0.3, 0.3], [0, 0.5, 0.5]),  # all of them lose
+            ([nan, nan, nan], [3, 3, 1], [0.3, 0.2, 0.5], [1, 0, 0]),  # of the most visited the likeliest
+        ],
+    )
+    def test_what_is_played_of_what_was_found(self, values, visits, priors, played):
+        rows = (np.array([[*row, last]]) for row, last in ((visits, 99), (priors, 0.0), (values, 1.0)))
+        counts, chances, proved = rows  # the last cell is taken, and nothing there counts
+        none = np.full(1, nan)
+        found = Found(counts, np.zeros((1, 4)), chances, proved, none, none)
+        assert found.policies(np.array([[True, True, True, False]])).tolist() == [[*played, 0]]
 
 
 class TestNetwork:

@@ -7,7 +7,14 @@ import pytest
 
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, load_network
-from ttt_env.agents.training.alphazero import AlphaZeroTraining, evaluations_of, train
+from ttt_env.agents.alphazero.search import PuctSearch
+from ttt_env.agents.training.alphazero import (
+    AlphaZeroTraining,
+    _judge,
+    _Progress,
+    evaluations_of,
+    train,
+)
 from ttt_env.agents.training.alphazero_games import Positions, ReplayBuffer, SelfPlay
 from ttt_env.agents.training.alphazero_settings import Settings, settings_for
 from ttt_env.agents.training.checkpoint import checkpoint_of
@@ -74,6 +81,26 @@ class TestSelfPlay:
                     assert solution.value_of(last) in (value, 0)
         assert seen == sum(map(len, parts)) > 0
 
+    @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
+    def test_without_proofs_the_values_are_the_results(self, game):
+        training = tiny(game, random_starts=0.0)
+        search = PuctSearch(training.exported(), solve=False)
+        games = [moves for _ in range(20) for moves in games_of(training.games.move(search))]
+        assert {moves[-1][2] for moves in games} == ({0.0, 1.0} if game is TICTACTOE else {0.0, -1.0})
+        for moves in games:
+            assert not moves[0][0].ply
+            values = [value for _, _, value in moves]
+            assert values == [-value for value in values[1:]] + values[-1:]
+
+    def test_a_proof_counts_more_than_the_result(self):
+        games = SelfPlay(TICTACTOE, Settings(**TINY | {"games": 1}), np.random.default_rng(0))
+        before, last = (ttt_env.Position.parse(text) for text in ("XX./O../...", "XX./OO./..."))
+        for proved, learned in ((0.0, 0.0), (np.nan, -1.0)):
+            games.masks[:, 0], games.lengths[0] = (last.mine, last.theirs), 1
+            games.played[:, 0, 0], games.values[0, 0] = (before.mine, before.theirs), proved
+            ended = games.move(tiny(simulations=60).search)
+            assert ended.values.tolist() == [learned, 1.0]
+
     def test_what_is_proved_is_the_value(self):
         training = tiny(simulations=200, random_starts=0.75)
         solution = ttt_env.solve(TICTACTOE)
@@ -122,6 +149,16 @@ class TestSelfPlay:
         begun = [int((games.masks == [[p.mine], [p.theirs]]).all(axis=0).sum()) for p in blunders]
         assert min(begun) > 50 and 150 < sum(begun) < 250
 
+    def test_the_first_moves_alone_are_drawn(self):
+        games = SelfPlay(
+            TICTACTOE, Settings(**TINY | {"games": 300, "sampled_moves": 2}), np.random.default_rng(0)
+        )
+        games.lengths[:] = np.arange(300) % 4
+        policies = np.zeros((300, 9), np.float32)
+        policies[:, [2, 6]] = 0.6, 0.4
+        chosen = games._chosen(policies)
+        assert [set(chosen[games.lengths == length]) for length in range(4)] == [{2, 6}, {2, 6}, {2}, {2}]
+
 
 class TestReplayBuffer:
     def test_keeps_canonical_images_and_what_is_to_be_learned_of_them(self):
@@ -147,6 +184,25 @@ class TestReplayBuffer:
 
 
 class TestTraining:
+    def test_moves_that_are_not_legal_are_no_part_of_the_loss(self):
+        training, position = tiny(), ttt_env.Position.parse(".../.X./...")
+        with torch.no_grad():
+            training.network.policy.bias[4] = 1000.0  # the taken cell
+        policy = np.array([[1, 1, 1, 1, 0, 1, 1, 1, 1]], np.float32) / 8
+        training.replay.add(Positions(Boards.of([position]), policy, np.zeros(1, np.float32)))
+        assert training._learn()[1] < 100
+
+    def test_the_best_network_is_kept_until_there_is_a_better_one(self):
+        training, progress = tiny(judged=(1,)), _Progress()
+        _judge(training, progress, "unbeatable", None)
+        first, rank = progress.network, progress.rank
+        progress.rank = tuple(mistakes - 1 for mistakes in rank)
+        _judge(training, progress, "unbeatable", None)
+        assert progress.network is first
+        progress.rank = tuple(mistakes + 1 for mistakes in rank)
+        _judge(training, progress, "unbeatable", None)
+        assert progress.network is not first and progress.rank == rank
+
     def test_the_same_seed_gives_the_same_training(self):
         one, same, other = tiny(), tiny(), tiny(seed=1)
         for training in (one, same, other):

@@ -39,6 +39,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     ),
     "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
     "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
+    "mutants.py": (["--check", "--only", "kernels"], "applies"),
     "opening_moves.py": (
         ["--agent", f"strategy:{PROOF}", "--games", "2", "--moves", "2", "--proof", PROOF],
         "4 of 4 moves kept the win",

@@ -48,6 +48,13 @@ def test_a_network_that_searches_wins_a_game_of_30_cells_against_every_reply():
     assert found.value == 1 and found.positions > 10_000
 
 
+def test_as_many_positions_as_it_may_ask_in_are_enough():
+    found = worst_case("minimax", "X", "mnk-v0:m=4,n=3,k=3")
+    assert worst_case("minimax", "X", "mnk-v0:m=4,n=3,k=3", most=found.positions) == found
+    with pytest.raises(GameTooLargeError, match=f"more than {found.positions - 1:,} positions"):
+        worst_case("minimax", "X", "mnk-v0:m=4,n=3,k=3", most=found.positions - 1)
+
+
 def test_too_many_positions_and_other_agents_are_refused():
     with pytest.raises(GameTooLargeError, match="comes into more than 100 positions of mnk-v0:m=5,n=5,k=4"):
         worst_case("win-block", "X", "mnk-v0:m=5,n=5,k=4", most=100)
