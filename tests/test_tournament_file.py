@@ -508,7 +508,7 @@ def test_two_runs_at_once_are_refused(tmp_path):
     with Contest(read_plan(path), tmp_path / "class-results"):
         for again in ((), ("--again",)):
             run = ttt("tournament", path, *again)
-            assert run.returncode == 2 and "is being played by another process" in run.stderr
+            assert run.returncode == 2 and "another run is writing to it" in run.stderr
 
 
 def test_hostile_programs_lose_and_harm_nobody(tmp_path):
