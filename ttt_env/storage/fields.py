@@ -87,6 +87,10 @@ class Fields:
             told = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
             raise self.error(key, told) from error
 
+    def whole(self, read: Callable[[Any], Read]) -> Read:
+        """What `read` makes of all entries; the errors that it raises name this object."""
+        return Fields({self._name: self._data}).read(self._name, read)
+
     def integer(self, key: str | int, least: int = 0, most: int = MOST) -> int:
         """An integer from `least` to `most`; a number with a decimal point is none."""
         value = self.value(key)
@@ -128,6 +132,13 @@ class Fields:
         value = self.value(key)
         if not isinstance(value, list | tuple):
             raise self.error(key, f"{shown(value)}, where a list is needed")
+        return value
+
+    def table(self, key: str | int) -> Mapping[str, Any]:
+        """An object whose entries are the caller's to check."""
+        value = self.value(key)
+        if not isinstance(value, Mapping):
+            raise self.error(key, f"{shown(value)}, where an object is needed")
         return value
 
     def part(self, key: str | int) -> "Fields":
