@@ -100,7 +100,7 @@ class Contest:
         """Certify, and let all play that have not.
 
         Raises `TournamentFileError` for an entry that is called fixed, and answers otherwise when it is asked
-        again.
+        again; `ResultFileError` if kept answers were changed, or cannot be written.
         """
         self._certify()
         self.rounds.clear()
@@ -128,7 +128,7 @@ class Contest:
                     certificate = self._certificate(name)
                 elif entry.is_fixed:
                     self.players.tabulate(name)
-            except TournamentFileError:  # the entry is wrong about its program, and nothing is played yet
+            except (TournamentFileError, ResultFileError):  # wrong about its program, or the kept answers are
                 raise
             except Exception as error:  # nothing that an entry does may end the tournament
                 lack = f"it fails where it is asked: {type(error).__name__}: {error}"
@@ -170,6 +170,8 @@ class Contest:
         else:
             try:
                 result = match(*self.players.pair(*names), self.plan.game, exact=True)
+            except ResultFileError:  # of kept answers, for which no entry is to blame
+                raise
             except Exception:  # one of the two fails somewhere: games show who loses by that
                 return None
         return Computed(result, tuple(self._played(meeting, number) for number in range(2)))
