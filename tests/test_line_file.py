@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import resource
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ import ttt_env
 from ttt_env import ResultFileError
 from ttt_env.storage.line_file import LineFile
 
+resource = pytest.importorskip("resource")  # and locks, which Windows has not
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
 FIRST = """
 import sys, ttt_env
