@@ -16,6 +16,7 @@ from ttt_env.agent import Answer, AskedAgent
 from ttt_env.analysis import recorded
 from ttt_env.analysis.dossier import dossier
 from ttt_env.rules.symmetry import canonical, symmetries, transform
+from ttt_env.storage.line_file import LineFile
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=3,n=2,k=2")]
@@ -329,7 +330,7 @@ class TestAnswerFile:
         assert ttt_env.certify(again, answers=path) == first
         assert not again.asked and path.read_bytes() == before
         header, *lines = map(json.loads, path.read_text().splitlines())
-        assert header["format"] == "ttt_env answers 1" and len(lines) == first.asked
+        assert header["format"] == "ttt_env answers 2" and len(lines) == first.asked
         assert len({line["position"] for line in lines}) == len(lines)
 
     @pytest.mark.parametrize("cut", [1, 40, 200, 999, 5_000])
@@ -377,7 +378,6 @@ class TestAnswerFile:
             b"hello\n",
             b"[]\n",
             b"{}\n",
-            b'{"format": "ttt_env answers 2", "game": {"name": "tictactoe-v0"}, "agent": "x"}\n',
             b"\xff\x00\n",
         ],
     )
@@ -389,23 +389,30 @@ class TestAnswerFile:
         assert path.read_bytes() == content
 
     @pytest.mark.parametrize(
-        "line",
+        ("at", "line"),
         [
-            {"position": "X........", "cell": 4, "outcome": "played", "said": ""},
-            {"position": "X../.../...", "cell": 0, "outcome": "played", "said": ""},
-            {"position": "X../.../...", "cell": None, "outcome": "played", "said": ""},
-            {"position": "X../.../...", "cell": 4, "outcome": "taken", "said": ""},
-            {"position": "X../.../...", "cell": 4, "outcome": "won", "said": ""},
-            {"position": "X../.../...", "cell": "4", "outcome": "played", "said": ""},
-            {"position": "X../.../..."},
+            ("position", {"position": "X........", "cell": 4, "outcome": "played", "said": ""}),
+            ("position", {"position": "XXX/OO./...", "cell": 8, "outcome": "played", "said": ""}),
+            ("position", {"position": ".../.../...", "cell": 4, "outcome": "played", "said": "twice"}),
+            ("cell", {"position": "OX./XX./..O", "cell": 0, "outcome": "played", "said": ""}),
+            ("cell", {"position": "OX./XX./..O", "cell": 9, "outcome": "played", "said": ""}),
+            ("cell", {"position": "OX./XX./..O", "cell": True, "outcome": "played", "said": ""}),
+            ("cell", {"position": "OX./XX./..O", "cell": None, "outcome": "played", "said": ""}),
+            ("cell", {"position": "OX./XX./..O", "cell": 2, "outcome": "taken", "said": ""}),
+            ("outcome", {"position": "OX./XX./..O", "cell": 2, "outcome": "won", "said": ""}),
+            ("cell", {"position": "OX./XX./..O", "cell": "4", "outcome": "played", "said": ""}),
+            ("said", {"position": "OX./XX./..O", "cell": 2, "outcome": "played", "said": 4}),
+            ("outcome", {"position": "OX./XX./..O"}),
         ],
         ids=str,
     )
-    def test_with_answers_that_cannot_be(self, tmp_path, line):
+    def test_with_answers_that_cannot_be(self, tmp_path, at, line):
         path = tmp_path / "answers.jsonl"
         ttt_env.certify(perfect, answers=path)
-        path.write_text(path.read_text() + json.dumps(line) + "\n")
-        with pytest.raises(ResultFileError, match=r"holds no answers: line \d+: "):
+        lines = LineFile(path, "ttt_env answers", "holds no answers")
+        lines.add(line)
+        lines.release()
+        with pytest.raises(ResultFileError, match=rf"answers\.jsonl, line \d+: {at}: "):
             ttt_env.certify(perfect, answers=path)
 
     def test_is_for_agents_that_are_asked(self, tmp_path):

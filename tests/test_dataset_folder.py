@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import sys
 from datetime import date
 from hashlib import sha256
 from itertools import islice
@@ -118,6 +119,13 @@ class TestCroissant:
         assert metadata.date_published.date() == date(2026, 1, 2)
 
     @MLCROISSANT
+    def test_the_card_says_how_many_rows_and_lines_there_are(self, whole):
+        text = (whole / "README.md").read_text("utf-8")
+        for name in TABLES:
+            assert f"{parquet.read_table(whole / name).num_rows:,} rows" in line_of(text, name)
+        for name in CHATS:
+            assert f"{len((whole / name).read_text().splitlines()):,} lines" in line_of(text, name)
+
     def test_records_are_the_rows(self, whole):
         data = mlcroissant.Dataset(jsonld=str(whole / "croissant.json"))
         for name in TABLES:
@@ -210,6 +218,14 @@ class TestFolders:
             write_dataset("tictactoe-v0", tmp_path)
         assert files_of(tmp_path) == before
 
+    def test_what_is_not_installed_is_told_before_anything_is_removed(self, whole, tmp_path, monkeypatch):
+        shutil.copytree(whole, tmp_path / "data")
+        monkeypatch.setitem(sys.modules, "minari", None)
+        for folder in (tmp_path / "data", tmp_path / "new"):
+            with pytest.raises(ImportError, match='the extra "data"'):
+                write_dataset("tictactoe-v0", folder, games=5)
+        assert files_of(tmp_path / "data") == files_of(whole) and not (tmp_path / "new").exists()
+
     def test_a_file_is_no_folder(self, tmp_path):
         (tmp_path / "file").write_text("precious")
         with pytest.raises(ResultFileError, match="is no data set"):
@@ -235,6 +251,14 @@ class TestFolders:
         (tmp_path / ".positions.parquet.0a.part").write_text("half")
         write_dataset("tictactoe-v0", tmp_path, games=5, published=date(2026, 1, 2))
         assert files_of(tmp_path) == files_of(whole)
+
+
+def line_of(card, name):
+    """The line of a data set's card that describes this file."""
+    (line,) = (
+        line for line in card.splitlines() if f"`{name}`" in line and (" rows" in line or " lines" in line)
+    )
+    return line
 
 
 class TestRefusals:

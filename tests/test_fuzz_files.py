@@ -33,6 +33,7 @@ from ttt_env.errors import (
     TttEnvError,
 )
 from ttt_env.storage.game_log import GameLog, read_records
+from ttt_env.storage.policy_file import game_name
 
 GAME = ttt_env.get_game("tictactoe-v0")
 BOARDS = ttt_env.Boards.joined(GAME, [layer.boards(layer.open[::7]) for layer in reachable(GAME)])
@@ -295,6 +296,26 @@ def test_what_an_array_declares_is_looked_at_before_memory_is_taken(name, array,
     (tmp_path / "huge.npz").write_bytes(zipped({**parts, f"{array}.npy": npy(*content)}.items()))
     with pytest.raises(PolicyFileError, match=r"huge\.npz"):
         DOORS[name](tmp_path / "huge.npz")
+
+
+@pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "tablebase"])
+def test_an_array_is_of_the_size_that_it_declares(name, tmp_path):
+    """NumPy would read what is declared, and say nothing of the rest."""
+    parts = members(saved(name, tmp_path / "good.npz"))
+    for member in parts:
+        content = zipped({**parts, member: parts[member] + bytes(8)}.items())
+        (tmp_path / "longer.npz").write_bytes(content)
+        with pytest.raises(PolicyFileError, match=r"longer\.npz .*damaged, .* is not of the size"):
+            DOORS[name](tmp_path / "longer.npz")
+            if member == "game.npy":  # looked at only where the name is told
+                game_name(tmp_path / "longer.npz")
+
+
+def test_all_arrays_together_are_of_bounded_size(tmp_path, monkeypatch):
+    saved("lookup", tmp_path / "good.npz")
+    monkeypatch.setattr("ttt_env.storage.policy_file.MOST_BYTES", 1000)
+    with pytest.raises(PolicyFileError, match=r"good\.npz .*of at most 1,000"):
+        ttt_env.make_agent(f"lookup:{tmp_path}/good.npz")
 
 
 def test_a_bomb_is_not_unpacked(tmp_path):

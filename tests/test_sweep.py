@@ -111,7 +111,11 @@ class TestResults:
     def test_are_read_as_they_were_written_and_the_last_counts(self, tmp_path):
         results = Results(tmp_path / "results.jsonl")
         assert results.read() == {}
-        one, two, again = a_result("one", ended="error"), a_result("two"), a_result("one", ended="budget")
+        one, two, again = (
+            a_result("one", ended="error", error="no memory"),
+            a_result("two"),
+            a_result("one", ended="budget"),
+        )
         for result in (one, two, again):
             results.append(result)
         assert results.read() == {"one": again, "two": two}

@@ -23,7 +23,7 @@ from ttt_env.app.tournament.contest import WRITTEN, Contest, play_to_the_end
 from ttt_env.app.tournament.files import write_results
 from ttt_env.app.tournament.plan import read_plan
 from ttt_env.app.tournament.results import Results
-from ttt_env.errors import TournamentFileError
+from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.storage.game_log import read_records
 
 pytest.importorskip("scipy")
@@ -508,7 +508,7 @@ def test_two_runs_at_once_are_refused(tmp_path):
     with Contest(read_plan(path), tmp_path / "class-results"):
         for again in ((), ("--again",)):
             run = ttt("tournament", path, *again)
-            assert run.returncode == 2 and "is being played by another process" in run.stderr
+            assert run.returncode == 2 and "another run is writing to it" in run.stderr
 
 
 def test_hostile_programs_lose_and_harm_nobody(tmp_path):
@@ -571,3 +571,113 @@ def test_an_onnx_file_takes_part(tmp_path):
     (meeting,) = results_in(tmp_path / "class-results")["meetings"]
     found = ttt_env.match(f"onnx:{tmp_path / 'net.onnx'}", "minimax")
     assert meeting["exact"] and meeting["as_x"] == found.as_x._asdict()
+
+
+class TestWhatLiesInTheFolder:
+    """A run that goes on believes no file that was altered: it is refused, or made again."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        (tmp_path / "bot.py").write_text(FIRST_FREE)
+        bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "fixed": True}
+        run = ttt("tournament", write(tmp_path, bot, *TWO, spec("rules"), games=2))
+        assert run.returncode == 0, run.stderr
+        return tmp_path
+
+    def test_certificates_are_made_again(self, folder):
+        out = folder / "class-results"
+        before = {path: path.read_bytes() for path in (out / "certificates").iterdir()}
+        for path in before:  # everybody brings the proof of the strongest, and it is a good one
+            ttt_env.certify("minimax").save(path)
+        run = ttt("tournament", folder / "class.toml")
+        assert run.returncode == 0, run.stderr
+        assert {path: path.read_bytes() for path in before} == before
+        proved = {each["name"]: each["proved"] for each in results_in(out)["entries"]}
+        assert proved["minimax"] == "unbeatable, proved" and proved["rules"].startswith("loses this game")
+
+    def test_answers_that_were_changed_are_refused(self, folder):
+        (path,) = (folder / "class-results" / "answers").iterdir()
+        header, first, *rest = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([header, first.replace('"cell": 0', '"cell": 4'), *rest]))
+        run = ttt("tournament", folder / "class.toml")
+        assert run.returncode == 2 and "001-Bot.jsonl, line 2: it is not as it was written" in run.stderr
+
+    def test_lines_of_the_journal_that_were_changed_are_refused(self, folder):
+        journal = folder / "class-results" / "journal.jsonl"
+        whole = journal.read_bytes()
+        for number, line in enumerate(whole.splitlines(), 1):
+            if number in (1, 2, 7):
+                changed = line.replace(b'"games": 2', b'"games": 4').replace(b'"round": 1', b'"round": 2')
+                assert changed != line
+                journal.write_bytes(whole.replace(line, changed))
+                run = ttt("tournament", folder / "class.toml")
+                assert run.returncode == 2 and f"journal.jsonl, line {number}: it is not as" in run.stderr
+        assert ttt("tournament", folder / "class.toml", "--again").returncode == 0
+
+    @pytest.mark.parametrize(
+        ("changes", "part"),
+        [
+            ({"round": 2}, "round"),
+            ({"round": True}, "round"),
+            ({"first": "nobody"}, "first"),
+            ({"second": "random"}, "second"),
+            ({}, "second"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0 1 2"}, "record"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2 5"}, "record"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2", "forfeit": "taken"}, "record"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "played"}, "forfeit"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "lost"}, "forfeit"),
+            ({"second": "Bot", "said": 3}, "said"),
+            ({"second": "Bot", "match": {}, "examples": []}, "match"),
+        ],
+        ids=str,
+    )
+    def test_a_line_that_is_no_part_of_the_tournament(self, changes, part, tmp_path):
+        """Sealed as it should be, so that only its content speaks against it."""
+        path = write(tmp_path, *TWO, spec("Bot") | {"spec": "rules"}, exact=False, games=2)
+        plan = read_plan(path)
+        line = {"round": 1, "first": "random", "second": "minimax", "record": "tictactoe-v0: 0 3 1 4 2"}
+        with Contest(plan, tmp_path / "class-results") as contest:
+            file = contest.journal._file
+            for _ in range(2):
+                file.add(line | {"forfeit": None, "said": ""})
+            file.add(line | {"forfeit": None, "said": ""} | changes)
+        with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 4: {part}: "):
+            Contest(plan, tmp_path / "class-results")
+
+    @pytest.mark.parametrize(
+        ("changes", "part"),
+        [
+            ({"examples": []}, "match"),
+            (
+                {"examples": [{"record": "tictactoe-v0: 0 3 1 4 2", "forfeit": None, "said": ""}] * 2},
+                "examples",
+            ),
+            ({"match": ttt_env.match("random", "minimax", games=2, exact=False).to_dict()}, "match"),
+        ],
+        ids=["no examples", "games that nobody wins", "sampled"],
+    )
+    def test_a_computed_meeting_that_contradicts_itself(self, changes, part, tmp_path):
+        path = write(tmp_path, spec("rules"), spec("minimax"))
+        drawn = {"record": "tictactoe-v0: 4 0 1 7 3 5 2 6 8", "forfeit": None, "said": ""}
+        match = ttt_env.match("minimax", "minimax").to_dict()
+        line = {"round": 1, "first": "rules", "second": "minimax", "match": match, "examples": [drawn, drawn]}
+        for content in (line, line | changes):
+            with Contest(read_plan(path), tmp_path / "class-results", again=True) as contest:
+                contest.journal._file.add(content)
+            if content is line:
+                Contest(read_plan(path), tmp_path / "class-results").journal.close()
+        with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 2: {part}"):
+            Contest(read_plan(path), tmp_path / "class-results")
+
+    def test_again_leaves_nothing_of_the_run_before(self, folder):
+        out = folder / "class-results"
+        stale = out / "certificates" / "009-gone.certificate.json"
+        ttt_env.certify("minimax").save(stale)
+        (out / "answers" / "009-gone.jsonl").write_text("old")
+        assert ttt("tournament", write(folder, *TWO), "--again").returncode == 0
+        assert not stale.exists() and not (out / "answers").exists()
+        assert {path.name for path in (out / "certificates").iterdir()} == {
+            "001-random.certificate.json",
+            "002-minimax.certificate.json",
+        }

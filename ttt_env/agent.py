@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,6 +242,9 @@ Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashe
 """What came of an answer: its cell was played; it names no cell in the agreed form; it names different ones;
 its number is no cell of the board; the cell is taken; who was asked failed, took too long, or wrote far too
 much."""
+
+FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) if outcome != "played")
+"""The outcomes that lose the game."""
 
 _READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
 _SAID = 1_000  # letters of an answer that are kept

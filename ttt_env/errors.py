@@ -67,7 +67,10 @@ class GameLogError(TttEnvError):
 
 
 class ResultFileError(TttEnvError):
-    """A file or data that holds no result of the kind that was asked for."""
+    """A file or data that holds no result of the kind that was asked for, or one that contradicts itself.
+
+    Also a file of results that cannot be read, written or locked.
+    """
 
 
 class TournamentFileError(TttEnvError):

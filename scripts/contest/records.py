@@ -14,9 +14,11 @@ from contest.entries import TEACHERS, Entry
 from contest.protocol import Attempt, Judged, Point, judge_table
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
-from ttt_env.errors import TttEnvError
+from ttt_env.errors import ResultFileError, TttEnvError
 from ttt_env.rules.game import Game
+from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import as_file_name, write_atomically
+from ttt_env.storage.line_file import locked
 
 FORMAT = "ttt_env leaderboard 1"
 SUFFIX = ".jsonl"
@@ -84,8 +86,8 @@ def read(file: Path) -> list[Record]:
     records = []
     for number, line in enumerate(lines, 1):
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
+            record = parse_json(line)
+        except ResultFileError as error:
             raise ValueError(f"{file}, line {number} is no JSON: {error}") from error
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise ValueError(f"{file}, line {number} is no line of a leaderboard ({FORMAT})")
@@ -100,12 +102,16 @@ def read_all(files: Iterable[Path]) -> list[Record]:
 
 
 def add(file: Path, record: Record, policy: Lookup | None) -> None:
-    """Write the policy, and then the line, in the place of one of the same run; both whole or not at all."""
-    if policy is not None:
-        policy.save(policy_path(file, record))
-    kept = [other for other in read(file) if key(other) != key(record)]
-    text = "".join(json.dumps(each) + "\n" for each in sorted([*kept, record], key=key))
-    write_atomically(file, lambda stream: stream.write(text.encode()))
+    """Write the policy, and then the line, in the place of one of the same run; both whole or not at all.
+
+    Several runs may add to a file at once.
+    """
+    with locked(file.parent):
+        if policy is not None:
+            policy.save(policy_path(file, record))
+        kept = [other for other in read(file) if key(other) != key(record)]
+        text = "".join(json.dumps(each) + "\n" for each in sorted([*kept, record], key=key))
+        write_atomically(file, lambda stream: stream.write(text.encode()))
 
 
 def faults(file: Path) -> Iterator[str]:

@@ -1,48 +1,46 @@
 """How agents outside of this package are asked: several at a time, and with every answer kept in a file."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, get_args
+from typing import get_args
 
 from ttt_env.agent import Answer, AskedAgent, Outcome
 from ttt_env.errors import ResultFileError
-from ttt_env.rules.checks import as_path, one_of
+from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position
-from ttt_env.storage.files import reason
+from ttt_env.storage.fields import Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 from ttt_env.storage.line_file import LineFile
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
-_FORMAT = "ttt_env answers 1"
+_FORM = "ttt_env answers"
+_FORMAT = f"{_FORM} 2"
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
-_BEGINNING = b'{"format": "ttt_env answers'  # of the first line, which may be unfinished
 
 
 class AnswerFile:
     """The answers of one agent in a file, a line of JSON for each, written as they come.
 
-    The first line says whose answers they are. A line that was not finished, because its process was killed,
-    is cut off when the file is read again. One run at a time may write to it.
+    The first line says whose answers they are; see `LineFile` for what a file is refused for. From the first
+    answer that is added until `release` no other run may write to it.
 
-    Raises `ResultFileError` for a file of something else, of the answers of another agent or game, and for
-    one that cannot be read.
+    Raises `ResultFileError` for a file of something else, of the answers of another agent or game, with two
+    answers in one position, and for one that cannot be read or written.
     """
 
     def __init__(self, path: str | Path, game: Game, identity: str) -> None:
         self.path = as_path("answers", path, "an agent that is asked")
         self.game, self.identity = game, identity
         self._answers: dict[tuple[int, int], Answer] = {}
-        self._file = LineFile(self.path)
+        self._file = LineFile(self.path, _FORM, "holds no answers")
         self._is_begun = False
-        if self.path.exists():
-            self._read()
+        self._read()
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -51,8 +49,20 @@ class AnswerFile:
         """The answer that is kept of a position, None if there is none."""
         return self._answers.get((position.mine, position.theirs))
 
+    def reserve(self, positions: Iterable[Position]) -> None:
+        """Keep other runs from writing to the file, if an answer in one of these positions is missing.
+
+        Answers that another run has added by then are taken.
+        """
+        if any(self.get(position) is None for position in positions) and self._file.reserve():
+            self._read()
+
+    def release(self) -> None:
+        """Let other runs write to the file, until the next answer is missing."""
+        self._file.release()
+
     def add(self, position: Position, answer: Answer) -> None:
-        """Keep an answer, in the file first. Raises `OSError` if it cannot be written."""
+        """Keep an answer, in the file first."""
         if not self._is_begun:
             self._file.add({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.identity})
             self._is_begun = True
@@ -60,42 +70,39 @@ class AnswerFile:
         self._answers[position.mine, position.theirs] = answer
 
     def _read(self) -> None:
-        try:
-            lines = self._file.read()
-        except OSError as error:
-            raise ResultFileError(f"{self.path} cannot be read: {reason(error)}") from error
-        length = min(len(self._file.unfinished), len(_BEGINNING))
-        if not lines and self._file.unfinished[:length] != _BEGINNING[:length]:
-            raise ResultFileError(f"{self.path} holds no answers")
-        for number, line in enumerate(lines, 1):
+        lines = self._file.read()
+        self._answers.clear()
+        for number, data in enumerate(lines, 1):
             try:
-                data = json.loads(line)
-                game, identity = self._header(data) if number == 1 else self._take(data)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                raise ResultFileError(f"{self.path} holds no answers: line {number}: {error}") from error
-            if (game, identity) != (self.game, self.identity):
-                raise ResultFileError(
-                    f"{self.path} holds the answers of {identity} on {game.name}, "
-                    f"not of {self.identity} on {self.game.name}: name another file"
-                )
-        self._file.cut()
+                if number == 1:
+                    self._check_header(Fields(data))
+                else:
+                    self._take(Fields(data))
+            except ResultFileError as error:
+                raise self._file.error(number, error) from error
         self._is_begun = bool(lines)
 
-    def _header(self, data: dict[str, Any]) -> tuple[Game, str]:
-        if data["format"] != _FORMAT:
-            raise ValueError(f"{_FORMAT!r} is what its format should be")
-        return game_from_dict(data["game"]), str(data["agent"])
+    def _check_header(self, header: Fields) -> None:
+        header.choice("format", [_FORMAT])
+        game, identity = header.read("game", game_from_dict), header.text("agent")
+        if (game, identity) != (self.game, self.identity):
+            raise ResultFileError(
+                f"it holds the answers of {identity} on {game.name}, "
+                f"not of {self.identity} on {self.game.name}: name another file"
+            )
 
-    def _take(self, data: dict[str, Any]) -> tuple[Game, str]:
-        position = Position.parse(data["position"], self.game)
-        outcome = one_of("outcome", data["outcome"], get_args(Outcome))
-        answer = Answer(data["cell"], outcome, str(data["said"]))
-        if (answer.cell is None) == (outcome == "played"):
-            raise ValueError(f"cell {answer.cell!r} does not fit to the outcome {outcome!r}")
-        if answer.cell is not None and Answer.of(answer.cell, position).cell is None:
-            raise ValueError(f"cell {answer.cell!r} is not free in {position}")
-        self._answers[position.mine, position.theirs] = answer
-        return self.game, self.identity
+    def _take(self, line: Fields) -> None:
+        position = line.read("position", partial(Position.parse, game=self.game))
+        if position.is_over or self.get(position) is not None:
+            why = "the game is over there" if position.is_over else "it has been answered before"
+            raise line.error("position", f"{position}, and {why}")
+        outcome = line.choice("outcome", get_args(Outcome))
+        cell = None if line.is_null("cell") else line.integer("cell", 0, self.game.n_cells - 1)
+        if (cell is None) == (outcome == "played"):
+            raise line.error("cell", f"{cell}, which does not fit to the outcome {outcome!r}")
+        if cell is not None and cell not in position.legal_cells:
+            raise line.error("cell", f"{cell}, which is not free in {position}")
+        self._answers[position.mine, position.theirs] = Answer(cell, outcome, line.text("said"))
 
 
 def answers_of(
@@ -106,6 +113,8 @@ def answers_of(
     It is asked `workers` questions at a time. If it raises an error, the answers that are on their way are
     waited for, and kept as well.
     """
+    if file is not None:
+        file.reserve(positions)
     left = []
     for index, position in enumerate(positions):
         kept = None if file is None else file.get(position)

@@ -1,14 +1,15 @@
 """The proof that an agent is unbeatable, or the game that beats it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar, get_args
+from typing import Any, Self
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, Forfeit, Outcome, checked_policies
+from ttt_env.agent import FORFEITS, Agent, AgentLike, Forfeit, checked_policies
+from ttt_env.analysis.certificate_check import check_certificate
 from ttt_env.analysis.consistency import Consistency, consistency
 from ttt_env.analysis.declared import is_own
 from ttt_env.analysis.distance import distances
@@ -16,13 +17,14 @@ from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import TwoPass, Values, follow
 from ttt_env.analysis.layers import Bools, Layer, Moves, Responder, reachable
 from ttt_env.analysis.recorded import (
+    COMPUTED,
     Asking,
     Recorded,
     Source,
     answering,
-    asked_of,
     check_declared,
     check_declared_in,
+    released,
     source_of,
 )
 from ttt_env.analysis.saved import Saved
@@ -32,14 +34,13 @@ from ttt_env.render.picture import Picture
 from ttt_env.render.sheet import Section, boards_of, draw_sheet
 from ttt_env.render.words import RESULTS, percent
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_tabulated
+from ttt_env.storage.fields import Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
-Read = TypeVar("Read")
 _SIGN = {"X": 1, "O": -1}
 
 
@@ -202,34 +203,51 @@ class Certificate(Saved):
             ],
             "imperfect": self.n_imperfect,
             "symmetry_classes": self.n_classes,
-            "inconsistent": _or_none(
-                lambda pairs: [[str(one), str(other)] for one, other in pairs], self.inconsistent
-            ),
+            "inconsistent": None
+            if self.inconsistent is None
+            else [[str(one), str(other)] for one, other in self.inconsistent],
+            **self._derived,
+        }
+
+    @property
+    def _derived(self) -> dict[str, int | None]:
+        """Counts in a file that follow from the others, so that one that was changed contradicts them."""
+        total = sum(self.positions.values())
+        n_consistent = None
+        if self.n_classes is not None and self.inconsistent is not None:
+            n_consistent = self.n_classes - len(self.inconsistent)
+        return {
+            "good": total - self.n_blunders,
+            "perfect": None if self.n_imperfect is None else total - self.n_imperfect,
+            "consistent": n_consistent,
         }
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        game = game_from_dict(data["game"])
-        records = {seat: data["refutations"][seat] for seat in SEATS}
+        entries = Fields(data)
+        game = entries.read("game", game_from_dict)
+        seats: Sequence[Seat] = SEATS
+        worst_case, positions = entries.part("worst_case"), entries.part("positions")
         certificate = cls(
             game,
-            int(data["game"]["value"]),
-            {seat: int(data["worst_case"][seat]) for seat in SEATS},
-            {seat: text and GameRecord.parse(text, game) for seat, text in records.items()},
-            _parsed(data["blunders"]["positions"], game),
-            _parsed(data["missed_wins"]["positions"], game),
-            int(data["blunders"]["count"]),
-            int(data["missed_wins"]["count"]),
-            {seat: int(data["positions"][seat]) for seat in SEATS},
-            one_of("source", data["source"], get_args(Source)),
-            int(data["asked"]),
-            tuple(_read_forfeit(each, game) for each in data["forfeits"]),
-            _or_none(int, data["imperfect"]),
-            _or_none(int, data["symmetry_classes"]),
-            _or_none(lambda pairs: tuple(_read_pair(pair, game) for pair in pairs), data["inconsistent"]),
+            entries.part("game").integer("value", -1, 1),
+            {seat: worst_case.integer(seat, -1, 1) for seat in seats},
+            {seat: _read_record(entries.part("refutations"), seat, game) for seat in seats},
+            _read_listed(entries.part("blunders"), game),
+            _read_listed(entries.part("missed_wins"), game),
+            entries.part("blunders").integer("count"),
+            entries.part("missed_wins").integer("count"),
+            {seat: positions.integer(seat) for seat in seats},
+            entries.choice("source", COMPUTED),
+            entries.integer("asked"),
+            tuple(_read_forfeit(each, game) for each in entries.parts("forfeits")),
+            None if entries.is_null("imperfect") else entries.integer("imperfect"),
+            None if entries.is_null("symmetry_classes") else entries.integer("symmetry_classes"),
+            None if entries.is_null("inconsistent") else _read_pairs(entries, game),
         )
-        if certificate.unbeatable is not data["unbeatable"]:
-            raise ValueError("its verdict does not follow from its refutations")
+        check_certificate(certificate, MAX_LISTED)
+        for key, due in {"unbeatable": certificate.unbeatable, **certificate._derived}.items():
+            entries.agrees(key, due)
         return certificate
 
 
@@ -244,23 +262,27 @@ def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
     }
 
 
-def _read_forfeit(data: Mapping[str, Any], game: Game) -> Forfeit:
-    outcome = one_of("outcome", data["outcome"], get_args(Outcome))
-    return Forfeit(Position.parse(data["position"], game), outcome, str(data["said"]))
+def _read_record(entries: Fields, seat: Seat, game: Game) -> GameRecord | None:
+    return None if entries.is_null(seat) else entries.read(seat, partial(GameRecord.parse, game=game))
 
 
-def _or_none(read: Callable[[Any], Read], data: Any) -> Read | None:
-    return None if data is None else read(data)
+def _read_forfeit(entries: Fields, game: Game) -> Forfeit:
+    position = entries.read("position", partial(Position.parse, game=game))
+    return Forfeit(position, entries.choice("outcome", FORFEITS), entries.text("said"))
 
 
-def _read_pair(texts: Sequence[str], game: Game) -> tuple[Position, Position]:
-    one, other = (Position.parse(text, game) for text in texts)
-    return one, other
+def _read_pairs(entries: Fields, game: Game) -> tuple[tuple[Position, Position], ...]:
+    pairs = (_read_positions(pair, game) for pair in entries.parts("inconsistent"))
+    return tuple((one, other) for one, other in pairs)
 
 
-def _parsed(texts: Sequence[str], game: Game) -> Boards:
-    positions = [Position.parse(text, game) for text in texts]
+def _read_listed(entries: Fields, game: Game) -> Boards:
+    positions = _read_positions(entries.part("positions"), game)
     return Boards.joined(game, [Boards.of(positions)] if positions else [])
+
+
+def _read_positions(texts: Fields, game: Game) -> list[Position]:
+    return [texts.read(at, partial(Position.parse, game=game)) for at in range(len(texts))]
 
 
 def certify(
@@ -285,7 +307,8 @@ def certify(
 
     Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
     a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
-    batch; `ResultFileError` if `answers` does not hold those of this agent.
+    batch; `ResultFileError` if `answers` does not hold those of this agent, cannot be written, or another run
+    writes to it.
 
     >>> certify("minimax").unbeatable
     True
@@ -294,9 +317,15 @@ def certify(
     ({'X': -1, 'O': -1}, 'tictactoe-v0: 3 5 2 4 0 6 1')
     """
     judged = _keeping_answers(answering(agent, game, progress, workers, answers))
+    with released(judged):
+        return _certificate_of(judged)
+
+
+def _certificate_of(judged: Agent) -> Certificate:
     solution = solve(judged.game)
     seats = {seat: _SeatAnalysis(judged, seat, solution) for seat in SEATS}
-    source, asked = source_of(judged), asked_of(judged)
+    source = source_of(judged)
+    positions = {seat: analysis.n_positions for seat, analysis in seats.items()}
     is_close = source == "recorded" or is_tabulated(judged.game)
     mistakes = [
         analysis.mistakes(distances(judged.game).scores if is_close else None) for analysis in seats.values()
@@ -313,9 +342,9 @@ def certify(
         missed_wins,
         len(blunders),
         len(missed_wins),
-        {seat: analysis.n_positions for seat, analysis in seats.items()},
+        positions,
         source,
-        asked,
+        sum(positions.values()) if source == "recorded" else 0,
         tuple(forfeit for analysis in seats.values() for forfeit in analysis.forfeits),
         sum(n_imperfect for _, n_imperfect in mistakes) if is_close else None,
         None if alike is None else alike.n_classes,

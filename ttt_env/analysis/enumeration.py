@@ -36,6 +36,7 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_integer, as_path
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_filed
+from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.files import reason, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
@@ -150,24 +151,40 @@ class Enumeration(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        return cls(game_from_dict(data["game"]), tuple(map(_read_ply, data["plies"])))
+        entries = Fields(data)
+        game = entries.read("game", game_from_dict)
+        plies = tuple(_read_ply(each, game) for each in entries.parts("plies"))
+        numbers = [ply.ply for ply in plies]
+        if numbers != sorted(set(numbers)):
+            raise entries.error("plies", "each is to be there once, in their order")
+        return cls(game, plies)
 
 
-def _read_ply(data: Mapping[str, Any]) -> CountedPly:
-    names = ("ply", "placements", "won", "drawn", "lost", "ended", "full")
-    ply, placements, won, drawn, lost, ended, full = (int(data[name]) for name in names)
-    workers = tuple(
-        WorkerShare(
-            str(share["worker"]),
-            int(share["chunks"]),
-            int(share["placements"]),
-            float(share["seconds"]),
-            float(share["cpu_seconds"]),
-            int(share["peak_bytes"]),
-        )
-        for share in data["workers"]
+def _read_ply(entries: Fields, game: Game) -> CountedPly:
+    number = entries.integer("ply", 0, game.n_cells)
+    placements = prod(_sizes(game, number))
+    names = ("won", "drawn", "lost", "ended", "full")
+    won, drawn, lost, ended, full = (entries.integer(name, 0, placements) for name in names)
+    workers = tuple(map(_read_share, entries.parts("workers")))
+    ply = CountedPly(number, placements, won, drawn, lost, ended, full, workers)
+    entries.agrees("placements", placements)
+    entries.agrees("positions", ply.positions)
+    if ply.positions > placements:
+        raise entries.error("positions", f"{ply.positions:,}, of {placements:,} placements")
+    if sum(share.placements for share in ply.workers) != placements:
+        raise entries.error("workers", f"they have not done the {placements:,} placements of this ply")
+    return ply
+
+
+def _read_share(entries: Fields) -> WorkerShare:
+    return WorkerShare(
+        entries.text("worker"),
+        entries.integer("chunks", 1),
+        entries.integer("placements", 1),
+        entries.number("seconds", 0, MOST),
+        entries.number("cpu_seconds", 0, MOST),
+        entries.integer("peak_bytes"),
     )
-    return CountedPly(ply, placements, won, drawn, lost, ended, full, workers)
 
 
 def _by_worker(shares: Iterable[WorkerShare]) -> tuple[WorkerShare, ...]:

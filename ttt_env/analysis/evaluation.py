@@ -1,16 +1,18 @@
 """How strong an agent is: computed over all positions where the game can be enumerated, else sampled."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias, get_args
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import (
+    FORFEITS,
     Agent,
     AgentLike,
     Forfeit,
@@ -33,23 +35,29 @@ from ttt_env.analysis.induction import (
 from ttt_env.analysis.layers import BatchPolicy, Floats, Layer, Responder, reachable
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import (
+    COMPUTED,
     Asking,
     Source,
     answering,
     answering_both,
     check_declared,
+    released,
     source_of,
 )
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent, solve
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 from ttt_env.render.words import gain, percent, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_generator, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
+from ttt_env.storage.fields import Fields
 
+CLOSE = 1e-9
+"""How far a number in a file may be from what follows from the others."""
+_POSITION = re.compile(r"[XO./|]+")
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
 _TELLING = 1e-12  # what a game of own moves is at least worth, to be seen in a sum of so many digits
@@ -169,23 +177,64 @@ class Match(Saved):
         }
 
     @classmethod
-    def _read(cls, data: Mapping[str, Any]) -> Self:
-        as_x, as_o = (
-            Result(*(float(data[seat][end]) for end in ("win", "draw", "loss"))) for seat in ("as_x", "as_o")
-        )
-        games, interval = data["games"], data["interval"]
-        if interval is not None:
-            low, high = map(float, interval)
-            interval = low, high
-        source = one_of("source", data["source"], get_args(Source))
-        first, second = (tuple(map(_read_forfeited, losses)) for losses in data["forfeits"])
-        games = None if games is None else int(games)
-        return cls(as_x, as_o, bool(data["exact"]), games, interval, source, (first, second))
+    def _read(cls, data: Mapping[str, Any]) -> "Match":
+        entries = Fields(data)
+        as_x, as_o = _read_result(entries.part("as_x")), _read_result(entries.part("as_o"))
+        if entries.flag("exact"):
+            played = Match(as_x, as_o, exact=True, source=entries.choice("source", COMPUTED))
+            entries.agrees("games", None)
+            entries.agrees("interval", None)
+        else:
+            played = _read_sampled(entries, as_x, as_o)
+        entries.is_near("score", played.score, CLOSE)
+        return replace(played, forfeits=_read_forfeits(entries, played))
 
 
-def _read_forfeited(data: Mapping[str, Any]) -> Forfeited:
-    outcome = one_of("outcome", data["outcome"], get_args(Outcome))
-    return Forfeited(outcome, int(data["games"]), str(data["position"]), str(data["said"]))
+def _read_result(entries: Fields) -> Result:
+    result = Result(*(entries.number(end, 0, 1) for end in Result._fields))
+    if abs(sum(result) - 1) > CLOSE:
+        raise entries.error("loss", f"{result.loss}, where the three shares are to sum to 1")
+    return result
+
+
+def _read_sampled(entries: Fields, as_x: Result, as_o: Result) -> Match:
+    """The match that these games are; its interval follows from them."""
+    source: Source = entries.choice("source", ["sampled"])
+    games = entries.integer("games", 2)
+    shares = np.array([as_x, as_o]) * (games // 2)
+    counts = np.rint(shares).astype(np.int64)
+    if games % 2 or np.abs(shares - counts).max() > CLOSE * games:
+        raise entries.error("games", f"{games}, which cannot end in these shares")
+    played = match_of(counts)
+    ends = entries.part("interval")
+    for key, end in enumerate(played.interval or ()):
+        ends.is_near(key, end, CLOSE)
+    return Match(as_x, as_o, False, games, played.interval, source)
+
+
+def _read_forfeits(entries: Fields, played: Match) -> Forfeits:
+    """What both agents have lost by forfeits: in games alone, and no more than they have lost in all."""
+    if len(entries.items("forfeits")) != 2:
+        raise entries.error("forfeits", "a list for each of the two agents is needed")
+    lists = entries.part("forfeits")
+    read = []
+    for key, lost in enumerate((played.as_x.loss + played.as_o.loss, played.as_x.win + played.as_o.win)):
+        losses = tuple(map(_read_forfeited, lists.parts(key)))
+        n_lost = round(lost * (played.games or 0) / 2)
+        if sum(each.games for each in losses) > n_lost or len({each.outcome for each in losses}) < len(
+            losses
+        ):
+            raise lists.error(key, f"a reason comes twice, or there are more than the {n_lost:,} games lost")
+        read.append(losses)
+    return read[0], read[1]
+
+
+def _read_forfeited(entries: Fields) -> Forfeited:
+    position = entries.text("position")
+    if not _POSITION.fullmatch(position):
+        raise entries.error("position", f"{shown(position)}, which shows no board")
+    outcome = entries.choice("outcome", FORFEITS)
+    return Forfeited(outcome, entries.integer("games", 1), position, entries.text("said"))
 
 
 @dataclass(frozen=True)
@@ -246,8 +295,13 @@ class Exploitability(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        source = one_of("source", data["source"], get_args(Source))
-        return cls(float(data["as_x"]), float(data["as_o"]), source, float(data["nash_conv"]))
+        entries = Fields(data)
+        as_x, as_o = entries.number("as_x", -1, 1), entries.number("as_o", -1, 1)
+        nash_conv = entries.number("nash_conv", 0, 2)
+        entries.is_near("nash_conv", as_x + as_o, CLOSE)
+        found = cls(as_x, as_o, entries.choice("source", COMPUTED), nash_conv)
+        entries.is_near("exploitability", found.exploitability, CLOSE)
+        return found
 
 
 def match(
@@ -287,7 +341,8 @@ def match(
     if first is second and not isinstance(first, str):
         two = one
     one, two = answering_both(one, two, game, progress, workers)
-    as_x, as_o = _result(one, two), _result(two, one)
+    with released(one, two):
+        as_x, as_o = _result(one, two), _result(two, one)
     return Match(as_x, Result(*reversed(as_o)), exact=True, source=source_of(one, two))
 
 
@@ -425,6 +480,11 @@ def exploitability(
     '0.925 0.995 0.960'
     """
     judged = answering(agent, game, progress, workers, answers)
+    with released(judged):
+        return _exploitability(judged)
+
+
+def _exploitability(judged: Agent) -> Exploitability:
     policy, source = _LeastSeen(judged), source_of(judged)
     against_x = _outcomes(judged, None, highest, policy).start
     against_o = _outcomes(None, judged, highest, policy).start
@@ -466,14 +526,17 @@ def best_response(
     judged = answering(agent, game, progress, workers, answers)
     solution = solve(judged.game) if keep_value else None
     respond = best if solution is None else solution.keeping(best)
-    if source_of(judged) == "recorded":
-        as_o, as_x = (
-            _outcomes(judged, None, respond).values(),
-            _outcomes(None, judged, respond).values(),
-        )
-    else:
-        layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
-        check_declared(judged, layers)
-        as_x = backward_induction(layers, respond, responder).values()
-        as_o = backward_induction(layers, responder, respond).values()
+    with released(judged):
+        as_x, as_o = _responses(judged, respond)
     return ValueAgent(judged.game, (as_x, best), (as_o, best), keeps=solution)
+
+
+def _responses(judged: Agent, respond: Responder) -> tuple[Values, Values]:
+    """The values of the responses to an agent as X and as O."""
+    if source_of(judged) == "recorded":
+        as_o = _outcomes(judged, None, respond).values()
+        return _outcomes(None, judged, respond).values(), as_o
+    layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
+    check_declared(judged, layers)
+    as_x = backward_induction(layers, respond, responder).values()
+    return as_x, backward_induction(layers, responder, respond).values()

@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from threading import RLock
@@ -41,6 +42,9 @@ Source = Literal["declared", "recorded", "sampled"]
 """The ground of a result: the policy that an agent declares to be fixed, which is believed as far as
 `analysis.declared` compares its answers; the answers that it gave; or games played."""
 
+COMPUTED: tuple[Source, ...] = ("declared", "recorded")
+"""The sources of what is computed."""
+
 _SHOWN_EVERY = 0.1  # seconds
 _LOGGED_EVERY = 10.0
 _BATCH = 1024  # positions between two looks at the clock
@@ -77,7 +81,8 @@ class Recorded(BatchAgent):
     `progress` is called while the agent is asked; without it, a warning is logged every ten seconds.
 
     Raises `GameTooLargeError` for a game that cannot be enumerated, `ResultFileError` for a file that does
-    not hold this agent's answers, `ParameterError` for `answers` of an agent that is no `AskedAgent`.
+    not hold this agent's answers or that another run writes to, `ParameterError` for `answers` of an
+    agent that is no `AskedAgent`.
 
     >>> fixed = Recorded(make_agent(lambda position: position.legal_cells[0], "tictactoe-v0"))
     >>> fixed.is_fixed, fixed.asked
@@ -144,6 +149,11 @@ class Recorded(BatchAgent):
             at = np.flatnonzero(boards.ply == ply)
             policies[at] = self._of_one_ply(boards[at] if len(at) < len(boards) else boards, ply)
         return policies
+
+    def release(self) -> None:
+        """Let other runs write to the file of the answers, until the agent is asked again."""
+        if self._file is not None:
+            self._file.release()
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`. Raises `ForfeitError` where it has named no free cell."""
@@ -277,11 +287,6 @@ def source_of(*agents: Agent) -> Source:
     return "declared" if all(are_declared) else "recorded"
 
 
-def asked_of(*agents: Agent) -> int:
-    """In how many positions those of these agents were asked that declare no policy."""
-    return sum(agent.asked for agent in agents if isinstance(agent, Recorded) and agent.source == "recorded")
-
-
 def answering(
     agent: AgentLike,
     game: Game | str | None,
@@ -333,6 +338,17 @@ def answering_both(
         answering(agent, game, progress_of(number), workers) for number, agent in enumerate((one, two))
     )
     return first, second
+
+
+@contextmanager
+def released(*agents: Agent) -> Iterator[None]:
+    """At the end of this block other runs may write to the files in which these agents' answers are kept."""
+    try:
+        yield
+    finally:
+        for agent in agents:
+            if isinstance(agent, Recorded):
+                agent.release()
 
 
 def declared_agent(agent: AgentLike, game: Game | str) -> Agent:

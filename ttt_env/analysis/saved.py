@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import ResultFileError, TttEnvError
+from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import opened, reason, write_atomically
 
 
 class Saved(ABC):
     """A result that can be written down and read back.
 
-    The entry `format` says which kind of result it is. More entries than are read back may be written.
+    The entry `format` says which kind of result it is. More entries than are read back may be written. What
+    is read back is checked: all its parts agree with each other, and with the rules of its game.
     """
 
     FORMAT: ClassVar[str]
@@ -25,7 +27,10 @@ class Saved(ABC):
     @classmethod
     @abstractmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        """The result whose `to_dict` gave this; may raise any error for other data."""
+        """The result whose `to_dict` gave this, every part checked, and that all parts agree.
+
+        May raise any error for other data.
+        """
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -35,7 +40,8 @@ class Saved(ABC):
         try:
             return cls._read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ResultFileError(f"this is no {cls.__name__}: {type(error).__name__}: {error}") from error
+            told = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
+            raise ResultFileError(f"this is no {cls.__name__}: {told}") from error
 
     def to_json(self) -> str:
         """The result as JSON."""
@@ -45,8 +51,8 @@ class Saved(ABC):
     def from_json(cls, text: str) -> Self:
         """The result whose `to_json` gave this. Raises `ResultFileError` for other text."""
         try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            data = parse_json(text)
+        except ResultFileError as error:
             raise ResultFileError(f"this is no {cls.__name__}: {error}") from error
         return cls.from_dict(data)
 

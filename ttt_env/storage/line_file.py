@@ -2,45 +2,176 @@
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ttt_env.storage.files import opened
+from ttt_env.errors import ResultFileError
+from ttt_env.storage.fields import parse_json
+from ttt_env.storage.files import opened, reason
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody is kept from writing to a file at the same time
+    fcntl = None  # type: ignore[assignment]
+
+_DIGITS = 16  # of a seal
+_SEALED = re.compile(rb'(\{.*), "seal": "([0-9a-f]{%d})"\}' % _DIGITS, re.DOTALL)
 
 
 class LineFile:
-    """A file of JSON objects, one a line. One run at a time may write to it.
+    """A file of JSON objects, one a line, to which one process at a time adds.
 
-    A line that was not finished, because its process was killed, is not read, and `cut` takes it away.
+    The entry `format` comes first on the first line and begins with this `form`. Each line ends with its
+    `seal`, a digest of the line and of the seal before it, so that a file is refused in which a line was
+    changed, moved, or taken out. Lines may be taken away at the end: there a process may have been killed,
+    and what it had not finished is not read, and is overwritten by the next line.
+
+    All methods raise `ResultFileError`, which names the file and the line: for one of something else, which
+    `complaint` says in words, and for one that cannot be read, written or locked.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, form: str, complaint: str) -> None:
         self.path = path
-        self.unfinished = b""
-        """What `read` has found behind the last whole line."""
-        self._whole = 0
+        self._beginning, self._complaint = f'{{"format": "{form}'.encode(), complaint
+        self._seal, self._end, self._size = "", 0, 0
+        self._handle: int | None = None
 
-    def read(self) -> list[bytes]:
-        """The whole lines. Raises `OSError` if the file cannot be read."""
-        with opened(self.path) as file:
-            *lines, self.unfinished = file.read().split(b"\n")
-        self._whole = sum(len(line) + 1 for line in lines)
-        return lines
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_handle": None}  # a copy in another process has no lock
 
-    def cut(self) -> None:
-        """Take away what stands behind the last whole line that was read."""
-        if self.unfinished:
-            os.truncate(self.path, self._whole)
-            self.unfinished = b""
+    def __del__(self) -> None:
+        self.release()
+
+    def read(self) -> list[dict[str, Any]]:
+        """The data of the whole lines; none if there is no file."""
+        content = self._content()
+        *lines, unfinished = content.split(b"\n")
+        read, seal = [], ""
+        for number, line in enumerate(lines, 1):
+            data, seal = self._opened(number, line, seal)
+            read.append(data)
+        self._seal, self._end, self._size = seal, len(content) - len(unfinished), len(content)
+        return read
+
+    def _content(self) -> bytes:
+        try:
+            with opened(self.path) as file:
+                content = file.read()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise ResultFileError(f"{self.path} cannot be read: {reason(error)}") from error
+        if not content.startswith(self._beginning[: len(content)]):
+            raise ResultFileError(f"{self.path} {self._complaint}")
+        return content
+
+    def _opened(self, number: int, line: bytes, before: str) -> tuple[dict[str, Any], str]:
+        """The data of a line without its seal, and the seal."""
+        match = _SEALED.fullmatch(line)
+        if match is None or match[2].decode() != _seal_of(before, text := match[1] + b"}"):
+            raise self.error(number, "it is not as it was written, or a line before it is missing")
+        try:
+            return parse_json(text), match[2].decode()
+        except ResultFileError as error:
+            raise self.error(number, error) from error
+
+    def error(self, number: int, what: object) -> ResultFileError:
+        """The error that says what is wrong with the line of this number, counted from 1."""
+        return ResultFileError(f"{self.path}, line {number}: {what}")
+
+    def reserve(self) -> bool:
+        """Keep other processes from writing to the file until `release`, and make it if it is missing.
+
+        Return whether it holds anything else than what was read, so that it has to be read again.
+        """
+        if self._handle is None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            except OSError as error:
+                raise ResultFileError(f"{self.path} cannot be written: {reason(error)}") from error
+            try:
+                _lock(handle, wait=False)
+            except OSError as error:
+                os.close(handle)
+                is_taken = isinstance(error, BlockingIOError)
+                why = "another run is writing to it" if is_taken else f"it cannot be locked: {reason(error)}"
+                raise ResultFileError(f"{self.path}: {why}") from error
+            self._handle = handle
+        return os.fstat(self._handle).st_size != self._size
+
+    def release(self) -> None:
+        """Let others write to the file."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def clear(self) -> None:
+        """Begin the file anew: take away all that it holds, also where that cannot be read."""
+        self.reserve()
+        self._content()
+        self._seal, self._end = "", 0
+        self._cut()
 
     def add(self, data: Mapping[str, Any], is_synced: bool = False) -> None:
-        """Add a line; folders that are missing are made. Raises `OSError` if it cannot be written.
+        """Add a line, whole or not at all; folders that are missing are made.
 
         The line survives the end of the process; one that `is_synced` also that of the machine.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab", buffering=0) as file:
-            file.write(json.dumps(data).encode() + b"\n")
-            if is_synced:
-                os.fsync(file.fileno())
+        if self.reserve():
+            self.read()
+        text = json.dumps(data, allow_nan=False).encode()
+        seal = _seal_of(self._seal, text)
+        line = b'%s, "seal": "%s"}\n' % (text[:-1], seal.encode())
+        assert self._handle is not None
+        try:
+            if self._size != self._end:
+                self._cut()
+            _write(self._handle, line, is_synced)
+        except BaseException as error:
+            with suppress(OSError):
+                self._cut()
+            if isinstance(error, OSError):
+                raise ResultFileError(f"{self.path} cannot be written: {reason(error)}") from error
+            raise
+        self._seal, self._end = seal, self._end + len(line)
+        self._size = self._end
+
+    def _cut(self) -> None:
+        """Take away what is behind the last whole line."""
+        assert self._handle is not None
+        os.ftruncate(self._handle, self._end)
+        self._size = self._end
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Inside, no other process is in a block of this kind for the folder, which is made if it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        if fcntl is not None:
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            _lock(handle, wait=True)
+        yield
+
+
+def _lock(handle: int, wait: bool) -> None:
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _seal_of(before: str, text: bytes) -> str:
+    return sha256(before.encode() + text).hexdigest()[:_DIGITS]
+
+
+def _write(handle: int, line: bytes, is_synced: bool) -> None:
+    """Write all of the line: a disk that is nearly full takes a part of it, and the next part is an error."""
+    while line:
+        line = line[os.write(handle, line) :]
+    if is_synced:
+        os.fsync(handle)

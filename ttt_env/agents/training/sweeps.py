@@ -4,7 +4,6 @@ A sweep is a folder: the models, and `results.jsonl`, a line for each trial that
 called again goes on where it was left, however it ended.
 """
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeAlias, get_args
+from typing import Any, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -30,7 +29,8 @@ from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import ENUMERABLE_CELLS, MAX_SEED, TRIALS, is_enumerable
-from ttt_env.storage.files import opened, reason
+from ttt_env.storage.files import reason
+from ttt_env.storage.line_file import LineFile
 
 Progress: TypeAlias = Callable[[TrialResult | None, int, int], object]
 
@@ -126,7 +126,7 @@ def sweep(
 
     Raises, before any training begins, `ParameterError` for unknown algorithms and hyperparameters, for seeds
     and budgets that cannot be, `GameTooLargeError` for a game that cannot be enumerated, `ResultFileError` if
-    `out` holds other results, and `ImportError` if an extra is missing.
+    `out` holds other results or another sweep writes to it, and `ImportError` if an extra is missing.
     """
     trials = _trials(
         get_game(game), algos, seeds, _choices(search or {}, samples, rng), steps, seconds, until
@@ -138,21 +138,20 @@ def sweep(
         as_integer("workers", workers, "a sweep", 1)
     folder = as_path("out", out, "a sweep")
     _check_folder(folder)
-    results = Results(folder / "results.jsonl")
-    ended = {name: result for name, result in results.read().items() if _stays(result, asha)}
-    left = [trial for trial in trials if trial.name not in ended]
-
-    def keep(trial: Trial, result: TrialResult) -> None:
-        results.append(result)
-        ended[trial.name] = result
-        if result.is_whole:
-            checkpoint_of(folder / trial.file).unlink(missing_ok=True)
-        if report is not None:
-            report(result, len(ended.keys() & names), len(trials))
-
     names = {trial.name for trial in trials}
-
     with ExitStack() as stack:
+        results = stack.enter_context(Results(folder / "results.jsonl"))
+        ended = {name: result for name, result in results.read().items() if _stays(result, asha)}
+        left = [trial for trial in trials if trial.name not in ended]
+
+        def keep(trial: Trial, result: TrialResult) -> None:
+            results.append(result)
+            ended[trial.name] = result
+            if result.is_whole:
+                checkpoint_of(folder / trial.file).unlink(missing_ok=True)
+            if report is not None:
+                report(result, len(ended.keys() & names), len(trials))
+
         if left and backend == "ray":
             stack.enter_context(ray_cluster(address, workers))
         if report is not None:
@@ -303,43 +302,35 @@ def _check_folder(folder: Path) -> None:
 
 
 class Results:
-    """A file of results, a line of JSON for each trial, to which one process at a time adds."""
+    """The results of a sweep in a file, a line for each trial; see `LineFile` for what a file is refused for.
+
+    Inside a `with` block no other process may write to it.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self._file = LineFile(path, "ttt_env trial", "holds no results of a sweep")
+
+    def __enter__(self) -> Self:
+        self._file.reserve()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.release()
 
     def read(self) -> dict[str, TrialResult]:
         """The last result of every trial, by its name; none if there is no file.
 
-        A last line without its end was being written when the process was killed, and does not count.
         Raises `ResultFileError`, which names the line, for a file of something else.
         """
         results = {}
-        for number, line in enumerate(self._whole().splitlines(), 1):
+        for number, line in enumerate(self._file.read(), 1):
             try:
-                result = TrialResult.from_json(line.decode())
-            except (ResultFileError, UnicodeDecodeError) as error:
-                raise ResultFileError(f"{self.path}, line {number}: {error}") from error
+                result = TrialResult.from_dict(line)
+            except ResultFileError as error:
+                raise self._file.error(number, error) from error
             results[result.trial] = result
         return results
 
     def append(self, result: TrialResult) -> None:
-        """Add a line, which is on the disk when this returns. Raises `OSError` if it cannot be written."""
-        line = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        whole = len(self._whole())
-        with self.path.open("ab", buffering=0) as file:
-            if file.seek(0, io.SEEK_END) > whole:
-                file.truncate(whole)
-            file.write(line)
-            os.fsync(file.fileno())
-
-    def _whole(self) -> bytes:
-        """The lines of the file that have an end."""
-        if not self.path.exists():
-            return b""
-        try:
-            with opened(self.path) as file:
-                content = file.read()
-        except OSError as error:
-            raise ResultFileError(f"{self.path} cannot be read: {reason(error)}") from error
-        return content[: content.rfind(b"\n") + 1]
+        """Add a line, which is on the disk when this returns."""
+        self._file.add(result.to_dict(), is_synced=True)

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 from ttt_env.agent import Agent, agent_class
 from ttt_env.agents.training.alphazero import evaluations_of
@@ -18,6 +18,8 @@ from ttt_env.analysis.dossier import versions
 from ttt_env.analysis.saved import Saved
 from ttt_env.errors import ParameterError, PolicyFileError, unknown
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import MAX_SEED
+from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.files import as_file_name
 from ttt_env.storage.game_file import game_to_dict
 
@@ -164,7 +166,39 @@ class TrialResult(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**{name: value for name, value in data.items() if name != "format"})
+        entries = Fields(data)
+        ended: Sequence[Ended] = get_args(Ended)
+        result = cls(
+            entries.text("trial"),
+            entries.text("algorithm"),
+            entries.text("game"),
+            entries.integer("seed", 0, MAX_SEED),
+            dict(entries.table("hyperparameters")),
+            dict(entries.table("budget")),
+            entries.integer("steps"),
+            entries.number("seconds", 0, MOST),
+            None if entries.is_null("exploitability") else entries.number("exploitability", 0, 1),
+            None if entries.is_null("blunders_everywhere") else entries.integer("blunders_everywhere"),
+            entries.flag("unbeatable"),
+            None if entries.is_null("model") else entries.text("model"),
+            None if entries.is_null("ended") else entries.choice("ended", ended),
+            None if entries.is_null("error") else entries.text("error"),
+            {str(name): str(number) for name, number in entries.table("versions").items()},
+        )
+        for key, why in result._contradictions():
+            raise entries.error(key, why)
+        return result
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        """The entries that do not fit to others, and why."""
+        if (self.model is None) != (self.exploitability is None):
+            yield "exploitability", "it is known of trials that have a model, and of no others"
+        if self.model is not None and Path(self.model).name != self.model:
+            yield "model", f"{self.model!r}, which does not lie in the folder of the sweep"
+        if self.unbeatable and self.exploitability != 0:
+            yield "unbeatable", f"true, where the exploitability is {self.exploitability}"
+        if (self.ended == "error") != (self.error is not None):
+            yield "error", f"{self.error!r}, where it ended by {self.ended!r}"
 
 
 def run_trial(

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
-from ttt_env.analysis.evaluation import Exploitability, Forfeited, Match, summed
+from ttt_env.analysis.evaluation import CLOSE, Exploitability, Forfeited, Match, summed
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
 from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 from ttt_env.analysis.workers import Backend, Progress, Workers
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import gain, signed
 from ttt_env.rules.checks import as_generator
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_tabulated
+from ttt_env.storage.fields import Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from ttt_env.render.charts import Figure
 
 _FIGURES = ("rating", "score", "exploited_as_x", "exploited_as_o")
+_LEAST_WIDTH, _MOST_WIDTH = 5e-324, 1_000_000.0  # above 0; an interval is never wider than 2
+_CLOSE_RATING = 1e-3  # Elo points: ratings are found by steps
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
@@ -163,15 +166,23 @@ class Tournament(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        agents = {agent["name"]: agent["exploitability"] for agent in data["agents"]}
-        matches = {(entry["first"], entry["second"]): Match.from_dict(entry) for entry in data["matches"]}
-        return cls(
-            game_from_dict(data["game"]),
-            tuple(agents),
-            matches | {(second, first): turned(match) for (first, second), match in matches.items()},
-            {name: entry and Exploitability.from_dict(entry) for name, entry in agents.items()},
-            float(data["width"]),
+        entries = Fields(data)
+        game, agents = entries.read("game", game_from_dict), entries.parts("agents")
+        names = tuple(agent.text("name") for agent in agents)
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise entries.error("agents", "two or more of different names are needed")
+        played = cls(
+            game,
+            names,
+            _read_matches(entries, names, game),
+            {name: _read_exploitability(agent) for name, agent in zip(names, agents, strict=True)},
+            entries.number("width", _LEAST_WIDTH, _MOST_WIDTH),
         )
+        for name, agent in zip(names, agents, strict=True):
+            agent.is_near("rating", played.ratings[name], _CLOSE_RATING)
+            agent.is_near("score", played.scores[name], CLOSE)
+            _check_gains(agent, played, name)
+        return played
 
     def to_dataframe(self) -> "DataFrame":
         """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
@@ -251,6 +262,42 @@ class Tournament(Saved):
         return notes
 
 
+def _read_matches(entries: Fields, names: Sequence[str], game: Game) -> dict[tuple[str, str], Match]:
+    """The match of each pair from both sides; in a file each pair is once, in the order of the names."""
+    matches = {}
+    for each in entries.parts("matches"):
+        pair = each.choice("first", names), each.choice("second", names)
+        if pair in matches:
+            raise each.error("second", f"{shown(pair[0])} and {shown(pair[1])} have met before")
+        matches[pair] = played = each.whole(Match.from_dict)
+        for lost in (*played.forfeits[0], *played.forfeits[1]):
+            _check_position(each, lost.position, game)
+    if list(matches) != list(combinations(names, 2)):
+        raise entries.error("matches", "each pair of agents is to meet once, in the order of the agents")
+    return matches | {(second, first): turned(played) for (first, second), played in matches.items()}
+
+
+def _check_position(match: Fields, text: str, game: Game) -> None:
+    match.read("forfeits", lambda _: Position.parse(text, game))
+
+
+def _read_exploitability(agent: Fields) -> Exploitability | None:
+    known = not agent.is_null("exploitability")
+    return agent.read("exploitability", Exploitability.from_dict) if known else None
+
+
+def _check_gains(agent: Fields, played: Tournament, name: str) -> None:
+    """Raise `ResultFileError` if another agent gains more against this one than its best response does."""
+    if (exploited := played.exploitability[name]) is None:
+        return
+    for other in played.names:
+        met = None if other == name else played.matches[name, other]
+        if met is None or not met.exact:
+            continue
+        if -met.as_x.value > exploited.as_x + CLOSE or -met.as_o.value > exploited.as_o + CLOSE:
+            raise agent.error("exploitability", f"{shown(other)} gains more than the best response")
+
+
 def tournament(
     agents: Iterable[AgentLike] | Mapping[str, AgentLike],
     game: Game | str | None = None,
@@ -295,9 +342,10 @@ def tournament(
     entrants = named_agents(agents)
     if len(entrants) < 2:
         raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
-    if not (width > 0 and max_games >= 2):
+    if not (_LEAST_WIDTH <= width <= _MOST_WIDTH and max_games >= 2):
         raise ParameterError(
-            f"width={width!r}, max_games={max_games!r}: a width above 0 and at least 2 games"
+            f"width={width!r}, max_games={max_games!r}: a width above 0, up to {_MOST_WIDTH:,}, "
+            "and at least 2 games"
         )
     shared = Workers(workers, backend, address)
     field = Field(game_of(game, *entrants.values()), entrants)

@@ -40,7 +40,9 @@ class Verdict(NamedTuple):
 
 
 class Contest:
-    """A tournament in a folder, where it is kept, and goes on from what is there.
+    """A tournament in a folder, where it is kept, and goes on from its journal and the kept answers.
+
+    Certificates are made anew in each run, from the agents and the answers that programs have given.
 
     With `again` what an earlier run has left there is removed first. `say` is told what is being done.
 
@@ -57,7 +59,7 @@ class Contest:
             )
         _check_folder(folder)
         self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
-        self.journal = Journal(folder / JOURNAL, plan.game, plan.keys, self.players.fingerprints, again)
+        self.journal = Journal(folder / JOURNAL, plan, self.players.fingerprints, again)
         if self.journal.is_new:
             _remove(folder)
         self.verdicts: dict[str, Verdict] = {}
@@ -98,7 +100,7 @@ class Contest:
         """Certify, and let all play that have not.
 
         Raises `TournamentFileError` for an entry that is called fixed, and answers otherwise when it is asked
-        again.
+        again; `ResultFileError` if kept answers were changed, or cannot be written.
         """
         self._certify()
         self.rounds.clear()
@@ -126,7 +128,7 @@ class Contest:
                     certificate = self._certificate(name)
                 elif entry.is_fixed:
                     self.players.tabulate(name)
-            except TournamentFileError:  # the entry is wrong about its program, and nothing is played yet
+            except (TournamentFileError, ResultFileError):  # wrong about its program, or the kept answers are
                 raise
             except Exception as error:  # nothing that an entry does may end the tournament
                 lack = f"it fails where it is asked: {type(error).__name__}: {error}"
@@ -138,15 +140,10 @@ class Contest:
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
 
     def _certificate(self, name: str) -> Certificate:
-        file = self.certificate_file(name)
-        if file.exists():
-            try:
-                return Certificate.load(file)
-            except ResultFileError:
-                pass  # it is made anew
+        """The certificate of an entry, made now; one that lies in the folder is not believed."""
         certificate = self.players.certificate(name)
         self.players.tabulate(name)
-        certificate.save(file)
+        certificate.save(self.certificate_file(name))
         return certificate
 
     def _meet(self, meeting: Meeting) -> None:
@@ -173,6 +170,8 @@ class Contest:
         else:
             try:
                 result = match(*self.players.pair(*names), self.plan.game, exact=True)
+            except ResultFileError:  # of kept answers, for which no entry is to blame
+                raise
             except Exception:  # one of the two fails somewhere: games show who loses by that
                 return None
         return Computed(result, tuple(self._played(meeting, number) for number in range(2)))

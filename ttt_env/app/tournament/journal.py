@@ -1,27 +1,22 @@
 """What a tournament has come to so far, in a file that outlives a kill."""
 
 import json
-import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from ttt_env.agent import Forfeit, Outcome
+from ttt_env.agent import FORFEITS, Forfeit
 from ttt_env.analysis.evaluation import Match
+from ttt_env.app.tournament.plan import Plan
 from ttt_env.errors import ResultFileError, TournamentFileError
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Seat
+from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.notation import GameRecord
-from ttt_env.storage.files import reason
+from ttt_env.storage.fields import Fields
 from ttt_env.storage.line_file import LineFile
 
-try:
-    import fcntl
-except ImportError:  # Windows, where nobody is kept from running a tournament twice at once
-    fcntl = None  # type: ignore[assignment]
-
-_FORMAT = "ttt_env tournament journal 1"
-_BEGINNING = b'{"format": "ttt_env tournament'  # of the first line, which may be unfinished
+_FORM = "ttt_env tournament journal"
+_FORMAT = f"{_FORM} 2"
 _LISTED = 6  # keys that have changed
 
 
@@ -56,54 +51,62 @@ class Played(NamedTuple):
         return {"record": str(self.record), "forfeit": outcome, "said": said}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], game: Game) -> "Played":
-        """The game whose `to_dict` gave this; may raise any error for other data."""
-        record = GameRecord.parse(data["record"], game)
-        if data["forfeit"] is None:
+    def read(cls, data: Fields, game: Game) -> "Played":
+        """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
+        record = data.read("record", partial(GameRecord.parse, game=game))
+        said = data.text("said")
+        if data.is_null("forfeit") is not record.is_over:
+            raise data.error("record", f"{record}, which ends on the board or in a forfeit, and not in both")
+        if record.is_over:
             return cls(record)
-        outcome = one_of("forfeit", data["forfeit"], get_args(Outcome))
-        return cls(record, Forfeit(record.positions()[-1], outcome, str(data["said"])))
+        outcome = data.choice("forfeit", FORFEITS)
+        return cls(record, Forfeit(record.positions()[-1], outcome, said))
 
 
 class Computed(NamedTuple):
-    """A meeting whose result is computed, with a game on each seat to look at, which does not count."""
+    """The computed result of a meeting, and two games that show how the two play: one on each seat."""
 
     match: Match
     examples: tuple[Played, ...]
+
+    @classmethod
+    def read(cls, data: Fields, game: Game) -> "Computed":
+        """The content of a line. Raises `ResultFileError` if the examples do not fit to the match."""
+        match = data.read("match", Match.from_dict)
+        examples = tuple(Played.read(each, game) for each in data.parts("examples"))
+        if not match.exact or len(examples) != 2:
+            raise data.error("match", "it is not computed, or has not two examples")
+        for seat, result, example in zip(SEATS, (match.as_x, match.as_o), examples, strict=True):
+            chance = result.draw if example.winner is None else result[0 if example.winner == seat else 2]
+            if not chance:
+                raise data.error("examples", f"{example.record} ends as no game between these two")
+        return cls(match, examples)
 
 
 class Journal:
     """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
 
-    The first line holds what the results depend on: the `keys` of the plan and the `fingerprints` of the
+    The first line holds what the results depend on: the keys of the plan and the `fingerprints` of the
     entries. With `again` what the file holds is forgotten, and so it is if they have changed and nothing has
     been played. `is_new` says whether the file begins here.
 
     Raises `TournamentFileError`, which names what has changed, if the file has others; `ResultFileError` for
-    a file that is no journal, and where another process writes to it now.
+    a file that is no journal, for lines that were changed or are no part of this tournament, and where
+    another process writes to it now.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        game: Game,
-        keys: Mapping[str, Any],
-        files: Mapping[str, str],
-        again: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, plan: Plan, fingerprints: Mapping[str, str], again: bool = False) -> None:
         self.games: dict[Meeting, list[Played]] = {}
         self.computed: dict[Meeting, Computed] = {}
-        self._game, self._file = game, LineFile(path)
-        header = {"format": _FORMAT, "keys": dict(keys), "files": dict(files)}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = path.open("ab")
+        self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
+        header = {"format": _FORMAT, "keys": dict(plan.keys), "files": dict(fingerprints)}
+        self._file.reserve()
         try:
-            self._reserve()
-            lines = self._read()
-            changed = [] if again or not lines else self._changed(lines[0], header)
-            self.is_new = again or not lines or (len(lines) == 1 and bool(changed))
+            lines = [] if again else self._file.read()
+            changed = self._changed(Fields(lines[0]), header) if lines else []
+            self.is_new = not lines or (len(lines) == 1 and bool(changed))
             if self.is_new:
-                os.truncate(path, 0)
+                self._file.clear()
                 self._file.add(header, is_synced=True)
             else:
                 self._go_on(lines, changed)
@@ -111,17 +114,7 @@ class Journal:
             self.close()
             raise
 
-    def _reserve(self) -> None:
-        """Keep other processes from writing to the file. Raises `ResultFileError` if one does."""
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise ResultFileError(
-                    f"{self._file.path}: this tournament is being played by another process"
-                ) from error
-
-    def _go_on(self, lines: list[bytes], changed: list[str]) -> None:
+    def _go_on(self, lines: list[dict[str, Any]], changed: list[str]) -> None:
         """Take the lines of the file. Raises `TournamentFileError` if anything has changed since."""
         if changed:
             listed = ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
@@ -130,12 +123,14 @@ class Journal:
                 "Change them back, name another folder (--out), or start anew (--again)"
             )
         for number, line in enumerate(lines[1:], 2):
-            self._take(number, line)
-        self._file.cut()
+            try:
+                self._take(Fields(line))
+            except ResultFileError as error:
+                raise self._file.error(number, error) from error
 
     def close(self) -> None:
         """Let others write to the file."""
-        self._lock.close()
+        self._file.release()
 
     def add_game(self, meeting: Meeting, played: Played) -> None:
         """Keep a game, the next one of its meeting, on the disk first."""
@@ -149,39 +144,30 @@ class Journal:
         self._file.add(line, is_synced=True)
         self.computed[meeting] = computed
 
-    def _read(self) -> list[bytes]:
-        try:
-            lines = self._file.read()
-        except OSError as error:
-            raise ResultFileError(f"{self._file.path} cannot be read: {reason(error)}") from error
-        first = lines[0] if lines else self._file.unfinished
-        if first[: len(_BEGINNING)] != _BEGINNING[: len(first)]:
-            raise ResultFileError(f"{self._file.path} is no journal of a tournament")
-        return lines
-
-    def _changed(self, line: bytes, header: Mapping[str, Any]) -> list[str]:
+    def _changed(self, found: Fields, header: Mapping[str, Any]) -> list[str]:
         """What is different in this header from the one on the first line, in words."""
         try:
-            found = json.loads(line)
-            if found["format"] != _FORMAT:
-                raise ValueError(f"{_FORMAT!r} is what its format should be")
-            keys = _differing(found["keys"], json.loads(json.dumps(header["keys"])))
-            files = _differing(found["files"], header["files"])
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            found.choice("format", [_FORMAT])
+            keys = found.read("keys", partial(_differing, new=json.loads(json.dumps(header["keys"]))))
+            files = found.read("files", partial(_differing, new=header["files"]))
+        except ResultFileError as error:
             raise ResultFileError(f"{self._file.path} is no journal of a tournament: {error}") from error
         return keys + [f"the program or model of {name!r}" for name in files]
 
-    def _take(self, number: int, line: bytes) -> None:
-        try:
-            data = json.loads(line)
-            meeting = Meeting(int(data["round"]), str(data["first"]), str(data["second"]))
-            if "match" in data:
-                examples = tuple(Played.from_dict(each, self._game) for each in data["examples"])
-                self.computed[meeting] = Computed(Match.from_dict(data["match"]), examples)
-            else:
-                self.games.setdefault(meeting, []).append(Played.from_dict(data, self._game))
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise ResultFileError(f"{self._file.path}, line {number}: {error}") from error
+    def _take(self, line: Fields) -> None:
+        names = self._plan.names
+        first, second = line.choice("first", names), line.choice("second", names)
+        meeting = Meeting(line.integer("round", 1, self._plan.rounds), first, second)
+        games = self.games.get(meeting, [])
+        if first == second or meeting in self.computed or len(games) == self._plan.games:
+            raise line.error("second", f"{first!r} and {second!r} have no more games in this round")
+        if not line.has("match"):
+            self.games.setdefault(meeting, []).append(Played.read(line, self._plan.game))
+            return
+        computed = Computed.read(line, self._plan.game)
+        if games:
+            raise line.error("match", "it is computed, and games have been played")
+        self.computed[meeting] = computed
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,245 @@
+"""Files of lines: whole whatever happens to the disk, by one process at a time, and refused when changed."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import ttt_env
+from ttt_env import ResultFileError
+from ttt_env.storage.line_file import LineFile
+
+resource = pytest.importorskip("resource")  # and locks, which Windows has not
+LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
+FIRST = """
+import sys, ttt_env
+def lowest(position):
+    return position.legal_cells[0]
+"""
+
+
+def file_at(path):
+    return LineFile(path, "ttt_env test", "is no test")
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = file_at(tmp_path / "new" / "lines.jsonl")
+    for line in LINES:
+        file.add(line)
+    file.release()
+    return file.path
+
+
+def python(code, *arguments, **options):
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+class TestLines:
+    def test_are_read_as_they_were_added_and_are_json(self, path):
+        assert file_at(path).read() == LINES
+        seals = [json.loads(line)["seal"] for line in path.read_text().splitlines()]
+        assert len(set(seals)) == len(LINES)
+
+    def test_of_a_file_that_is_not_there(self, tmp_path):
+        assert file_at(tmp_path / "nothing.jsonl").read() == []
+        assert list(tmp_path.iterdir()) == []
+
+    def test_are_added_to_a_file_that_was_not_read(self, path):
+        file_at(path).add({"number": 5})
+        assert file_at(path).read() == [*LINES, {"number": 5}]
+
+    def test_what_was_not_finished_is_overwritten(self, path):
+        whole = path.read_bytes()
+        for end in range(1, len(whole)):
+            path.write_bytes(whole[:end])
+            file = file_at(path)
+            kept = file.read()
+            assert kept == LINES[: len(kept)] and len(kept) == whole[:end].count(b"\n")
+            for line in LINES[len(kept) :]:
+                file.add(line)
+            file.release()
+            assert path.read_bytes() == whole
+
+    def test_that_were_changed_moved_or_taken_out_are_refused_by_number(self, path):
+        whole = path.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        for number in range(len(lines) - 1):
+            path.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
+            with pytest.raises(ResultFileError, match=r"lines\.jsonl"):
+                file_at(path).read()
+        path.write_bytes(lines[0] + lines[2] + lines[1] + lines[3])
+        with pytest.raises(ResultFileError, match=r"lines\.jsonl, line 2: it is not as it was written"):
+            file_at(path).read()
+        path.write_bytes(whole + lines[3])
+        with pytest.raises(ResultFileError, match="line 5"):
+            file_at(path).read()
+
+    def test_in_which_any_byte_is_another_are_refused(self, path):
+        whole = path.read_bytes()
+        for at in range(len(whole) - 1):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            with pytest.raises(ResultFileError, match=r"lines\.jsonl"):
+                file_at(path).read()
+
+    def test_of_something_else_are_not_touched(self, tmp_path):
+        path = tmp_path / "diary.txt"
+        path.write_text("dear diary\n")
+        for act in (LineFile.read, LineFile.clear, lambda file: file.add({"a": 1})):
+            with pytest.raises(ResultFileError, match=r"diary\.txt is no test"):
+                act(file_at(path))
+        assert path.read_text() == "dear diary\n"
+
+    def test_a_sealed_line_that_is_no_json_is_named(self, tmp_path):
+        from ttt_env.storage import line_file
+
+        text = b'{"format": "ttt_env test 1", "a": NaN}'
+        seal = line_file._seal_of("", text).encode()
+        (tmp_path / "nan.jsonl").write_bytes(text[:-1] + b', "seal": "' + seal + b'"}\n')
+        with pytest.raises(ResultFileError, match=r"nan\.jsonl, line 1: NaN is no number"):
+            file_at(tmp_path / "nan.jsonl").read()
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from ttt_env import ResultFileError
+from ttt_env.storage.line_file import LineFile
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+file = LineFile(Path(sys.argv[1]), "ttt_env test", "is no test")
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
+for number in range(9):
+    try:
+        file.add({"format": "ttt_env test 1", "number": number})
+    except ResultFileError as error:
+        print(number, error)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+"""
+
+
+class TestDiskThatIsFull:
+    @pytest.mark.parametrize("size", [0, 1, 50, 200, 411])
+    def test_a_line_is_written_whole_or_not_at_all(self, size, tmp_path):
+        """The file may not grow past `size`, for one line; then there is room again."""
+        path = tmp_path / "lines.jsonl"
+        run = python(LIMITED, path, size)
+        out, err = run.communicate(timeout=120)
+        assert run.returncode == 0, err
+        number, _, told = out.partition(" ")
+        assert "lines.jsonl cannot be written: File too large" in told
+        due = [each for each in range(9) if each != int(number)]
+        assert [line["number"] for line in file_at(path).read()] == due
+
+    def test_certifying_ends_with_an_error_and_goes_on_later(self, tmp_path):
+        path = tmp_path / "answers.jsonl"
+        code = f"{FIRST}\nttt_env.certify(lowest, answers=sys.argv[1])"
+        ignoring = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+        run = python(ignoring + code, path, preexec_fn=limit)
+        _, err = run.communicate(timeout=120)
+        assert (
+            run.returncode == 1
+            and "ResultFileError" in err
+            and "answers.jsonl cannot be written: File too large" in err
+        )
+        assert path.read_bytes().endswith(b"}\n") and 19_000 < path.stat().st_size <= 20_000
+        run = python(code, path)
+        assert run.communicate(timeout=120) == ("", "") and run.returncode == 0
+
+
+HOLDING = """
+def waits(position):
+    print("asked", flush=True)
+    sys.stdin.readline()
+    return position.legal_cells[0]
+waits.__qualname__ = "lowest"
+ttt_env.certify(waits, answers=sys.argv[1])
+"""
+
+
+class TestTwoAtOnce:
+    def test_the_second_to_certify_is_refused_and_the_first_goes_on(self, tmp_path):
+        path = tmp_path / "answers.jsonl"
+        with python(FIRST + HOLDING, path, stdin=subprocess.PIPE) as first:
+            assert first.stdout.readline() == "asked\n"
+            second = python(f"{FIRST}\nttt_env.certify(lowest, answers=sys.argv[1])", path)
+            _, err = second.communicate(timeout=120)
+            assert second.returncode == 1
+            assert "ResultFileError" in err and "answers.jsonl: another run is writing to it" in err
+            first.stdin.write("\n" * 2000)
+            first.stdin.close()
+            first.stdout.read()
+            assert first.wait(timeout=120) == 0, first.stderr.read()
+        third = python(f"{FIRST}\nprint(ttt_env.certify(lowest, answers=sys.argv[1]).unbeatable)", path)
+        assert third.communicate(timeout=120) == ("False\n", "")
+
+    def test_in_one_process_too_until_the_first_releases(self, path):
+        first, second = file_at(path), file_at(path)
+        first.add({"number": 5})
+        with pytest.raises(ResultFileError, match="another run is writing to it"):
+            second.add({"number": 6})
+        first.release()
+        second.add({"number": 6})
+        second.release()
+        assert first.reserve()  # it holds more than the first one knows
+        assert first.read() == [*LINES, {"number": 5}, {"number": 6}] and not first.reserve()
+
+    def test_a_file_is_free_when_its_object_is_gone(self, path):
+        first = file_at(path)
+        first.reserve()
+        del first
+        file_at(path).add({"number": 5})
+
+    def test_a_copy_in_another_process_has_no_lock(self, path):
+        first = file_at(path)
+        first.reserve()
+        with pytest.raises(ResultFileError, match="another run"):
+            pickle.loads(pickle.dumps(first)).reserve()
+
+    def test_an_analysis_that_is_over_holds_nothing(self, tmp_path):
+        def lowest(position):
+            return position.legal_cells[0]
+
+        path, agents = tmp_path / "answers.jsonl", []
+        for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
+            agents.append(ttt_env.Recorded(ttt_env.make_agent(lowest), answers=path))
+            judge(agents[-1])
+        ttt_env.match(agents[0], "random", exact=True)
+        file_at(path).reserve()
+
+    def test_what_another_run_has_answered_meanwhile_is_taken(self, tmp_path):
+        asked = []
+
+        def lowest(position):
+            asked.append(position)
+            return position.legal_cells[0]
+
+        path = tmp_path / "answers.jsonl"
+        agents = [ttt_env.Recorded(ttt_env.make_agent(lowest), answers=path) for _ in range(2)]
+        assert ttt_env.certify(agents[0]) == ttt_env.certify(agents[1])
+        assert len(asked) == len(set(asked))
+
+
+def test_leaderboard_lines_of_runs_at_once_are_all_kept(tmp_path):
+    code = """
+import sys
+sys.path[:0] = ["scripts"]
+from pathlib import Path
+from contest import records
+for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 20):
+    line = {"format": records.FORMAT, "algorithm": "a", "game": "g", "seed": seed}
+    records.add(Path(sys.argv[1]), line, None)
+"""
+    runs = [python(code, tmp_path / "lines.jsonl", start) for start in (0, 20)]
+    for run in runs:
+        assert run.wait(timeout=120) == 0, run.stderr.read()
+        run.communicate()
+    lines = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_text().splitlines()]
+    assert [line["seed"] for line in lines] == list(range(40))
