@@ -64,7 +64,7 @@ def make(
     >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
     >>> observation, info = env.reset(seed=0)
     >>> observation.shape, info["seat"], info["action_mask"].tolist()
-    ((3, 3, 2), 'X', [1, 1, 1, 1, 1, 1, 1, 1, 1])
+    ((3, 3, 2), 0, [1, 1, 1, 1, 1, 1, 1, 1, 1])
     >>> observation, reward, terminated, truncated, info = env.step(4)
     >>> reward, terminated, sum(info["action_mask"].tolist())
     (0.0, False, 7)

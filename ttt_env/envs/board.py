@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Forfeit
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -33,18 +32,23 @@ StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 
 
 class Info(TypedDict):
-    """The `info` that `reset` and `step` of the single-agent environment return.
+    """The `info` that `reset` and `step` of the single-agent environment return: numbers and arrays alone.
 
     `action_mask` `int8[cells]` are the cells that may be played now; once the episode is over it is all 1, so
-    that a softmax over the allowed cells is defined there, too. `seat` is the user's. `winner` is there after
-    the step that ends an episode: the seat that has won, None in a draw and after an illegal move, by which
-    its player loses and nobody wins. `forfeit` is there if the opponent has lost by naming no free cell.
+    that a softmax over the allowed cells is defined there, too. `seat` is the user's: 0 for X, 1 for O;
+    `env.seat` is its name. `winner` is there after the step that ends an episode: the seat that has won, −1
+    in a draw and after an illegal move, by which its player loses and nobody wins. `forfeit`, True, is there
+    if the opponent has lost by naming no free cell; `env.forfeit` says why.
     """
 
     action_mask: NDArray[np.int8]
-    seat: Seat
-    winner: NotRequired[Seat | None]
-    forfeit: NotRequired[Forfeit]
+    seat: int
+    winner: NotRequired[int]
+    forfeit: NotRequired[bool]
+
+
+NUMBER_OF: dict[Seat | None, int] = {"X": 0, "O": 1, None: -1}
+"""The seats, and nobody, as they are in `info`."""
 
 
 class Rewards(NamedTuple):

@@ -21,7 +21,7 @@ _RESET = "call reset()"
 
 
 class MaskInfo(TypedDict):
-    """What the two-player environment tells an agent: the cells that it may play now, `int8[cells]`."""
+    """The `info` of an agent: the free cells, `int8[cells]`, if it is selected, else none."""
 
     action_mask: NDArray[np.int8]
 
@@ -34,8 +34,11 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
     the reward `rewards.illegal` for the player who made it and 0 for the other, as in PettingZoo.
 
     `agent_names` are the names of the agents, that of the first player first: "X" and "O", unless others are
-    given, such as PettingZoo's usual `("player_0", "player_1")`. Masks are as in PettingZoo's tic-tac-toe:
-    the free cells for the agent that is selected, after the end, too, and none for the other.
+    given, such as PettingZoo's usual `("player_0", "player_1")`.
+
+    Masks, in `infos`, in observations and from `action_masks`, are as in PettingZoo's tic-tac-toe: 1 on the
+    free cells for the agent that is selected, and 0 for the other. After the end that is so, too, though the
+    one action is None then: what is free is no cell that may be played.
 
     >>> env = TwoPlayerEnv("tictactoe-v0")
     >>> env.reset()
@@ -155,7 +158,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
 
     @property
     def infos(self) -> dict[str, MaskInfo]:
-        """For each agent `action_mask`, the cells that it may play now, `int8[cells]`."""
+        """For each agent its `MaskInfo`."""
         self._infos = {name: self._infos.get(name) or self._info_of(name) for name in self.agents}
         return self._infos
 

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.agent import Agent
+from ttt_env.agent import Agent, Forfeit
 from ttt_env.envs.board import GameEnv, Illegal, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
@@ -75,8 +75,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
     or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
     `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array whose name begins with `_`
-    says for which sub-envs there is a value. `info["forfeit"]`, objects `[B]`, is there after a step in which
-    an opponent lost by naming no free cell: the `Forfeit`, else None.
+    says for which sub-envs there is a value. `info["forfeit"]`, `bool[B]`, is there after a step in which an
+    opponent lost by naming no free cell; the attribute `forfeits` has what was answered in the last step, by
+    the number of the sub-env.
 
     Autoreset is Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its next
     episode, with reward 0; "same_step" begins it at once, the end being in `info["final_obs"]` and
@@ -143,6 +144,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
         self._true, self._false = self._of_all(True), self._of_all(False)  # templates: hand out copies
         self._over = self._false
+        self.forfeits: dict[int, Forfeit] = {}
 
     def _starts(self) -> Starts:
         return self._start if isinstance(self._start, Position) else self._drawn_start
@@ -256,7 +258,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
                 self._store, options.get("position") or self._starts(), options.get("play_as", self.play_as)
             )
             self._games = openings.begin(games, is_reset, self._replies, draws, self.np_random)
-        self._over = ~self._store.is_open(self._games.state)
+        self._over, self.forfeits = ~self._store.is_open(self._games.state), {}
         return self._seen(self._games)
 
     def _checked_options(self, options: dict[str, Any]) -> Array:
@@ -327,16 +329,16 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         if self._replies is None:
             info["rewards"], info["_rewards"] = outcome.of_seats, copy(self._true)
         self._games, self._over = games, over
+        self.forfeits = {} if self._replies is None else self._replies.forfeits
         return observation, outcome.rewards, copy(over), copy(self._false), info
 
     def _forfeits(self) -> dict[str, Any]:
         """The info of the opponents that named no free cell in this step; empty if all did."""
         if self._replies is None or not self._replies.forfeits:
             return {}
-        forfeits = np.full(self.num_envs, None, object)
-        for index, forfeit in self._replies.forfeits.items():
-            forfeits[index] = forfeit
-        return {"forfeit": forfeits, "_forfeit": forfeits != None}  # noqa: E711 - for each of them
+        forfeits = np.zeros(self.num_envs, np.bool_)
+        forfeits[list(self._replies.forfeits)] = True
+        return {"forfeit": forfeits, "_forfeit": forfeits.copy()}
 
     def _begun(self) -> Games:
         if self._games is None:
