@@ -14,13 +14,14 @@ from ttt_env.errors import (
     IllegalMoveError,
     ImpossiblePositionError,
     ParameterError,
+    shown,
     unknown,
 )
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game, parameters_of_game
-from ttt_env.rules.checks import one_of
+from ttt_env.rules.checks import items_of, one_of
 from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.rules.specs import parameters_of
 
@@ -65,10 +66,12 @@ class Rewards(NamedTuple):
         try:
             unchecked = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
             numbers = cls._make(float(reward) for reward in unchecked)
-        except (TypeError, ValueError, OverflowError):
+        except Exception:  # they may be of a user's class
             numbers = None
         if numbers is None or not all(map(isfinite, numbers)):
-            raise ParameterError(f"rewards={rewards!r}: four finite numbers for win, draw, loss, illegal")
+            raise ParameterError(
+                f"rewards={shown(rewards)}: four finite numbers for win, draw, loss, illegal"
+            )
         return numbers
 
     def at_end(self, value: int) -> tuple[float, float]:
@@ -80,7 +83,7 @@ class Rewards(NamedTuple):
 def _in_order(rewards: object) -> Sequence[float]:
     if isinstance(rewards, str | bytes) or not isinstance(rewards, Sequence | np.ndarray):
         raise TypeError(rewards)
-    return rewards  # type: ignore[return-value]
+    return items_of(rewards, len(Rewards._fields)) or []
 
 
 class GameEnv:
@@ -119,7 +122,7 @@ class GameEnv:
 
     def _checked_start(self, position: object) -> Position:
         if not isinstance(position, Position) or position.game != self.game:
-            raise ImpossiblePositionError(f"{position!r} is no position of {self.game.name}")
+            raise ImpossiblePositionError(f"{shown(position)} is no position of {self.game.name}")
         if position.checked().is_over:
             raise ImpossiblePositionError(f"no episode can start in {position}: the game is over")
         return position

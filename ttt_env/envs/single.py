@@ -22,7 +22,7 @@ from ttt_env.envs.board import (
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
-from ttt_env.rules.checks import one_of
+from ttt_env.rules.checks import as_integer, as_options, one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
 from ttt_env.rules.specs import check_names
 
@@ -111,7 +111,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         `start` function raises, such as `ForfeitError` for an opponent that begins and names no free cell;
         nothing has changed then.
         """
-        options = options or {}
+        options = as_options(options, "reset")
+        seed = None if seed is None else as_integer("seed", seed, "reset", 0)
         check_names("reset options", options, _OPTIONS)
         play_as = one_of("play_as", options.get("play_as", self.play_as), _PLAY_AS)
         if "position" in options:

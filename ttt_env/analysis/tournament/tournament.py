@@ -23,7 +23,7 @@ from ttt_env.errors import ParameterError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import signed
-from ttt_env.rules.checks import as_generator
+from ttt_env.rules.checks import as_callback, as_generator, as_integer, as_seconds
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
@@ -295,10 +295,10 @@ def tournament(
     entrants = named_agents(agents)
     if len(entrants) < 2:
         raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
-    if not (width > 0 and max_games >= 2):
-        raise ParameterError(
-            f"width={width!r}, max_games={max_games!r}: a width above 0 and at least 2 games"
-        )
+    width = as_seconds("width", width, "a tournament")
+    max_games = as_integer("max_games", max_games, "a tournament", 2)
+    if not isinstance(progress, bool):
+        as_callback("progress", progress, "a tournament")
     shared = Workers(workers, backend, address)
     field = Field(game_of(game, *entrants.values()), entrants)
     for name in entrants:
@@ -335,7 +335,7 @@ def tournament(
 def _told(progress: bool | Progress) -> Iterator[Progress]:
     """What is told how many tasks are done, and of how many: a bar, the caller's function, or nobody."""
     if progress is not True:
-        yield progress or (lambda done, total: None)
+        yield progress if callable(progress) else lambda done, total: None
         return
     from tqdm import tqdm
 
