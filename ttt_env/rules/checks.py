@@ -140,9 +140,9 @@ def as_callback(name: str, function: Called, owner: str) -> Called:
 def as_path(name: str, path: object, owner: str) -> Path:
     """`path` as a `Path`. Raises `ParameterError` unless it is a path, of a name that a file can have."""
     try:
-        name = os.fsencode(os.fspath(path))  # type: ignore[call-overload]
-        is_short = len(name) < _PATH_BYTES and all(len(part) <= _NAME_BYTES for part in name.split(b"/"))
-        if is_short and b"\0" not in name and not isinstance(path, bytes):
+        text = os.fsencode(os.fspath(path))  # type: ignore[call-overload]
+        is_short = len(text) < _PATH_BYTES and all(len(part) <= _NAME_BYTES for part in text.split(b"/"))
+        if is_short and b"\0" not in text and not isinstance(path, bytes):
             return Path(path)  # type: ignore[arg-type]
     except Exception:  # the path may be of a user's class
         pass
