@@ -2,11 +2,14 @@
 
 import json
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.scripted_models import MODELS
 
+Fault = tuple[int, str] | Callable[["Exchange"], None]
+"""What is sent instead of a reply: a status with a message, or what a function does with the connection."""
 KEY = "sk-fake-0123456789abcdef"
 
 
@@ -17,8 +20,9 @@ class Endpoint(ThreadingHTTPServer):
     request_queue_size = 64  # connections that wait to be taken: of more, some are lost for a second
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.faults: list[tuple[int, str] | None] = []  # None lets a request pass
+        super().__init__(("127.0.0.1", 0), Exchange)
+        self.faults: list[Fault | None] = []  # None lets a request pass
+        self.lasting: Fault | None = None  # the fault of all requests after these
         self.requests: list[dict[str, Any]] = []
         self.authorizations: set[str | None] = set()
         self.at_once, self.most_at_once = 0, 0
@@ -30,7 +34,7 @@ class Endpoint(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Exchange(BaseHTTPRequestHandler):
     server: Endpoint
 
     def log_message(self, *arguments: Any) -> None:
@@ -42,11 +46,13 @@ class _Handler(BaseHTTPRequestHandler):
         with server.lock:
             server.requests.append(request)
             server.authorizations.add(authorization)
-            fault = server.faults.pop(0) if server.faults else None
-        if fault is not None:
-            self._send(fault[0], {"error": {"message": f"{fault[1]} (you sent {authorization})"}})
+            fault = server.faults.pop(0) if server.faults else server.lasting
+        if callable(fault):
+            fault(self)
+        elif fault is not None:
+            self.send(fault[0], {"error": {"message": f"{fault[1]} (you sent {authorization})"}})
         elif self.path != "/v1/chat/completions":
-            self._send(404, {"error": {"message": "nothing is here"}})
+            self.send(404, {"error": {"message": "nothing is here"}})
         else:
             if server.barrier is not None:
                 try:
@@ -55,19 +61,23 @@ class _Handler(BaseHTTPRequestHandler):
                     return  # nobody waits for the reply any more
             name = request["model"]
             reply = f"{authorization} [4]" if name == "echo" else self._reply(name, request)
-            message = {"role": "assistant", "content": reply}
-            choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-            completion = {"id": "1", "object": "chat.completion", "created": 0, "model": name}
-            self._send(200, {"no": "choices"} if name == "nothing" else {**completion, "choices": choices})
+            self.send(200, {"no": "choices"} if name == "nothing" else completion(content=reply))
 
     def _reply(self, name: str, request: dict[str, Any]) -> str | None:
         return None if name in ("silent", "nothing") else MODELS[name](request["messages"][-1]["content"])
 
-    def _send(self, status: int, body: dict[str, Any]) -> None:
-        content = json.dumps(body).encode()
+    def send(self, status: int, body: object, **headers: str) -> None:
+        """Send a body, as JSON unless it is bytes, and ask for no pause before the next attempt."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        for name, value in {"Content_Type": "application/json", "Retry_After": "0", **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(content)))
-        self.send_header("retry-after-ms", "1")
         self.end_headers()
         self.wfile.write(content)
+
+
+def completion(finish_reason: str = "stop", **message: object) -> dict[str, Any]:
+    """A chat completion with this message."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
+    return {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}

@@ -149,9 +149,10 @@ class TestEnvironments:
             _, reward, over, _, info = env.step(8)
             assert (reward, over) == (0.0, False)
             observation, reward, over, _, info = env.step(7)
-            assert (reward, over, info["winner"], info["seat"]) == (3.0, True, "X", "X")
+            assert (reward, over, info["winner"], info["seat"]) == (3.0, True, 0, 0)
             position = Position.parse("O../.../.XX", GAME)
-            assert info["forfeit"] == Forfeit(position, "taken", '{"cell": 0}')
+            assert info["forfeit"] is True
+            assert env.unwrapped.forfeit == Forfeit(position, "taken", '{"cell": 0}')
             assert info["action_mask"].all() and np.array_equal(observation[..., 0].ravel(), [0] * 7 + [1, 1])
             assert env.unwrapped.position == position
             with pytest.raises(ttt_env.EpisodeOrderError):
@@ -186,13 +187,18 @@ class TestEnvironments:
             env.reset(seed=0)
             observation, reward, is_over, _, alone = env.step(cell)
             assert (reward, is_over) == (rewards[index], over[index])
-            assert told["forfeit"][index] == alone.get("forfeit")
+            assert told["forfeit"][index] == alone.get("forfeit", False)
+            assert envs.forfeits.get(index) == env.unwrapped.forfeit
             final = autoreset == "same_step" and is_over
             seen = info["final_obs"][index] if final else observations[index]
             assert np.array_equal(seen, observation)
-        assert alone["forfeit"].outcome == "crashed" and alone["forfeit"].said == "exit status 1: lost"
+        assert envs.forfeits[2].outcome == "crashed" and envs.forfeits[2].said == "exit status 1: lost"
+        env.reset(seed=0)
+        assert env.unwrapped.forfeit is None
         if autoreset == "next_step":
-            assert "forfeit" not in envs.step([3, 3, 3])[4]
+            assert "forfeit" not in envs.step([3, 3, 3])[4] and not envs.forfeits
+        envs.reset()
+        assert not envs.forfeits
 
     def test_of_stable_baselines3(self, pids: Path) -> None:
         pytest.importorskip("stable_baselines3")

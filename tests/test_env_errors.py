@@ -203,7 +203,7 @@ class TestReset:
 
     @pytest.mark.parametrize("bad", [-1, "1", 1.5])
     def test_with_a_seed_that_is_none(self, make: Callable[..., Any], seed: int | None, bad: Any) -> None:
-        raises_and_keeps(make(4), lambda env: env.reset(seed=bad), Exception)
+        raises_and_keeps(make(4), lambda env: env.reset(seed=bad), ParameterError, "seed=")
 
 
 @pytest.mark.parametrize("seed", [None, 1])

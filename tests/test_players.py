@@ -28,7 +28,7 @@ from ttt_env.analysis.recorded import Asked
 from ttt_env.app.certifying import _Pace
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import verdict
-from ttt_env.errors import PlayerError
+from ttt_env.errors import NotJudgedError, PlayerError, TttEnvError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent, command
 from ttt_env.text.players.program import Program
@@ -178,6 +178,27 @@ class TestPromptAgent:
         with pytest.raises(KeyError) as caught:
             PromptAgent(GAME, failing, errors="raise").answer(MIDDLE)
         assert caught.value.__notes__ == ["when it was asked in XO./.../... of tictactoe-v0"]
+
+    @pytest.mark.parametrize("errors", ["lose", "raise"])
+    @pytest.mark.parametrize(
+        "accident", [TimeoutError("slow"), ConnectionResetError(), MemoryError()], ids=repr
+    )
+    def test_an_accident_is_no_answer(self, errors: Any, accident: Exception, tmp_path: Path) -> None:
+        """Also where a library has wrapped it."""
+
+        def cut_off(prompt: str) -> str:
+            try:
+                raise accident
+            except Exception as error:
+                raise RuntimeError("the library gave up") from error
+
+        agent, answers = PromptAgent(GAME, cut_off, errors=errors), tmp_path / "answers.jsonl"
+        with pytest.raises(NotJudgedError, match=r"in XO\./.../...: RuntimeError") as caught:
+            agent.answer(MIDDLE)
+        assert caught.value.position == MIDDLE and pickle.loads(pickle.dumps(caught.value)).position == MIDDLE
+        with pytest.raises(NotJudgedError):
+            ttt_env.certify(agent, answers=answers)
+        assert not answers.exists() or len(answers.read_text().splitlines()) <= 1
 
     @pytest.mark.parametrize(
         "settings", [{"board": "round"}, {"answer": "cell"}, {"errors": "ignore"}], ids=str
@@ -491,15 +512,20 @@ class TestChatAgent:
         assert len(endpoint.requests) == 4
 
     @pytest.mark.parametrize(
-        ("status", "message", "tries"),
-        [(401, "wrong key", 1), (429, "too many", 3), (500, "oh", 3), (400, "what?", 1)],
+        ("status", "message", "tries", "error"),
+        [
+            (401, "wrong key", 1, PlayerError),
+            (400, "what?", 1, PlayerError),
+            (429, "too many", 3, NotJudgedError),
+            (500, "oh", 3, NotJudgedError),
+        ],
     )
     def test_what_does_not_pass_is_raised(
-        self, endpoint: Endpoint, status: int, message: str, tries: int
+        self, endpoint: Endpoint, status: int, message: str, tries: int, error: type[TttEnvError]
     ) -> None:
         endpoint.faults = [(status, message)] * tries
         with ChatAgent(GAME, endpoint.url, "perfect", retries=2) as agent:
-            with pytest.raises(PlayerError, match="cannot be asked: ") as caught:
+            with pytest.raises(error, match=r"cannot be asked: |gave no answer in 3 attempts: ") as caught:
                 agent.answer(MIDDLE)
             assert len(endpoint.requests) == tries
             told = "".join(traceback.format_exception(caught.value))
@@ -522,19 +548,23 @@ class TestChatAgent:
     def test_refused_connections_and_late_replies(self, endpoint: Endpoint) -> None:
         with (
             ChatAgent(GAME, "http://127.0.0.1:1/v1", "perfect", retries=0) as agent,
-            pytest.raises(PlayerError, match=r"<ChatAgent perfect at .*refused"),
+            pytest.raises(NotJudgedError, match=r"<ChatAgent perfect at .*1 attempt: .*failed") as caught,
         ):
             agent.answer(MIDDLE)
+        assert caught.value.position == MIDDLE
         endpoint.barrier = threading.Barrier(2)
         with ChatAgent(GAME, endpoint.url, "perfect", retries=0, timeout=0.05) as agent:
-            with pytest.raises(PlayerError, match=r"no reply within 0\.05 seconds"):
+            with pytest.raises(NotJudgedError, match=r"no reply within 0\.05 seconds"):
                 agent.answer(MIDDLE)
             endpoint.barrier.abort()
 
     def test_replies_without_text(self, endpoint: Endpoint) -> None:
         with ChatAgent(GAME, endpoint.url, "silent") as agent:
-            assert agent.answer(MIDDLE) == (None, "unreadable", "")
-        with ChatAgent(GAME, endpoint.url, "nothing") as agent, pytest.raises(PlayerError, match="no chat"):
+            assert agent.answer(MIDDLE) == (None, "unreadable", "(a message without text)")
+        with (
+            ChatAgent(GAME, endpoint.url, "nothing") as agent,
+            pytest.raises(NotJudgedError, match="no chat"),
+        ):
             agent.answer(MIDDLE)
         with (
             ChatAgent(GAME, endpoint.url.removesuffix("/v1"), "perfect") as agent,

@@ -19,6 +19,8 @@ COPIES: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda env: pickle.loads(pickle.dumps(env)),
 }
 
+WINNERS: dict[str | None, int] = {"X": 0, "O": 1, None: -1}
+
 BAD_WEIGHTS: list[Any] = [
     [1],
     [1, 2, 3],
@@ -408,9 +410,9 @@ class TestInfo:
     def test_says_whom_the_user_plays(self, play_as: str) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=lowest, play_as=play_as)
         _, info = env.reset(seed=0)
-        assert set(info) == {"action_mask", "seat"} and info["seat"] == play_as
+        assert set(info) == {"action_mask", "seat"} and info["seat"] == "XO".index(play_as)
         info = env.step(8)[4]
-        assert set(info) == {"action_mask", "seat"} and info["seat"] == play_as
+        assert set(info) == {"action_mask", "seat"} and info["seat"] == "XO".index(play_as)
 
     @pytest.mark.parametrize(
         ("settings", "cells", "winner"),
@@ -432,7 +434,8 @@ class TestInfo:
     ) -> None:
         env = started(*cells[:-1], **settings)
         _, _, over, _, info = env.step(cells[-1])
-        assert over and info["winner"] == winner == env.position.winner and info["seat"] == env.seat
+        assert over and info["winner"] == WINNERS[winner] and winner == env.position.winner
+        assert info["seat"] == WINNERS[env.seat]
 
     def test_names_the_winners_of_random_games(self) -> None:
         env = ttt_env.make("tictactoe-v0", opponent="random", illegal="resample")
@@ -442,10 +445,10 @@ class TestInfo:
             while not over:
                 assert "winner" not in info
                 _, reward, over, _, info = env.step(seed % 9)
-            assert info["winner"] == env.position.winner
-            assert reward == (0.0 if info["winner"] is None else 1.0 if info["winner"] == env.seat else -1.0)
+            assert info["winner"] == WINNERS[env.position.winner]
+            assert reward == (0.0 if info["winner"] < 0 else 1.0 if info["winner"] == info["seat"] else -1.0)
             seen.add((env.seat, info["winner"]))
-        assert seen == {(seat, winner) for seat in "XO" for winner in ("X", "O", None)}
+        assert seen == {(seat, winner) for seat in "XO" for winner in (0, 1, -1)}
 
 
 class TestSeeds:

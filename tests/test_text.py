@@ -184,6 +184,31 @@ class TestAnswers:
             ("[999999999999999999]", None, "no cell"),
             ("[" + "9" * 5000 + "]", None, "unreadable"),
             ("x" * 3_000_000 + "[4]", None, "unreadable"),
+            ("<think>[0] or [1]?</think>\n[4]", 4, "played"),
+            ("<think>[0] or [1]?</think>[4]", 4, "played"),
+            ("<THINK>[0]</Think> [4] <think>[5]</think>", 4, "played"),
+            ("<thinking>[0]</thinking>[4]", 4, "played"),
+            ("<thought>[0]</thought>[4]", 4, "played"),
+            ("<reasoning>[0]</reasoning>[4]", 4, "played"),
+            ("[THINK][0][/THINK][4]", 4, "played"),
+            ("◁think▷[0]◁/think▷[4]", 4, "played"),
+            ("The prompt has opened it: [0] or [1]?</think>\n[4]", 4, "played"),
+            ("<think>They write <think> for [0]</think>[4]", 4, "played"),
+            ("<think>They write </think> for [0]</think>[4]", 4, "played"),
+            ("[4]\n<think>or [5], which", 4, "played"),
+            ("<think>[4]", None, "unreadable"),
+            ("<think>[4]</think>", None, "unreadable"),
+            ("[4]</think>", None, "unreadable"),
+            ("</think>" * 9 + "[4]" + "<think>" * 9, 4, "played"),
+            ("<think>[0]</think>[4] or [5]", None, "several"),
+            ("If X plays [0], I play [1].\nSo:\n[4]\nGood luck!", 4, "played"),
+            ("[0]\r[4]", 4, "played"),
+            ("[0]\r\n[4]\r\n", 4, "played"),
+            ("[0] [\n4\n]", 4, "played"),
+            ("[4]\n[9]", None, "no cell"),
+            ("[0]\n[4] or [5]\nHm.", None, "several"),
+            ("[0]\nI play [4]; yes, [4].", 4, "played"),
+            ("<thinkers>[4]</thinkers>", 4, "played"),
         ],
     )
     def test_reading(self, reply: str, cell: int | None, outcome: str) -> None:
@@ -212,7 +237,7 @@ class TestAnswers:
         assert form.read(good, game).cell == form.read(form.text_of(3), game).cell == 3
         assert form.read(bad, game) == (None, "unreadable")
 
-    @pytest.mark.parametrize("template", ["", "[]", "{cell}{cell}", 4, None])
+    @pytest.mark.parametrize("template", ["", "[]", "{cell}{cell}", 4, None, "<think>{cell}</think>"])
     def test_bad_forms(self, template: Any) -> None:
         with pytest.raises(ttt_env.ParameterError, match="answer="):
             TextEnv(answer=template)
@@ -247,6 +272,10 @@ class TestAnswers:
         form, game = AnswerFormat("<<{cell}>>"), ttt_env.get_game("tictactoe-v0")
         if form.read(before + after, game).outcome == "unreadable":
             assert form.read(before + form.text_of(cell) + after, game) == (cell, "played")
+
+    def test_the_env_reads_by_the_same_rule(self) -> None:
+        env = started()
+        assert env.reply("<think>[0] or [1]?</think>\n[4]").startswith("You have played 4.")
 
     def test_what_is_no_text(self) -> None:
         env = started()
@@ -359,12 +388,12 @@ class TestRewards:
             _, info = env.reset(seed=seed)
             terminated = False
             while not terminated:
-                assert text.position == env.position and text.seat == info["seat"]
+                assert text.position == env.position and text.seat == env.seat == "XO"[info["seat"]]
                 cell = rng.randrange(9)
                 text.move(cell)
                 _, reward, terminated, _, info = env.step(cell)
                 assert (text.reward, text.done) == (reward, terminated)
-            assert text.info["winner"] == info["winner"]
+            assert {"X": 0, "O": 1, None: -1}[text.info["winner"]] == info["winner"]
 
 
 class Drawing(Agent):

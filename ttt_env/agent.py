@@ -22,6 +22,7 @@ from ttt_env.errors import (
 from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import items_of
 from ttt_env.rules.game import Game, Position, as_cell, check_game
 from ttt_env.rules.specs import (
     Spec,
@@ -247,6 +248,7 @@ FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) i
 """The outcomes that lose the game."""
 
 _READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
+_MOST_AGENTS = 10_000  # that are named at once
 _SAID = 1_000  # letters of an answer that are kept
 _QUOTED = 60  # letters of each that are shown
 
@@ -664,7 +666,10 @@ def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[
     if isinstance(agents, Mapping):
         return dict(agents)
     named: dict[str, AgentLike] = {}
-    for agent in [agents] if isinstance(agents, str) else agents:
+    given = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
+    if given is None or len(given) > _MOST_AGENTS:
+        raise ParameterError(f"agents={shown(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed")
+    for agent in given:
         name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
         if name in named:
             raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")

@@ -93,6 +93,14 @@ class PlayerError(TttEnvError, RuntimeError):
     """A player that cannot be asked, such as a model behind an endpoint that refuses."""
 
 
+class NotJudgedError(TttEnvError):
+    """A player gave no answer because of an accident of the machine or the network; nothing was judged."""
+
+    def __init__(self, message: str, position: object = None) -> None:
+        super().__init__(message)
+        self.position = position
+
+
 def shown(value: object) -> str:
     """The text of a value in a message: its `repr`, cut in the middle if long, or its type if `repr` fails.
 

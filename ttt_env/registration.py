@@ -12,7 +12,7 @@ from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.catalogue import CATALOGUE, get_game, parameters_of_game
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import BOARD_CELLS
@@ -64,7 +64,7 @@ def make(
     >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
     >>> observation, info = env.reset(seed=0)
     >>> observation.shape, info["seat"], info["action_mask"].tolist()
-    ((3, 3, 2), 'X', [1, 1, 1, 1, 1, 1, 1, 1, 1])
+    ((3, 3, 2), 0, [1, 1, 1, 1, 1, 1, 1, 1, 1])
     >>> observation, reward, terminated, truncated, info = env.step(4)
     >>> reward, terminated, sum(info["action_mask"].tolist())
     (0.0, False, 7)
@@ -143,16 +143,16 @@ def make_vec(
 
 def _check_game_once(id: Game | str, kwargs: dict[str, Any]) -> None:
     if "game" in kwargs:
-        raise ParameterError(f"'game' is given twice, as {id!r} and as {kwargs['game']!r}")
+        raise ParameterError(f"'game' is given twice, as {shown(id)} and as {shown(kwargs['game'])}")
 
 
 def _check_needs_no_opponent(id: Game | str, kwargs: dict[str, Any]) -> None:
     """Raise `ParameterError` for a parameter that has no meaning where both players are stepped."""
     for name in filter(kwargs.__contains__, _SINGLE_AGENT_PARAMETERS):
-        game = id if isinstance(id, str) else id.name
+        game = getattr(id, "name", id)
         raise ParameterError(
-            f"{name}={kwargs[name]!r} needs an opponent, and none is given: "
-            f"make({game!r}, opponent='random', {name}={kwargs[name]!r}) plays against one"
+            f"{name}={shown(kwargs[name])} needs an opponent, and none is given: "
+            f"make({shown(game)}, opponent='random', {name}={shown(kwargs[name])}) plays against one"
         )
 
 

@@ -523,6 +523,7 @@ def best_response(
     >>> f"{match(response, 'random').score:.4f}"
     '0.9598'
     """
+    one_of("keep_value", keep_value, (True, False))
     judged = answering(agent, game, progress, workers, answers)
     solution = solve(judged.game) if keep_value else None
     respond = best if solution is None else solution.keeping(best)

@@ -40,6 +40,7 @@ from ttt_env.storage.policy_file import Arrays
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
+_MOST = 1e300  # nodes or seconds, if they are not inf: larger ints are no floats
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
 _CHECKPOINT_SECONDS = 60.0
@@ -310,14 +311,14 @@ def _checked_position(game: Game, position: Position | None) -> Position:
     if position is None:
         return game.start
     if not isinstance(position, Position) or position.game != game:
-        raise ImpossiblePositionError(f"{position!r} is no position of {game.name}")
+        raise ImpossiblePositionError(f"{shown(position)} is no position of {game.name}")
     return position.checked()
 
 
 def _check_budget(name: str, value: object) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (is_number and value > 0):  # type: ignore[operator]
-        raise ParameterError(f"{name}={value!r} of a search: numbers above 0 are allowed")
+    if value is not None and not (is_number and 0 < value and not _MOST < value < inf):  # type: ignore[operator]
+        raise ParameterError(f"{name}={shown(value)} of a search: numbers above 0 are allowed")
 
 
 class _OutOfBudgetError(Exception):

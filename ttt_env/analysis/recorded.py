@@ -32,9 +32,9 @@ from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.declared import check_answers, check_judged_as_played, is_own
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.layers import Layer
-from ttt_env.errors import ParameterError, PolicyError
+from ttt_env.errors import ParameterError, PolicyError, shown
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer
+from ttt_env.rules.checks import as_callback, as_integer
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_enumerable, is_tabulated
 
@@ -102,13 +102,14 @@ class Recorded(BatchAgent):
     ) -> None:
         super().__init__(agent.game)
         check_enumerable(agent.game)
+        as_callback("progress", progress, "an agent that is asked")
         self.agent, self.asked = agent, 0
         self._workers = as_integer("workers", workers, "an agent that is asked", 1, _MOST_WORKERS)
         self._file: AnswerFile | None = None
         if answers is not None:
             if not isinstance(agent, AskedAgent):
                 raise ParameterError(
-                    f"answers={str(answers)!r}: a file keeps the answers of functions and programs, "
+                    f"answers={shown(answers)}: a file keeps the answers of functions and programs, "
                     f"and {agent!r} is neither"
                 )
             self._file = AnswerFile(answers, agent.game, agent.identity)
@@ -306,6 +307,7 @@ def answering(
     player = make_agent(agent, game_of(game, agent))
     check_enumerable(player.game)
     check_judged_as_played(player)
+    as_callback("progress", progress, "an agent that is asked")
     is_kept = answers is not None or (progress is not None and is_tabulated(player.game))
     if player.is_fixed and speaks_by_batches(player) and not is_kept:
         return player
@@ -321,6 +323,7 @@ def answering_both(
 
     `progress` is called with the sums over both.
     """
+    as_callback("progress", progress, "an agent that is asked")
     if one is two:
         both = answering(one, game, progress, workers)
         return both, both

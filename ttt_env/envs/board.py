@@ -8,20 +8,20 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Forfeit
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
 from ttt_env.errors import (
     EpisodeOrderError,
     IllegalMoveError,
     ImpossiblePositionError,
     ParameterError,
+    shown,
     unknown,
 )
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game, parameters_of_game
-from ttt_env.rules.checks import one_of
+from ttt_env.rules.checks import items_of, one_of
 from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.rules.specs import parameters_of
 
@@ -33,18 +33,23 @@ StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 
 
 class Info(TypedDict):
-    """The `info` that `reset` and `step` of the single-agent environment return.
+    """The `info` that `reset` and `step` of the single-agent environment return: numbers and arrays alone.
 
     `action_mask` `int8[cells]` are the cells that may be played now; once the episode is over it is all 1, so
-    that a softmax over the allowed cells is defined there, too. `seat` is the user's. `winner` is there after
-    the step that ends an episode: the seat that has won, None in a draw and after an illegal move, by which
-    its player loses and nobody wins. `forfeit` is there if the opponent has lost by naming no free cell.
+    that a softmax over the allowed cells is defined there, too. `seat` is the user's: 0 for X, 1 for O;
+    `env.seat` is its name. `winner` is there after the step that ends an episode: the seat that has won, −1
+    in a draw and after an illegal move, by which its player loses and nobody wins. `forfeit`, True, is there
+    if the opponent has lost by naming no free cell; `env.forfeit` says why.
     """
 
     action_mask: NDArray[np.int8]
-    seat: Seat
-    winner: NotRequired[Seat | None]
-    forfeit: NotRequired[Forfeit]
+    seat: int
+    winner: NotRequired[int]
+    forfeit: NotRequired[bool]
+
+
+NUMBER_OF: dict[Seat | None, int] = {"X": 0, "O": 1, None: -1}
+"""The seats, and nobody, as they are in `info`."""
 
 
 class Rewards(NamedTuple):
@@ -61,10 +66,12 @@ class Rewards(NamedTuple):
         try:
             unchecked = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
             numbers = cls._make(float(reward) for reward in unchecked)
-        except (TypeError, ValueError, OverflowError):
+        except Exception:  # they may be of a user's class
             numbers = None
         if numbers is None or not all(map(isfinite, numbers)):
-            raise ParameterError(f"rewards={rewards!r}: four finite numbers for win, draw, loss, illegal")
+            raise ParameterError(
+                f"rewards={shown(rewards)}: four finite numbers for win, draw, loss, illegal"
+            )
         return numbers
 
     def at_end(self, value: int) -> tuple[float, float]:
@@ -76,7 +83,7 @@ class Rewards(NamedTuple):
 def _in_order(rewards: object) -> Sequence[float]:
     if isinstance(rewards, str | bytes) or not isinstance(rewards, Sequence | np.ndarray):
         raise TypeError(rewards)
-    return rewards  # type: ignore[return-value]
+    return items_of(rewards, len(Rewards._fields)) or []
 
 
 class GameEnv:
@@ -115,7 +122,7 @@ class GameEnv:
 
     def _checked_start(self, position: object) -> Position:
         if not isinstance(position, Position) or position.game != self.game:
-            raise ImpossiblePositionError(f"{position!r} is no position of {self.game.name}")
+            raise ImpossiblePositionError(f"{shown(position)} is no position of {self.game.name}")
         if position.checked().is_over:
             raise ImpossiblePositionError(f"no episode can start in {position}: the game is over")
         return position

@@ -8,8 +8,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ttt_env.errors import ImpossiblePositionError, ParameterError, unknown
+from ttt_env.errors import ImpossiblePositionError, shown
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.checks import items_of, one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat
 
 ObservationKind = Literal["planes", "dict", "flat"]
@@ -17,6 +18,7 @@ Planes: TypeAlias = NDArray[np.int8]
 Flat: TypeAlias = NDArray[np.float32]
 Observed = TypeVar("Observed")  # the observations of an environment: `Planes`, `DictObservation` or `Flat`
 _MEMO_SIZE = 10_000
+_MOST_POSITIONS = 10_000_000  # that are given one by one
 
 
 class DictObservation(TypedDict):
@@ -126,10 +128,14 @@ def planes_of(positions: Boards | Position | Iterable[Position]) -> Planes:
 
 
 def _boards_of(positions: Position | Iterable[Position]) -> Boards:
-    rows = [positions] if isinstance(positions, Position) else list(positions)
+    rows = [positions] if isinstance(positions, Position) else items_of(positions, _MOST_POSITIONS)
+    if rows is None or len(rows) > _MOST_POSITIONS:
+        raise ImpossiblePositionError(
+            f"{shown(positions)}: planes_of takes Boards, or at most {_MOST_POSITIONS} positions"
+        )
     for row in rows:
         if not isinstance(row, Position):
-            raise ImpossiblePositionError(f"{row!r} is no position: planes_of takes positions or Boards")
+            raise ImpossiblePositionError(f"{shown(row)} is no position: planes_of takes positions or Boards")
     return Boards.of(rows)
 
 
@@ -147,8 +153,7 @@ def observation_space(game: Game, kind: ObservationKind) -> spaces.Space[Any]:
 
     Raises `ParameterError` for another kind.
     """
-    if kind not in get_args(ObservationKind):
-        raise ParameterError(unknown("observation", kind, get_args(ObservationKind)))
+    one_of("observation", kind, get_args(ObservationKind))
     if kind == "flat":
         return spaces.Box(0, 1, (2 * game.n_cells,), np.float32)
     planes = spaces.Box(0, 1, (*game.shape, 2), np.int8)

@@ -26,9 +26,9 @@ class Lineup:
         agents = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)
         if not agents:
             raise ParameterError("opponent=[]: at least one agent is needed")
+        self.agents = [make_agent(agent, game) for agent in agents]
         self.totals = np.cumsum(as_weights("opponent weights", weights, len(agents)))
         self.totals /= self.totals[-1]
-        self.agents = [make_agent(agent, game) for agent in agents]
 
     def picked(self, draw: float) -> Agent:
         """The agent that a draw from [0, 1) picks: the first whose cumulative chance exceeds it."""

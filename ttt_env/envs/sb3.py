@@ -12,6 +12,7 @@ from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError
 from ttt_env.kernels.codes import Games, Outcome
+from ttt_env.rules.checks import as_integer, as_options
 from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
@@ -88,6 +89,19 @@ class _Adapter:
         self._lengths = np.zeros(envs.num_envs, np.int64)
         self._actions: NDArray[np.int64] = np.empty(0, np.int64)
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)  # type: ignore[call-arg]
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seed the next `reset`: sub-env `i` by `seed` + i, as in SB3; None draws one. Returns the seeds."""
+        checked = None if seed is None else as_integer("seed", seed, "VecEnv.seed", 0)
+        seeds: Sequence[int | None] = super().seed(checked)  # type: ignore[misc]
+        return seeds
+
+    def set_options(self, options: "list[dict[str, Any]] | dict[str, Any] | None" = None) -> None:
+        """Set the options of the next `reset`: one dict, or an equal one for each sub-env."""
+        of_each = options if isinstance(options, list) else [options] * self.num_envs
+        if len(of_each) != self.num_envs:
+            raise ParameterError(f"{len(of_each)} options for {self.num_envs} sub-envs: one for each, or one")
+        self._options = [dict(as_options(one, "VecEnv.set_options")) for one in of_each]
 
     def reset(self) -> "VecEnvObs":
         """The observations of new episodes, for which the seeds and options set before are used once."""

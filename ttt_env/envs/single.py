@@ -9,11 +9,20 @@ from gymnasium import spaces
 from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Forfeit, ForfeitError, chosen_in_game
-from ttt_env.envs.board import MAX_STARTS, BoardEnv, Illegal, Info, PlayAs, RenderMode, StartLike
+from ttt_env.envs.board import (
+    MAX_STARTS,
+    NUMBER_OF,
+    BoardEnv,
+    Illegal,
+    Info,
+    PlayAs,
+    RenderMode,
+    StartLike,
+)
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
-from ttt_env.rules.checks import one_of
+from ttt_env.rules.checks import as_integer, as_options, one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
 from ttt_env.rules.specs import check_names
 
@@ -39,7 +48,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it.
     An episode that the opponent would end by its first move is drawn anew. `info` is an `Info`: the
     mask of the cells that may be played, the user's seat and, at the end, the winner. The user wins where a
-    program, or another opponent that is asked, names no free cell to reply with: see `info["forfeit"]`.
+    program, or another opponent that is asked, names no free cell to reply with: `info["forfeit"]` is then
+    True, and the attribute `forfeit`, else None, says what it answered.
 
     `opponent` is an agent or a list of agents, of which one is drawn for each episode, with chances in
     proportion to `opponent_weights` (None: all equally likely). `play_as` is the user's seat: "X", "O",
@@ -73,6 +83,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self.action_space = spaces.Discrete(self.game.n_cells)
         self.play_as = one_of("play_as", play_as, _PLAY_AS)
         self.seat: Seat = "X"
+        self.forfeit: Forfeit | None = None
         self._positions: list[Position] = []  # of the episode, up to the one that the user sees
         self._episodes = 0
         self._lineup = Lineup(opponent, opponent_weights, self.game)
@@ -100,7 +111,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         `start` function raises, such as `ForfeitError` for an opponent that begins and names no free cell;
         nothing has changed then.
         """
-        options = options or {}
+        options = as_options(options, "reset")
+        seed = None if seed is None else as_integer("seed", seed, "reset", 0)
         check_names("reset options", options, _OPTIONS)
         play_as = one_of("play_as", options.get("play_as", self.play_as), _PLAY_AS)
         if "position" in options:
@@ -117,8 +129,9 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
             rng.bit_generator.state = state
             raise
         self._episodes += 1
+        self.forfeit = None
         self._show(scene, cell)
-        return self._observation(scene), {"action_mask": self._mask(), "seat": self.seat}
+        return self._observation(scene), {"action_mask": self._mask(), "seat": NUMBER_OF[self.seat]}
 
     def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> _Start:
         """The first scene in which the user moves, and how it came about."""
@@ -153,37 +166,33 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
         wanted = as_cell(action, self.game)
         cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
-        forfeit = None
         if cell is None:
             self._legal = 0
             reward = self.rewards_of.illegal
         else:
-            scene, reward, forfeit = self._play(scene, cell)
-        info: Info = {"action_mask": self._mask(), "seat": self.seat}
+            scene, reward = self._play(scene, cell)
+        info: Info = {"action_mask": self._mask(), "seat": NUMBER_OF[self.seat]}
         over = not self._legal
         if over:
-            info["winner"] = None if cell is None else scene.winner
-        if forfeit is not None:
-            info["winner"], info["forfeit"] = self.seat, forfeit
+            info["winner"] = NUMBER_OF[None if cell is None else scene.winner]
+        if self.forfeit is not None:
+            info["winner"], info["forfeit"] = info["seat"], True
         return self._observation(scene), reward, over, False, info
 
-    def _play(self, scene: Scene, cell: int) -> tuple[Scene, float, Forfeit | None]:
-        """Play the cell and let the opponent reply.
-
-        Returns the scene after the reply, the reward, and the forfeit if the opponent had no reply.
-        """
+    def _play(self, scene: Scene, cell: int) -> tuple[Scene, float]:
+        """Play the cell and let the opponent reply: the scene after the reply, and the reward."""
         scene = self._scenes.after(scene.position, cell)
         if scene.value is not None:
             self._show(scene, cell)
-            return scene, self.rewards_of.at_end(scene.value)[0], None
+            return scene, self.rewards_of.at_end(scene.value)[0]
         positions = self._positions
         positions.append(scene.position)
         try:
             reply = chosen_in_game(self.opponent, positions, self.np_random)
         except ForfeitError as error:
             self._show(scene, cell)
-            self._legal = 0
-            return scene, self.rewards_of.win, error.forfeit
+            self._legal, self.forfeit = 0, error.forfeit
+            return scene, self.rewards_of.win
         except BaseException:
             del positions[-1]
             raise
@@ -192,7 +201,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         scene = self._scenes.after(scene.position, reply)
         positions.append(scene.position)
         self._show(scene, reply)
-        return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1], None
+        return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 
     def _observation(self, scene: Scene) -> Any:
         # If a cell may be played it is the user's turn: `to_move` would take a tenth of the step's time.

@@ -13,15 +13,15 @@ from pettingzoo import AECEnv
 from ttt_env.agent import AgentLike, make_agent
 from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, flat_of, observation_space
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError
-from ttt_env.rules.checks import one_of
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
+from ttt_env.rules.checks import as_integer, as_options, one_of
 from ttt_env.rules.game import SEATS, Game, as_cell
 
 _RESET = "call reset()"
 
 
 class MaskInfo(TypedDict):
-    """What the two-player environment tells an agent: the cells that it may play now, `int8[cells]`."""
+    """The `info` of an agent: the free cells, `int8[cells]`, if it is selected, else none."""
 
     action_mask: NDArray[np.int8]
 
@@ -34,8 +34,11 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
     the reward `rewards.illegal` for the player who made it and 0 for the other, as in PettingZoo.
 
     `agent_names` are the names of the agents, that of the first player first: "X" and "O", unless others are
-    given, such as PettingZoo's usual `("player_0", "player_1")`. Masks are as in PettingZoo's tic-tac-toe:
-    the free cells for the agent that is selected, after the end, too, and none for the other.
+    given, such as PettingZoo's usual `("player_0", "player_1")`.
+
+    Masks, in `infos`, in observations and from `action_masks`, are as in PettingZoo's tic-tac-toe: 1 on the
+    free cells for the agent that is selected, and 0 for the other. After the end that is so, too, though the
+    one action is None then: what is free is no cell that may be played.
 
     >>> env = TwoPlayerEnv("tictactoe-v0")
     >>> env.reset()
@@ -75,15 +78,16 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
 
     def observation_space(self, agent: str) -> spaces.Space[Observed]:
         """The observation space of this agent."""
-        return self.observation_spaces[agent]
+        return self.observation_spaces[one_of("agent", agent, self.possible_agents)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
         """The action space of this agent: the cells."""
-        return self.action_spaces[agent]
+        return self.action_spaces[one_of("agent", agent, self.possible_agents)]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Start an episode, from `options={"position": …}` if given; other options are ignored."""
-        options = options or {}
+        options = as_options(options, "reset")
+        seed = None if seed is None else as_integer("seed", seed, "reset", 0)
         rng = self.np_random if seed is None else np.random.default_rng(seed)
         may_fail = options or callable(self._start)  # maybe after random numbers have been drawn
         state = self.np_random.bit_generator.state if may_fail else None
@@ -119,8 +123,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         scene = self._scene
         if scene is None:
             raise EpisodeOrderError(f"there is nothing to observe yet: {_RESET}")
-        if agent != self._to_move:
-            one_of("agent", agent, self.possible_agents)
+        if agent is not self._to_move:
+            agent = one_of("agent", agent, self.possible_agents)
         planes = scene.mover if agent == self._to_move else scene.waiting
         shown: Any  # the parameter `observation` decides which it is
         if self._observation_kind == "dict":
@@ -155,7 +159,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
 
     @property
     def infos(self) -> dict[str, MaskInfo]:
-        """For each agent `action_mask`, the cells that it may play now, `int8[cells]`."""
+        """For each agent its `MaskInfo`."""
         self._infos = {name: self._infos.get(name) or self._info_of(name) for name in self.agents}
         return self._infos
 
@@ -203,7 +207,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         if not self.agents:
             raise EpisodeOrderError(f"step() before reset(), or after the last agent has left: {_RESET}")
         if action is not None:
-            raise IllegalMoveError(f"the game is over: None is the only action, not {action!r}")
+            raise IllegalMoveError(f"the game is over: None is the only action, not {shown(action)}")
         agent = self.agent_selection
         for by_agent in (self._cumulative_rewards, self.terminations, self.truncations):
             del by_agent[agent]
@@ -224,9 +228,11 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
 def _as_names(names: Sequence[str]) -> list[str]:
     is_list = isinstance(names, Sequence) and not isinstance(names, str)
     if not is_list or len(names) != 2 or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError(f"agent_names={names!r}: two names are needed, such as ('player_0', 'player_1')")
+        raise ParameterError(
+            f"agent_names={shown(names)}: two names are needed, such as ('player_0', 'player_1')"
+        )
     if names[0] == names[1]:
-        raise ParameterError(f"agent_names={names!r}: the two names must differ")
+        raise ParameterError(f"agent_names={shown(names)}: the two names must differ")
     return list(names)
 
 

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from ttt_env.errors import GameError, ParameterError, TttEnvError, UnknownGameError, shown, unknown
-from ttt_env.rules.checks import BOOLEANS, as_bool, as_integer
+from ttt_env.rules.checks import as_bool, as_integer, integer_of
 from ttt_env.rules.game import Game, checked_shape
 from ttt_env.rules.sizes import check_board
 from ttt_env.rules.specs import (
@@ -245,8 +245,7 @@ def checked_rules(game: Game) -> Game:
 def _checked(name: str, allowed: dict[str, Parameter], parameters: dict[str, Any]) -> dict[str, Any]:
     for key, value in parameters.items():
         kind = type(allowed[key].default)
-        is_integer = kind is int and hasattr(value, "__index__") and not isinstance(value, BOOLEANS)
-        if type(value) is not kind and not is_integer:
+        if type(value) is not kind and not (kind is int and integer_of(value) is not None):
             raise ParameterError(not_of_type(key, value, name, [kind]))
     return {key: type(allowed[key].default)(value) for key, value in parameters.items()}
 

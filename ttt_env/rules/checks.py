@@ -1,12 +1,13 @@
 """Checks of arguments at the boundary: each function returns the checked value or raises the named error."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from math import inf, nan
 from numbers import Real
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from ttt_env.rules.game import Seat
 
 Choice = TypeVar("Choice")
+Called = TypeVar("Called")
+_NAME_BYTES, _PATH_BYTES = 255, 4096  # that file systems take
 BOOLEANS = (bool, np.bool_)
 """What is no number here, though Python, and an older NumPy, takes it for an integer."""
 
@@ -65,14 +68,30 @@ def _as_float(value: object) -> float:
     """`value` as a float; NaN if it is no real number."""
     try:
         return nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    except OverflowError:
+    except Exception:  # it is too large, or its class is a user's and fails
         return nan
+
+
+def integer_of(value: object) -> int | None:
+    """`value` as an int; None if it is a truth value or no integer, whatever its class raises."""
+    try:
+        return None if isinstance(value, BOOLEANS) else index(value)  # type: ignore[arg-type]
+    except Exception:
+        return None
+
+
+def items_of(values: object, most: int) -> list[Any] | None:
+    """The items of a collection, at most one more than `most`; None if it is none, or fails."""
+    try:
+        return list(islice(iter(values), most + 1))  # type: ignore[call-overload]
+    except Exception:
+        return None
 
 
 def as_integer(name: str, value: object, owner: str, least: int, most: int | None = None) -> int:
     """`value` as an int. Raises `ParameterError` unless it is an integer from `least` to `most`."""
-    number = index(value) if hasattr(value, "__index__") and not isinstance(value, BOOLEANS) else least - 1
-    if number < least or (most is not None and number > most):
+    number = integer_of(value)
+    if number is None or number < least or (most is not None and number > most):
         upper_bound = "on" if most is None else f"to {most}"
         raise ParameterError(
             f"{name}={shown(value)} of {owner}: integers from {least} {upper_bound} are allowed"
@@ -80,10 +99,19 @@ def as_integer(name: str, value: object, owner: str, least: int, most: int | Non
     return number
 
 
+def as_options(options: object, owner: str) -> Mapping[str, Any]:
+    """The options of a `reset`; None is none of them. Raises `ParameterError` for anything but a mapping."""
+    if options is None:
+        return {}
+    if isinstance(options, Mapping):
+        return options
+    raise ParameterError(f"options={shown(options)} of {owner}: a dict is needed, such as {{'position': …}}")
+
+
 def as_bool(name: str, value: object, owner: str) -> bool:
     """True or False as it is. Raises `ParameterError` for anything else, also for 0 and 1."""
     if not isinstance(value, bool):
-        raise ParameterError(f"{name}={value!r} of {owner}: True and False are allowed")
+        raise ParameterError(f"{name}={shown(value)} of {owner}: True and False are allowed")
     return value
 
 
@@ -93,8 +121,8 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
     Raises `ParameterError` unless they are `size` finite numbers ≥ 0, not all 0.
     """
     try:
-        chances = np.ones(size) if weights is None else np.array(weights, np.float64)
-    except (TypeError, ValueError, OverflowError):
+        chances = np.ones(size) if weights is None else np.array(items_of(weights, size), np.float64)
+    except Exception:  # the weights may be of a user's class
         chances = np.empty(0)
     is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
     if not is_good or not chances.any():
@@ -102,12 +130,21 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
     return np.asarray(chances / chances.max())
 
 
+def as_callback(name: str, function: Called, owner: str) -> Called:
+    """`function` as it is. Raises `ParameterError` unless it can be called or is None."""
+    if function is None or callable(function):
+        return function
+    raise ParameterError(f"{name}={shown(function)} of {owner}: a function, or None, is needed")
+
+
 def as_path(name: str, path: object, owner: str) -> Path:
     """`path` as a `Path`. Raises `ParameterError` unless it is a path, of a name that a file can have."""
     try:
-        if b"\0" not in os.fsencode(os.fspath(path)) and not isinstance(path, bytes):  # type: ignore[call-overload]
+        text = os.fsencode(os.fspath(path))  # type: ignore[call-overload]
+        is_short = len(text) < _PATH_BYTES and all(len(part) <= _NAME_BYTES for part in text.split(b"/"))
+        if is_short and b"\0" not in text and not isinstance(path, bytes):
             return Path(path)  # type: ignore[arg-type]
-    except (TypeError, UnicodeEncodeError):
+    except Exception:  # the path may be of a user's class
         pass
     raise ParameterError(f"{name}={shown(path)} of {owner}: the path of a file is needed")
 
@@ -117,9 +154,8 @@ def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator
 
     Raises `ParameterError` for what is neither a generator nor a seed.
     """
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"rng={shown(rng)}: a numpy.random.Generator or a seed from 0 on is needed"
-        ) from None
+    sources = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
+    source = rng if rng is None or isinstance(rng, sources) else integer_of(rng)
+    if (source is None and rng is not None) or (isinstance(source, int) and source < 0):
+        raise ParameterError(f"rng={shown(rng)}: a numpy.random.Generator or a seed from 0 on is needed")
+    return np.random.default_rng(source)

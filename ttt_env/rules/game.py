@@ -19,7 +19,7 @@ from ttt_env.errors import (
     ImpossiblePositionError,
     shown,
 )
-from ttt_env.rules.checks import BOOLEANS, as_generator
+from ttt_env.rules.checks import BOOLEANS, as_generator, integer_of, items_of
 from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_board
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def as_cell(action: object, game: Game) -> int:
     """
     try:
         cell = -1 if type(action) in BOOLEANS else index(action)  # type: ignore[arg-type]
-    except TypeError:
+    except Exception:  # its class may be a user's
         cell = -1
     if 0 <= cell < game.n_cells:
         return cell
@@ -408,10 +408,8 @@ def _checked_flag(misere: object) -> bool:
 
 def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
     """The axes of a board. Raises `GameError` for no shape, `GameTooLargeError` for too many cells."""
-    try:
-        axes = tuple(index(axis) for axis in islice(shape, 4))
-    except TypeError:
-        axes = ()
+    numbers = [integer_of(axis) for axis in items_of(shape, 3) or ()]
+    axes = () if None in numbers else tuple(number for number in numbers if number is not None)
     if not 1 <= len(axes) <= 3 or min(axes) < 1:
         raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
     check_board(f"a board of shape {shown(axes)}", prod(axes))
@@ -422,7 +420,7 @@ def _checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: in
     """The coordinates of all cells, no two at one place."""
     try:
         places = [(float(x), float(y)) for x, y in islice(coordinates, n_cells + 1)]
-    except (TypeError, ValueError):
+    except Exception:  # they may be of a user's class
         raise GameError(
             f"coordinates holds a pair of numbers for each cell, not {shown(coordinates)}"
         ) from None
@@ -447,21 +445,24 @@ def spacing(coordinates: Sequence[tuple[float, float]]) -> float:
 
 
 def _checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[tuple[int, ...], ...]:
-    try:
-        sets = [_checked_set(cells, n_cells) for cells in islice(winning_sets, BOARD_SETS + 1)]
-    except TypeError:
-        raise GameError(f"winning_sets holds collections of cells, not {shown(winning_sets)}") from None
-    if len(sets) > BOARD_SETS:
+    given = items_of(winning_sets, BOARD_SETS)
+    if given is not None and len(given) > BOARD_SETS:
         raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; there are more")
+    collections = [None] if given is None else [items_of(cells, BOARD_CELLS) for cells in given]
+    if None in collections:
+        raise GameError(f"winning_sets holds collections of cells, not {shown(winning_sets)}")
+    sets = [_checked_set(cells, n_cells) for cells in collections if cells is not None]
     if not sets or () in sets:
         raise GameError("a game needs at least one winning set, and none of them empty")
     return tuple(sorted(set(sets)))
 
 
-def _checked_set(cells: Iterable[int], n_cells: int) -> tuple[int, ...]:
-    numbers = [index(cell) for cell in islice(cells, BOARD_CELLS + 1)]
-    if len(numbers) > BOARD_CELLS:
+def _checked_set(cells: Sequence[object], n_cells: int) -> tuple[int, ...]:
+    if len(cells) > BOARD_CELLS:
         raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
+    numbers = [number for number in map(integer_of, cells) if number is not None]
+    if len(numbers) < len(cells):
+        raise GameError(f"winning_sets: {shown(cells)} are not all integers")
     winning_set = tuple(sorted(set(numbers)))
     if winning_set and (winning_set[0] < 0 or winning_set[-1] >= n_cells):
         raise GameError(f"winning set {shown(winning_set)} is out of the board: cells are 0 to {n_cells - 1}")

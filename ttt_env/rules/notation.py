@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ttt_env.errors import IllegalMoveError, NotationError, shown
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_text
+from ttt_env.rules.checks import as_text, items_of
 from ttt_env.rules.game import Game, Position, Seat, as_cell
 
 if TYPE_CHECKING:
@@ -48,10 +47,9 @@ def _joined(game: Game, rows: list[str]) -> str:
 
 
 def _checked_cells(cells: Iterable[int], game: Game) -> tuple[int, ...]:
-    try:
-        moves = list(islice(cells, game.n_cells + 1))
-    except TypeError:
-        raise NotationError(f"the moves of a game are a list of cells, not {shown(cells)}") from None
+    moves = items_of(cells, game.n_cells)
+    if moves is None:
+        raise NotationError(f"the moves of a game are a list of cells, not {shown(cells)}")
     return tuple(as_cell(move, game) for move in moves)
 
 

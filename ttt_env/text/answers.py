@@ -10,6 +10,9 @@ from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.game import Game, Position
 
 _LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is no answer
+_REASONING = re.compile(
+    r"<(/?)(?:think|thinking|thought|reasoning)>|\[(/?)THINK\]|◁(/?)think▷", re.IGNORECASE
+)
 
 
 class Reading(NamedTuple):
@@ -23,14 +26,27 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerFormat:
-    """How a reply names its cell: a text in which `{cell}` stands for the number, such as `[{cell}]`.
+    r"""How a reply names its cell: a text in which `{cell}` stands for the number, such as `[{cell}]`.
 
-    Anything may stand around it, and space and line breaks around the number; it may come several times if
-    the cell is the same. Numbers are written with the digits 0 to 9. Raises `ParameterError` for a form
-    without exactly one `{cell}`.
+    This is the one rule by which replies are read:
+
+    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, and those of `thinking`,
+       `thought`, `reasoning`, `[THINK]` and `◁think▷`. A block that is not closed goes on to the end; one
+       that is only closed, because it was opened by the prompt, begins at the start of the reply.
+    2. Of the rest, the last line that names a cell in this form decides. If it names different cells, the
+       reply names "several".
+
+    Anything may stand around the form, and space and line breaks around the number. Numbers are written with
+    the digits 0 to 9. Raises `ParameterError` for a form without exactly one `{cell}`, and for one with a
+    mark of reasoning.
 
     >>> from ttt_env.rules.catalogue import get_game
-    >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", get_game("tictactoe-v0"))
+    >>> form, game = AnswerFormat(), get_game("tictactoe-v0")
+    >>> form.read("<think>[0] or [1]? No.</think>\nNot [8].\nI play [4].", game)
+    Reading(cell=4, outcome='played')
+    >>> form.read("[0] or [1]", game).outcome
+    'several'
+    >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", game)
     Reading(cell=4, outcome='played')
     """
 
@@ -41,6 +57,8 @@ class AnswerFormat:
             raise ParameterError(
                 f"answer={shown(self.template)}: a text with one {{cell}} in it is needed: '[{{cell}}]'"
             )
+        if _REASONING.search(self.template):
+            raise ParameterError(f"answer={shown(self.template)}: marks of reasoning are not read in a reply")
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -59,11 +77,20 @@ class AnswerFormat:
         """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str."""
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {shown(reply)}")
-        numbers = {int(number) for number in self._pattern.findall(reply[:_LONGEST])}
+        numbers = self._last_named(_without_reasoning(reply[:_LONGEST]))
         if len(numbers) != 1:
             return Reading(None, "several" if numbers else "unreadable")
         cell = numbers.pop()
         return Reading(cell, "played") if cell < game.n_cells else Reading(None, "no cell")
+
+    def _last_named(self, text: str) -> set[int]:
+        """The numbers on the last line that has any; the line of a form is the one on which it ends."""
+        named = [(match.end(), int(match[1])) for match in self._pattern.finditer(text)]
+        if not named:
+            return set()
+        last_end = named[-1][0]
+        start = 1 + max(text.rfind("\n", 0, last_end), text.rfind("\r", 0, last_end))
+        return {number for end, number in named if end > start}
 
     def answer(self, reply: str, position: Position) -> Answer:
         """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
@@ -71,3 +98,19 @@ class AnswerFormat:
         if reading.cell is None:
             return Answer.failed(reading.outcome, reply)
         return Answer.of(reading.cell, position, reply)
+
+
+def _without_reasoning(reply: str) -> str:
+    """The reply without its blocks of reasoning, as the rule of `AnswerFormat` says."""
+    kept: list[str] = []
+    start, is_reasoning = 0, False
+    for mark in _REASONING.finditer(reply):
+        if not any(mark.groups()):  # a block is opened
+            if not is_reasoning:
+                kept.append(reply[start : mark.start()])
+            is_reasoning = True
+            continue
+        if not is_reasoning:
+            kept = []
+        start, is_reasoning = mark.end(), False
+    return "\n".join(kept if is_reasoning else [*kept, reply[start:]])

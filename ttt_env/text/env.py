@@ -243,7 +243,7 @@ class TextEnv:
         record = MoveRecord.of(position, cell, self.nodes)
         _, result, is_over, _, info = self._env.step(cell)
         self.moves.append(record)
-        self._winner = info.get("winner")
+        self._winner = self.position.winner if info.get("winner", -1) >= 0 else None
         self._settle("played", result, is_over)
         told = f"You have played {cell}."
         if self.position.ply > position.ply + 1:

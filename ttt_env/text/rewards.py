@@ -6,7 +6,7 @@ from math import isfinite, nan
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from ttt_env.analysis.known import known_value
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
 
@@ -75,11 +75,11 @@ def reward_function(reward: Reward, weights: Sequence[float]) -> "Callable[[Text
     name = one_of("reward", reward, get_args(RewardName))
     try:
         of_result, of_regret = map(float, weights)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # they may be of a user's class
         of_result = of_regret = nan
     if not isfinite(of_result) or not isfinite(of_regret):
         raise ParameterError(
-            f"reward_weights={weights!r}: two finite numbers, of result and regret, are needed"
+            f"reward_weights={shown(weights)}: two finite numbers, of result and regret, are needed"
         )
     chosen = {"result": (1.0, 0.0), "regret": (0.0, 1.0), "shaped": (of_result, of_regret)}
     return WeightedReward(*chosen[name])

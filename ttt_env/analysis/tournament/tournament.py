@@ -23,7 +23,7 @@ from ttt_env.errors import ParameterError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import gain, signed
-from ttt_env.rules.checks import as_generator
+from ttt_env.rules.checks import as_callback, as_generator, as_integer, as_seconds
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.fields import Fields
@@ -342,11 +342,12 @@ def tournament(
     entrants = named_agents(agents)
     if len(entrants) < 2:
         raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
-    if not (_LEAST_WIDTH <= width <= _MOST_WIDTH and max_games >= 2):
-        raise ParameterError(
-            f"width={width!r}, max_games={max_games!r}: a width above 0, up to {_MOST_WIDTH:,}, "
-            "and at least 2 games"
-        )
+    width = as_seconds("width", width, "a tournament")
+    if width > _MOST_WIDTH:
+        raise ParameterError(f"width={width!r}: a width up to {_MOST_WIDTH:,} is allowed")
+    max_games = as_integer("max_games", max_games, "a tournament", 2)
+    if not isinstance(progress, bool):
+        as_callback("progress", progress, "a tournament")
     shared = Workers(workers, backend, address)
     field = Field(game_of(game, *entrants.values()), entrants)
     for name in entrants:
@@ -383,7 +384,7 @@ def tournament(
 def _told(progress: bool | Progress) -> Iterator[Progress]:
     """What is told how many tasks are done, and of how many: a bar, the caller's function, or nobody."""
     if progress is not True:
-        yield progress or (lambda done, total: None)
+        yield progress if callable(progress) else lambda done, total: None
         return
     from tqdm import tqdm
 

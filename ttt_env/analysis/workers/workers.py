@@ -17,6 +17,7 @@ Progress = Callable[[int, int], object]
 """A function that is told how many tasks are done, and how many there are."""
 
 _BATCH_SECONDS = 0.5  # of work in one message to a process, beside which the message costs nothing
+_MOST_WORKERS = 4096
 _PATIENCE = 3  # how often a task is begun whose process ends before the task does
 
 
@@ -39,7 +40,9 @@ class Workers:
         self, workers: int | None = None, backend: Backend = "loky", address: str | None = None
     ) -> None:
         self.backend: Backend = one_of("backend", backend, get_args(Backend))
-        self.workers = None if workers is None else as_integer("workers", workers, "shared work", 1)
+        self.workers = (
+            None if workers is None else as_integer("workers", workers, "shared work", 1, _MOST_WORKERS)
+        )
         if address is not None and backend != "ray":
             raise ParameterError(f"address={shown(address)}: only backend='ray' has one, not {backend!r}")
         self.address = address

@@ -4,14 +4,14 @@ The environment calls the functions of the Python array API standard, as `xp`. W
 (random numbers, transfers), and what makes the host wait for a device, is here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.checks import one_of
 
 if TYPE_CHECKING:
@@ -97,15 +97,19 @@ class NumpyBackend:
         return counts[:, 0] if counts.shape[1] == 1 else counts.sum(axis=1, dtype=np.uint8)
 
     def cells(self, actions: ArrayLike, size: int, n_cells: int) -> NDArray[np.int64] | None:  # noqa: D102
+        if isinstance(actions, Sequence) and len(actions) != size:
+            return None
         try:
             cells = np.asarray(actions)
-        except ValueError:
+        except Exception:  # they may be of a user's class
+            return None
+        if cells.shape != (size,):
             return None
         if cells.dtype is not _INT64 or not cells.flags.carray:
             if cells.dtype.kind not in "iu":
                 return None
             cells = cells.astype(np.int64)
-        return cells if cells.shape == (size,) and self._are_below(cells, n_cells) else None
+        return cells if self._are_below(cells, n_cells) else None
 
     @cached_property
     def _are_below(self) -> Callable[[NDArray[np.int64], int], bool]:
@@ -142,8 +146,8 @@ class TorchBackend:
         self._device_name, self._torch = device, torch
         try:
             self.device = torch.empty(0, dtype=torch.float64, device=device or "cpu").device
-        except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-            raise ParameterError(f"device={device!r}: backend='torch' cannot use it: {error}") from error
+        except Exception as error:  # PyTorch's errors for what is no device are of many kinds
+            raise ParameterError(f"device={shown(device)}: backend='torch' cannot use it: {error}") from error
 
     def __reduce__(self) -> tuple[Make, tuple[BackendName, str | None]]:
         return backend_of, ("torch", self._device_name)
@@ -173,9 +177,11 @@ class TorchBackend:
 
     def cells(self, actions: ArrayLike, size: int, n_cells: int) -> "torch.Tensor | None":
         """The host waits for the device here: no sub-env may move if one of the actions is bad."""
+        if isinstance(actions, Sequence) and len(actions) != size:
+            return None
         try:
             cells = self._torch.as_tensor(actions, device=self.device)
-        except (TypeError, ValueError, RuntimeError):
+        except Exception:  # they may be of a user's class
             return None
         if cells.shape != (size,) or cells.dtype not in self._integer_types:
             return None
@@ -195,7 +201,6 @@ class TorchBackend:
         source.set_state(state)
 
 
-@lru_cache
 def backend_of(name: BackendName = "numpy", device: str | None = None) -> Backend:
     """The back end of this name, on this device.
 
@@ -203,7 +208,14 @@ def backend_of(name: BackendName = "numpy", device: str | None = None) -> Backen
     library of the back end is not installed.
     """
     one_of("backend", name, get_args(BackendName))
-    if name == "torch":
-        return TorchBackend(device)
-    one_of("device", device, (None, "cpu"))
-    return NumpyBackend()
+    if name == "numpy":
+        one_of("device", device, (None, "cpu"))
+    try:
+        return _backend_of(name, device)
+    except TypeError as error:  # of `lru_cache`
+        raise ParameterError(f"device={shown(device)} of backend={name!r}: {error}") from None
+
+
+@lru_cache
+def _backend_of(name: BackendName, device: str | None) -> Backend:
+    return NumpyBackend() if name == "numpy" else TorchBackend(device)

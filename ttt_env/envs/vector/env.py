@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.agent import Agent
+from ttt_env.agent import Agent, Forfeit
 from ttt_env.envs.board import GameEnv, Illegal, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
@@ -26,7 +26,7 @@ from ttt_env.envs.vector.engine import (
     resampled,
 )
 from ttt_env.envs.vector.states import Cells, TableStore, store_of
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.kernels.codes import (
     FORFEITED_BY_OTHER,
     N_DRAWS,
@@ -44,8 +44,9 @@ from ttt_env.kernels.codes import (
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, one_of
+from ttt_env.rules.checks import as_integer, as_options, integer_of, items_of, one_of
 from ttt_env.rules.game import SEATS, Game, Position
+from ttt_env.rules.sizes import ENVS
 from ttt_env.rules.specs import check_names
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
@@ -75,8 +76,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
     or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
     `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array whose name begins with `_`
-    says for which sub-envs there is a value. `info["forfeit"]`, objects `[B]`, is there after a step in which
-    an opponent lost by naming no free cell: the `Forfeit`, else None.
+    says for which sub-envs there is a value. `info["forfeit"]`, `bool[B]`, is there after a step in which an
+    opponent lost by naming no free cell; the attribute `forfeits` has what was answered in the last step, by
+    the number of the sub-env.
 
     Autoreset is Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its next
     episode, with reward 0; "same_step" begins it at once, the end being in `info["final_obs"]` and
@@ -123,7 +125,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     ) -> None:
         one_of("render_mode", render_mode, (None, *get_args(VectorRenderMode)))
         self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
-        self.num_envs = as_integer("num_envs", num_envs, "make_vec", least=1)
+        self.num_envs = as_integer("num_envs", num_envs, "make_vec", 1, ENVS)
         self.autoreset_mode = _as_mode(autoreset_mode)
         self.metadata: dict[str, Any] = {  # type: ignore[misc]
             "render_modes": list(get_args(VectorRenderMode)),
@@ -143,6 +145,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
         self._true, self._false = self._of_all(True), self._of_all(False)  # templates: hand out copies
         self._over = self._false
+        self.forfeits: dict[int, Forfeit] = {}
 
     def _starts(self) -> Starts:
         return self._start if isinstance(self._start, Position) else self._drawn_start
@@ -244,7 +247,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         list of seeds, one for each sub-env, seeds the one generator, as an int does. Raises
         `ParameterError` or `ImpossiblePositionError` for bad options; nothing has changed then.
         """
-        options = dict(options or {})
+        options = dict(as_options(options, "reset"))
         is_reset = self._checked_options(options)
         with self._unchanged_by_errors():
             games = self._games or self._blank()
@@ -256,7 +259,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
                 self._store, options.get("position") or self._starts(), options.get("play_as", self.play_as)
             )
             self._games = openings.begin(games, is_reset, self._replies, draws, self.np_random)
-        self._over = ~self._store.is_open(self._games.state)
+        self._over, self.forfeits = ~self._store.is_open(self._games.state), {}
         return self._seen(self._games)
 
     def _checked_options(self, options: dict[str, Any]) -> Array:
@@ -293,7 +296,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         if cells is None:
             allowed = f"int[{self.num_envs}], each 0 to {self.game.n_cells - 1}"
             raise IllegalMoveError(
-                f"{actions!r} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
+                f"{shown(actions)} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
             )
         if self.autoreset_mode is DISABLED and self._over.any():
             at = np.flatnonzero(self._backend.get(self._over)).tolist()
@@ -327,16 +330,16 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         if self._replies is None:
             info["rewards"], info["_rewards"] = outcome.of_seats, copy(self._true)
         self._games, self._over = games, over
+        self.forfeits = {} if self._replies is None else self._replies.forfeits
         return observation, outcome.rewards, copy(over), copy(self._false), info
 
     def _forfeits(self) -> dict[str, Any]:
         """The info of the opponents that named no free cell in this step; empty if all did."""
         if self._replies is None or not self._replies.forfeits:
             return {}
-        forfeits = np.full(self.num_envs, None, object)
-        for index, forfeit in self._replies.forfeits.items():
-            forfeits[index] = forfeit
-        return {"forfeit": forfeits, "_forfeit": forfeits != None}  # noqa: E711 - for each of them
+        forfeits = np.zeros(self.num_envs, np.bool_)
+        forfeits[list(self._replies.forfeits)] = True
+        return {"forfeit": forfeits, "_forfeit": forfeits.copy()}
 
     def _begun(self) -> Games:
         if self._games is None:
@@ -435,7 +438,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         of_each = list(values) if isinstance(values, list | tuple) else [values] * self.num_envs
         if len(of_each) != self.num_envs or any(value is not of_each[0] for value in of_each):
             raise ParameterError(
-                f"{name}={values!r}: the {self.num_envs} sub-envs have one value in common: give it alone"
+                f"{name}={shown(values)}: the {self.num_envs} sub-envs have one value in common: give it"
             )
         if name == "opponent":
             self.set_opponent(of_each[0])
@@ -466,7 +469,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     def _seed(self, seed: int | Sequence[int]) -> None:
         seeds = _as_seeds(seed, self.num_envs)
-        if isinstance(seed, Sequence | np.ndarray):
+        if _are_seeds(seed):
             self.np_random = np.random.default_rng(seeds)
         else:
             VectorEnv.reset(self, seed=seeds[0])
@@ -507,13 +510,17 @@ def _as_mode(mode: Autoreset | AutoresetMode) -> AutoresetMode:
     return _MODES[one_of("autoreset_mode", mode, get_args(Autoreset))]
 
 
+def _are_seeds(seed: object) -> bool:
+    return isinstance(seed, Sequence | np.ndarray) and not (isinstance(seed, np.ndarray) and seed.ndim == 0)
+
+
 def _as_seeds(seed: int | Sequence[int], size: int) -> list[int]:
     """The seeds: one, or `size` of them. Raises `ParameterError` for anything else."""
-    is_one = not isinstance(seed, Sequence | np.ndarray)
-    unchecked: Any = [seed] if is_one else seed
-    seeds = [int(one) for one in unchecked if isinstance(one, int | np.integer) and one >= 0]
+    is_one = not _are_seeds(seed)
+    unchecked: list[object] = [seed] if is_one else items_of(seed, size) or []
+    seeds = [number for number in map(integer_of, unchecked) if number is not None and number >= 0]
     if len(seeds) != len(unchecked) or not (is_one or len(seeds) == size):
-        raise ParameterError(f"seed={seed!r}: an int from 0 on, or {size} of them")
+        raise ParameterError(f"seed={shown(seed)}: an int from 0 on, or {size} of them")
     return seeds
 
 
@@ -524,7 +531,7 @@ def _as_reset_mask(mask: Array | None, size: int, backend: Backend) -> Array:
         return xp.ones(size, dtype=xp.bool, device=backend.device)
     is_mask = isinstance(mask, np.ndarray | type(xp.empty(0))) and mask.shape == (size,)
     if not is_mask or mask.dtype not in (np.bool_, xp.bool) or not mask.any():
-        raise ParameterError(f"reset_mask={mask!r}: bool[{size}], not all False, is needed")
+        raise ParameterError(f"reset_mask={shown(mask)}: bool[{size}], not all False, is needed")
     return xp.asarray(mask, device=backend.device)
 
 

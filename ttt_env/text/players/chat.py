@@ -5,17 +5,16 @@ import re
 from functools import partial
 from typing import Any, Self
 
-from ttt_env.errors import ParameterError, PlayerError, shown
+from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.checks import as_integer, as_number, as_seconds
 from ttt_env.rules.game import Game
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.players.prompt import PromptAgent
+from ttt_env.text.players.endpoint import ChatEndpoint
+from ttt_env.text.players.prompt import PromptAgent, Reply
 from ttt_env.text.wording import BoardStyle
 
-_NO_KEY = "none"  # what servers that ask for no key are sent
 _URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_MESSAGE = 300  # letters of an endpoint's message that are shown
 
 
 class ChatAgent(PromptAgent):
@@ -28,9 +27,16 @@ class ChatAgent(PromptAgent):
     The key is read from the environment variable `key_variable` whenever a connection is made. It is shown
     and kept nowhere, and travels with no copy of the agent.
 
-    A request that fails, by a full queue (429), an error of the server (500) or after `timeout` seconds, is
-    made again up to `retries` times, with pauses. What fails then, or cannot be mended so, such as a wrong
-    key (401), is no answer of the model: `PlayerError` is raised, and names the position.
+    An accident is no answer of the model: a connection that fails, a reply that is not complete `timeout`
+    seconds after the question, the statuses 408, 429 and those from 500 on, and a body that is no chat
+    completion. The question is then asked again, up to `retries` times, after 0.5, 1, 2, 4 and then every 8
+    seconds, or after as many as the endpoint asks for by `Retry-After`, up to 60. Where that does not help,
+    `NotJudgedError` is raised, and `PlayerError` at once for what another attempt cannot mend, such as a
+    wrong key (401) or an unknown model (404). Both name the position, and no answer is kept.
+
+    The texts of `content` are the reply, read by the rule of `AnswerFormat`; fields for reasoning beside it
+    are not looked at. Where it names no free cell the reason says so if it was cut off at the limit of
+    tokens, if it was a refusal or a tool call, and if there was no text.
 
     Raises `ParameterError` for a url with a user, a password or a query, in which secrets may stand, and does
     not show it; `ImportError` without the extra "llm".
@@ -62,8 +68,8 @@ class ChatAgent(PromptAgent):
         if not isinstance(key_variable, str) or not _VARIABLE.fullmatch(key_variable):
             raise ParameterError("key_variable: the name of an environment variable is needed, not a key")
         self.key_variable = key_variable
-        self._key = _key_in(key_variable)
-        self._client = self._connected()
+        key = _key_in(key_variable)
+        self._endpoint = ChatEndpoint(self.url, key, key_variable, self.timeout, self.retries)
 
     def __repr__(self) -> str:
         return f"<ChatAgent {self.model} at {self.url} of {self.game.name}>"
@@ -88,20 +94,9 @@ class ChatAgent(PromptAgent):
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._endpoint.close()
 
-    def _connected(self) -> Any:
-        try:
-            from openai import OpenAI
-        except ImportError as error:
-            raise ImportError('models need the extra "llm": pip install "ttt-env[llm]"') from error
-        return OpenAI(
-            api_key=self._key or _NO_KEY, base_url=self.url, timeout=self.timeout, max_retries=self.retries
-        )
-
-    def _reply_of_model(self, prompt: str) -> str:
-        from openai import OpenAIError
-
+    def _reply_of_model(self, prompt: str) -> Reply:
         messages = [{"role": "user", "content": prompt}]
         if self.system is not None:
             messages.insert(0, {"role": "system", "content": self.system})
@@ -110,30 +105,7 @@ class ChatAgent(PromptAgent):
             request["temperature"] = self.temperature
         if self.max_tokens is not None:
             request["max_tokens"] = self.max_tokens
-        try:
-            completion = self._client.chat.completions.create(**request)
-            content = completion.choices[0].message.content
-        except OpenAIError as error:
-            # The library's error is not chained: it holds the request, and so the key.
-            raise self._error(error) from None
-        except (AttributeError, IndexError, TypeError):
-            raise PlayerError(f"{self!r} has sent no chat completion: is /v1 missing in the url?") from None
-        return self._without_key(content or "")
-
-    def _error(self, error: Exception) -> PlayerError:
-        from openai import APIStatusError, APITimeoutError
-
-        if isinstance(error, APITimeoutError):
-            message = f"no reply within {self.timeout:g} seconds"
-        else:
-            message = " ".join(str(error.__cause__ or error).split())
-        if isinstance(error, APIStatusError) and error.status_code == 401 and not self._key:
-            message += f" (the environment variable {self.key_variable} is not set)"
-        return PlayerError(f"{self!r} cannot be asked: {self._without_key(message)[:_MESSAGE]}")
-
-    def _without_key(self, text: str) -> str:
-        """A text of the endpoint, in which the key might be quoted, without it."""
-        return text.replace(self._key, "[key]") if self._key else text
+        return self._endpoint.ask(request, repr(self))
 
 
 def _key_in(variable: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from ttt_env.agent import Answer, AskedAgent
-from ttt_env.errors import shown
+from ttt_env.errors import NotJudgedError, shown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position
@@ -14,13 +14,30 @@ from ttt_env.text.wording import BoardStyle, prompt_text
 OnError = Literal["lose", "raise"]
 
 
+class Reply(str):
+    """A reply with a `note` on how it came about, which is told where the reply names no free cell."""
+
+    __slots__ = ("note",)
+    note: str
+
+    def __new__(cls, text: str, note: str = "") -> "Reply":
+        """The reply with this text and this note."""
+        reply = super().__new__(cls, text)
+        reply.note = note
+        return reply
+
+
 class PromptAgent(AskedAgent):
     """Plays as a function of a prompt replies: what a language model is, with all that is around it.
 
     The prompt of a position is what `TextEnv.reset(position=…)` says there, with the same `board` and
-    `answer`; the reply is read as `TextEnv.reply` reads it. If the function raises an exception, it has
+    `answer`; the reply is read by the rule of `AnswerFormat`. If the function raises an exception, it has
     "crashed" in this position, with `errors="lose"`; with "raise" the exception comes through, with a note
     that names the position. What is no str is unreadable.
+
+    An accident of the machine or the network is no answer: an `OSError`, such as a time-out or a connection
+    that failed, or an exception that comes from one, and a `MemoryError` raise `NotJudgedError`, whatever
+    `errors` says.
 
     >>> from ttt_env import certify
     >>> def first_free(prompt: str) -> str:
@@ -64,11 +81,35 @@ class PromptAgent(AskedAgent):
     def answer(self, position: Position) -> Answer:  # noqa: D102
         try:
             reply: object = self.reply(self.prompt(position))
+        except NotJudgedError as error:
+            error.position = position
+            error.add_note(self._asked_in(position))
+            raise
         except Exception as error:
+            if _is_accident(error):
+                message = f"{self!r} gave no answer in {position}: {shown(error)}"
+                raise NotJudgedError(message, position) from error
             if self.errors == "lose":
                 return Answer.failed("crashed", shown(error))
-            error.add_note(f"when it was asked in {position} of {self.game.name}")
+            error.add_note(self._asked_in(position))
             raise
         if not isinstance(reply, str):
             return Answer.failed("unreadable", shown(reply))
-        return self.answer_format.answer(reply, position)
+        answer = self.answer_format.answer(reply, position)
+        if answer.cell is None and isinstance(reply, Reply) and reply.note:
+            return Answer.failed(answer.outcome, f"({reply.note}) {reply}".rstrip())
+        return answer
+
+    def _asked_in(self, position: Position) -> str:
+        return f"when it was asked in {position} of {self.game.name}"
+
+
+def _is_accident(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it comes from, is an accident of the machine or the network."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, OSError | MemoryError):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False

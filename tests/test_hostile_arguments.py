@@ -1,0 +1,279 @@
+"""Whatever is given to a public function, it works or says what is wrong, and nothing has changed then."""
+
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+import ttt_env
+from tests.hostile_values import HOSTILE, HostileError
+from ttt_env.text import TextEnv
+
+ID = "tictactoe-v0"
+GAME = ttt_env.get_game(ID)
+START = GAME.start
+SETS = [(0, 1, 2)]
+
+
+def lowest(position: ttt_env.Position) -> int:
+    return position.legal_cells[0]
+
+
+def keyword(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Callable[[str], Any]:
+    """Calls of a function with the hostile value as one of its keywords."""
+    return lambda name: lambda value: function(*arguments, **{**settings, name: value})
+
+
+def position(function: Callable[..., Any], *others: Any, **settings: Any) -> Callable[[Any], Any]:
+    """A call of a function with the hostile value as its first argument."""
+    return lambda value: function(value, *others, **settings)
+
+
+OF_ENVS = ["illegal", "rewards", "observation", "start", "render_mode", "misere", "m", "game", "nonsense"]
+OF_SINGLE = [*OF_ENVS, "opponent", "opponent_weights", "play_as"]
+KEYWORDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
+    "make": (keyword(ttt_env.make, ID), [*OF_ENVS, "agent_names"]),
+    "make single": (keyword(ttt_env.make, ID, opponent="random"), OF_SINGLE),
+    "make two players": (keyword(ttt_env.make, ID), ["opponent_weights", "play_as"]),
+    "make mnk": (keyword(ttt_env.make, "mnk-v0", opponent="random"), ["m", "n", "k", "misere"]),
+    "make_vec": (
+        keyword(ttt_env.make_vec, ID, opponent="random"),
+        [*OF_SINGLE, "num_envs", "autoreset_mode", "backend", "device"],
+    ),
+    "make_agent": (keyword(ttt_env.make_agent, "random"), ["game"]),
+    "get_game": (keyword(ttt_env.get_game, "mnk-v0"), ["m", "n", "k", "misere", "nonsense"]),
+    "Game": (
+        lambda name: (
+            lambda value: ttt_env.Game(**{"name": "g", "shape": (3, 3), "winning_sets": SETS, name: value})
+        ),
+        ["name", "shape", "winning_sets", "misere", "coordinates"],
+    ),
+    "Position": (
+        lambda name: lambda value: ttt_env.Position(**{"game": GAME, "mine": 0, "theirs": 0, name: value}),
+        ["game"],
+    ),
+    "Position.parse": (keyword(ttt_env.Position.parse, ".../.../..."), ["game"]),
+    "GameRecord": (
+        lambda name: lambda value: ttt_env.GameRecord(**{"game": GAME, "cells": (4,), name: value}),
+        ["game", "cells"],
+    ),
+    "GameRecord.parse": (keyword(ttt_env.GameRecord.parse, "tictactoe-v0: 4"), ["game"]),
+    "TextEnv": (
+        keyword(TextEnv),
+        [
+            *["game", "opponent", "opponent_weights", "play_as", "illegal", "retries", "rewards", "reward"],
+            *["reward_weights", "replies", "start", "board", "answer", "nodes", "seed", "misere", "nonsense"],
+        ],
+    ),
+    "match": (
+        keyword(ttt_env.match, "random", "minimax"),
+        ["game", "exact", "games", "rng", "progress", "workers"],
+    ),
+    "certify": (keyword(ttt_env.certify, "minimax"), ["game", "progress", "workers", "answers"]),
+    "exploitability": (
+        keyword(ttt_env.exploitability, "minimax"),
+        ["game", "progress", "workers", "answers"],
+    ),
+    "best_response": (
+        keyword(ttt_env.best_response, "minimax"),
+        ["game", "keep_value", "progress", "workers"],
+    ),
+    "tournament": (
+        keyword(ttt_env.tournament, ["random", "minimax"]),
+        ["game", "width", "max_games", "rng", "workers", "backend", "address", "timeout", "progress"],
+    ),
+    "prove": (keyword(ttt_env.prove, ID), ["position", "nodes", "seconds", "progress", "checkpoint"]),
+    "play_game": (keyword(ttt_env.play_game, "random", "minimax"), ["game", "rng"]),
+    "make_vec_env": (
+        keyword(ttt_env.envs.sb3.make_vec_env, ID),
+        ["n_envs", "seed", "opponent", "play_as", "illegal", "rewards", "observation", "start", "backend"],
+    ),
+}
+CALLS: dict[str, Callable[[Any], Any]] = {
+    f"{function}({name}=)": of_name(name) for function, (of_name, names) in KEYWORDS.items() for name in names
+} | {
+    "make()": position(ttt_env.make),
+    "make(opponent)": position(ttt_env.make, "random"),
+    "make_vec()": position(ttt_env.make_vec),
+    "make_vec_env()": position(ttt_env.envs.sb3.make_vec_env),
+    "make_agent()": position(ttt_env.make_agent),
+    "get_game()": position(ttt_env.get_game),
+    "Position.parse()": position(ttt_env.Position.parse),
+    "GameRecord.parse()": position(ttt_env.GameRecord.parse),
+    "match()": position(ttt_env.match, "random"),
+    "certify()": position(ttt_env.certify),
+    "exploitability()": position(ttt_env.exploitability),
+    "best_response()": position(ttt_env.best_response),
+    "tournament()": position(ttt_env.tournament),
+    "solve()": position(ttt_env.solve),
+    "prove()": position(ttt_env.prove),
+    "play_game()": position(ttt_env.play_game, "random"),
+    "position.play()": position(START.play),
+    "planes_of()": position(ttt_env.planes_of),
+}
+QUICK = ("make", "get_game", "Game", "Position", "TextEnv", "solve", "play_game")
+
+
+def single() -> Any:
+    return begun(ttt_env.make(ID, lowest, play_as="X"))
+
+
+def two_players() -> Any:
+    return begun(ttt_env.make(ID))
+
+
+def vector() -> Any:
+    return begun(ttt_env.make_vec(ID, 2, lowest, play_as="X"))
+
+
+def table() -> Any:
+    return begun(ttt_env.make_vec(ID, 2, "random", play_as="X"))
+
+
+def both_sides() -> Any:
+    return begun(ttt_env.make_vec(ID, 2, None))
+
+
+def text() -> Any:
+    return begun(TextEnv(ID, "random", play_as="X"))
+
+
+def of_sb3() -> Any:
+    pytest.importorskip("stable_baselines3")
+    envs = ttt_env.envs.sb3.make_vec_env(ID, 2, 0, "random", play_as="X")
+    envs.reset()
+    return envs
+
+
+def begun(env: Any) -> Any:
+    env.reset(seed=0)
+    return env
+
+
+ENVS: dict[str, Callable[[], Any]] = {
+    "single": single,
+    "two players": two_players,
+    "vector": vector,
+    "table": table,
+    "both sides": both_sides,
+}
+ACTS: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any]]] = {}
+for _name, _make in ENVS.items():
+    ACTS |= {
+        f"{_name}.reset(seed=)": (_make, lambda env, value: env.reset(seed=value)),
+        f"{_name}.reset(options=)": (_make, lambda env, value: env.reset(options=value)),
+        f"{_name}.reset(position=)": (_make, lambda env, value: env.reset(options={"position": value})),
+        f"{_name}.step()": (_make, lambda env, value: env.step(value)),
+    }
+    if _name != "two players":
+        ACTS |= {
+            f"{_name}.reset(play_as=)": (_make, lambda env, value: env.reset(options={"play_as": value})),
+            f"{_name}.set_opponent()": (_make, lambda env, value: env.set_opponent(value)),
+            f"{_name}.set_opponent(weights)": (
+                _make,
+                lambda env, value: env.set_opponent(["random", "minimax"], value),
+            ),
+        }
+    if _name in ("vector", "table", "both sides"):
+        ACTS |= {
+            f"{_name}.reset(reset_mask=)": (
+                _make,
+                lambda env, value: env.reset(options={"reset_mask": value}),
+            ),
+            f"{_name}.set_attr(play_as)": (_make, lambda env, value: env.set_attr("play_as", value)),
+            f"{_name}.set_attr(illegal)": (_make, lambda env, value: env.set_attr("illegal", value)),
+        }
+ACTS |= {
+    "two players.observation_space()": (two_players, lambda env, value: env.observation_space(value)),
+    "two players.action_space()": (two_players, lambda env, value: env.action_space(value)),
+    "two players.observe()": (two_players, lambda env, value: env.observe(value)),
+    "text.reset(seed=)": (text, lambda env, value: env.reset(seed=value)),
+    "text.reset(position=)": (text, lambda env, value: env.reset(position=value)),
+    "text.reset(play_as=)": (text, lambda env, value: env.reset(play_as=value)),
+    "text.reset(opponent=)": (text, lambda env, value: env.reset(opponent=value)),
+    "text.move()": (text, lambda env, value: env.move(value)),
+    "text.reply()": (text, lambda env, value: env.reply(value)),
+    "sb3.step()": (of_sb3, lambda env, value: env.step(value)),
+    "sb3.seed()": (of_sb3, lambda env, value: (env.seed(value), env.reset())),
+    "sb3.set_options()": (of_sb3, lambda env, value: (env.set_options(value), env.reset())),
+}
+
+
+def state_of(env: Any) -> str:
+    """All that decides what an environment does next."""
+    env = getattr(env, "envs", env)
+    rng = (env._env if isinstance(env, TextEnv) else env).np_random
+    names = [
+        "seat",
+        "seats",
+        "play_as",
+        "illegal",
+        "opponent",
+        "opponents",
+        "_episodes",
+        "agent_selection",
+        "rewards",
+    ]
+    told = {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
+    boards = list(map(str, env.boards)) if hasattr(env, "boards") else str(env.position)
+    info = env.info if isinstance(env, TextEnv) else None
+    return repr((boards, rng.bit_generator.state, sorted(told.items()), info))
+
+
+def check(act: Callable[[Any], Any], value: Any, argument: str) -> bool:
+    """Whether the act works; it may fail by an error of this package, or by one that names its argument."""
+    try:
+        act(value)
+    except (ttt_env.TttEnvError, ImportError):
+        return False
+    except (HostileError, TypeError, ValueError) as error:
+        if isinstance(value, FunctionType | type):
+            return False  # it was called, as a function may be, and this is its own error
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        assert "/ttt_env/" in frame.filename and argument in str(error), repr(error)
+        return False
+    return True
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def argument_in(name: str) -> str:
+    return name.partition("(")[2].rstrip("=)")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name.startswith(QUICK) else pytest.param(name, marks=pytest.mark.slow) for name in CALLS]
+)
+def test_functions(name: str) -> None:
+    failed = {}
+    for kind, make in HOSTILE.items():
+        try:
+            check(CALLS[name], make(), argument_in(name))
+        except (Exception, RecursionError) as error:
+            failed[kind] = f"{type(error).__name__}: {str(error)[:150]}"
+    assert not failed
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_environments(name: str) -> None:
+    make_env, act = ACTS[name]
+    failed, env = {}, make_env()
+    for kind, make in HOSTILE.items():
+        before = state_of(env)
+        try:
+            if check(partial(act, env), make(), argument_in(name)):
+                env = make_env()
+                continue
+        except (Exception, RecursionError) as error:
+            failed[kind] = f"{type(error).__name__}: {str(error)[:150]}"
+        if state_of(env) != before:
+            failed[kind] = failed.get(kind, "") + " and it has changed"
+            env = make_env()
+    assert not failed

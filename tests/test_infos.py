@@ -1,0 +1,195 @@
+"""The `info` of every environment: numbers and arrays of numbers, and one mask wherever it is told."""
+
+import copy
+import pickle
+from collections.abc import Callable, Mapping
+from numbers import Number
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+import pettingzoo.utils.wrappers
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+import ttt_env
+from ttt_env import Position
+
+X_WINS, FULL, TAKEN = [0, 3, 1, 4, 2], [0, 1, 2, 4, 3, 5, 7, 6, 8], [4, 4]
+ENDS = {"won": X_WINS, "full": FULL, "taken": TAKEN}
+ID = "tictactoe-v0"
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda env: env,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+}
+
+
+def lowest(position: Position) -> int:
+    return position.legal_cells[0]
+
+
+def highest(position: Position) -> int:
+    return position.legal_cells[-1]
+
+
+def are_numbers(info: Mapping[str, Any]) -> bool:
+    """Whether an info has nothing but numbers, arrays of numbers, and such infos; `final_obs` is no info."""
+    return all(
+        name == "final_obs"
+        or isinstance(value, Number)
+        or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
+        or (isinstance(value, dict) and are_numbers(value))
+        for name, value in info.items()
+    )
+
+
+class TestMaskOfTwoPlayers:
+    """The rule: the free cells for the agent that is selected, always, and none for the other."""
+
+    WRAPPERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        **COPIES,
+        "in order": pettingzoo.utils.wrappers.OrderEnforcingWrapper,
+        "terminating": lambda env: pettingzoo.utils.wrappers.TerminateIllegalWrapper(env, -1),
+        "base": pettingzoo.utils.wrappers.BaseWrapper,
+    }
+
+    @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+    @pytest.mark.parametrize("cells", [X_WINS, FULL], ids=["won", "full"])
+    def test_at_every_move_and_after_the_end(self, wrap: Callable[[Any], Any], cells: list[int]) -> None:
+        env = wrap(ttt_env.make(ID))
+        env.reset()
+        for cell in [*cells, None]:
+            free = (env.unwrapped.position.board == 0).ravel()
+            for agent in env.agents:
+                due = free * (agent == env.agent_selection)
+                assert env.infos[agent]["action_mask"].tolist() == due.tolist()
+                assert env.observe(agent)["action_mask"].tolist() == due.tolist()
+                assert are_numbers(env.infos[agent])
+            observation, _, _, _, info = env.last()
+            masks = [info["action_mask"], observation["action_mask"], env.unwrapped.action_masks()]
+            assert all(mask.tolist() == free.tolist() for mask in masks)
+            env.step(cell)
+        assert env.unwrapped.terminations == {env.agent_selection: True}
+
+
+class TestMaskOfOnePlayer:
+    """The rule: the cells that may be played, and all ones once the episode is over."""
+
+    WRAPPERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        **COPIES,
+        "checked": gymnasium.wrappers.PassiveEnvChecker,
+        "ordered": gymnasium.wrappers.OrderEnforcing,
+        "recorded": gymnasium.wrappers.RecordEpisodeStatistics,
+        "limited": lambda env: gymnasium.wrappers.TimeLimit(env, 99),
+    }
+
+    @pytest.mark.parametrize("kind", ["dict", "planes", "flat"])
+    @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+    @pytest.mark.parametrize("cells", [[6, 7, 8], [4, 4], [8, 5, 2]], ids=["won", "taken", "lost or won"])
+    def test_single(self, wrap: Callable[[Any], Any], kind: Any, cells: list[int]) -> None:
+        env = wrap(ttt_env.make(ID, opponent=lowest, play_as="X", observation=kind))
+        observation, info = env.reset(seed=0)
+        for cell in [*cells, None]:
+            is_over = cell is None
+            due = (env.unwrapped.position.board == 0).ravel() | is_over
+            assert info["action_mask"].tolist() == due.tolist()
+            assert env.get_wrapper_attr("action_masks")().tolist() == due.tolist()
+            if kind == "dict":
+                assert observation["action_mask"].tolist() == due.tolist()
+            if not is_over:
+                observation, _, _, _, info = env.step(cell)
+            told = {name: value for name, value in info.items() if name != "episode"}
+            assert are_numbers(told)
+
+    @pytest.mark.parametrize("opponent", [lowest, "minimax", None], ids=["asked", "table", "two sides"])
+    @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+    @pytest.mark.parametrize("game", [ID, "mnk-v0:m=5,n=3,k=3"])
+    def test_vector(self, game: str, mode: Any, opponent: Any) -> None:
+        envs = ttt_env.make_vec(game, 64, opponent, observation="dict", autoreset_mode=mode)
+        observation, info = envs.reset(seed=0)
+        rng, n_ended = np.random.default_rng(0), 0
+        for _ in range(12):
+            free = np.array([(position.board == 0).ravel() for position in envs.boards])
+            due = free | envs._over[:, None] if mode != "same_step" else free
+            for mask in (info["action_mask"], observation["action_mask"], envs.action_masks()):
+                assert (mask == due).all()
+            actions = (rng.random(due.shape) * due).argmax(axis=1)
+            observation, _, over, _, info = envs.step(actions)
+            assert are_numbers(info)
+            if mode == "same_step" and over.any():
+                assert info["final_info"]["action_mask"][over].all()
+                assert all(seen["action_mask"].all() for seen in info["final_obs"][over])
+            n_ended += over.sum()
+            if mode == "disabled" and over.any():
+                observation, info = envs.reset(options={"reset_mask": over})
+        assert n_ended
+
+    def test_sync_vector(self) -> None:
+        make = lambda: ttt_env.make(ID, lowest, play_as="X", observation="dict")  # noqa: E731
+        envs = SyncVectorEnv([make] * 2)
+        envs.reset(seed=0)
+        for cells in ([8, 6], [7, 7], [2, 8]):
+            observation, _, over, _, info = envs.step(np.array(cells))
+            assert are_numbers(info)
+        assert over.tolist() == [False, True]
+        for mask in (info["action_mask"], observation["action_mask"], np.array(envs.call("action_masks"))):
+            assert mask[1].all() and mask[0].tolist() == [0, 0, 0, 0, 1, 1, 1, 0, 0]
+
+    def test_of_stable_baselines3(self) -> None:
+        pytest.importorskip("stable_baselines3")
+        envs = ttt_env.envs.sb3.make_vec_env(ID, 2, opponent=lowest, play_as="X", observation="dict")
+        envs.reset()
+        for cells in ([8, 6], [7, 7], [2, 8]):
+            observation, _, over, infos = envs.step(np.array(cells))
+        assert over.tolist() == [False, True] and infos[1]["terminal_observation"]["action_mask"].all()
+        masks = np.array(envs.env_method("action_masks"))
+        assert (masks == observation["action_mask"]).all() and masks[1].all()
+        assert masks[0].tolist() == [0, 0, 0, 0, 1, 1, 1, 0, 0]
+
+
+class TestWrappersToTorch:
+    """Wrappers that turn every number into a tensor, and fail on all else, through whole episodes."""
+
+    @pytest.mark.parametrize("opponent", ["random", "forfeiting"])
+    @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
+    def test_single(self, kind: Any, opponent: str) -> None:
+        torch = pytest.importorskip("torch")
+        agent = "random" if opponent == "random" else Speechless()
+        env = gymnasium.wrappers.NumpyToTorch(ttt_env.make(ID, agent, play_as="X", observation=kind))
+        for seed in range(20):
+            (_, info), over = env.reset(seed=seed), False
+            while not over:
+                cell = torch.multinomial(info["action_mask"].float(), 1)[0]
+                _, _, over, _, info = env.step(cell)
+            assert isinstance(info["seat"], torch.Tensor) and isinstance(info["winner"], torch.Tensor)
+
+    @pytest.mark.parametrize("make", ["sync", "own"])
+    @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
+    @pytest.mark.parametrize("opponent", ["random", "forfeiting"])
+    def test_vectors(self, opponent: str, kind: Any, make: str) -> None:
+        torch = pytest.importorskip("torch")
+        agent = "random" if opponent == "random" else Speechless()
+        if make == "sync":
+            envs: Any = SyncVectorEnv([lambda: ttt_env.make(ID, agent, play_as="X", observation=kind)] * 3)
+        else:
+            envs = ttt_env.make_vec(ID, 3, agent, play_as="X", observation=kind)
+        envs = gymnasium.wrappers.vector.NumpyToTorch(envs)
+        info, n_ended, n_forfeits = envs.reset(seed=0)[1], 0, 0
+        for _ in range(30):
+            cells = torch.multinomial(info["action_mask"].float(), 1)[:, 0]
+            _, _, over, _, info = envs.step(cells)
+            n_ended += int(over.sum())
+            n_forfeits += int(info["forfeit"].sum()) if "forfeit" in info else 0
+            assert info["seat"].tolist() == [0, 0, 0]
+        assert n_ended > 3 and n_forfeits == n_ended * (opponent == "forfeiting")
+
+
+class Speechless(ttt_env.agent.AskedAgent):
+    """Never names a cell."""
+
+    def __init__(self) -> None:
+        super().__init__(ttt_env.get_game(ID))
+
+    def answer(self, position: Position) -> ttt_env.agent.Answer:
+        return ttt_env.agent.Answer.failed("unreadable", "")
