@@ -83,11 +83,9 @@ class TestQuestions:
 
 class TestSpecs:
     def test_parameters_and_commas(self, tmp_path: Path) -> None:
-        agent: Any = make_agent(
-            f"process:sh -c 'echo 1,2',timeout=3,folder={tmp_path},memory=99,restart=false"
-        )
+        agent: Any = make_agent(f"process:sh -c 'echo 1,2',timeout=3,folder={tmp_path},memory=99,startup=9")
         assert agent.arguments == ("sh", "-c", "echo 1,2")
-        assert (agent.timeout, agent.folder, agent.memory, agent.restart) == (3.0, tmp_path, 99, False)
+        assert (agent.timeout, agent.folder, agent.memory, agent.startup) == (3.0, tmp_path, 99, 9.0)
         assert ttt_env.agent.name_of(agent) == "process"
         in_brackets: Any = make_agent("process:(sh -c 'a,timeout=5'),timeout=7")
         assert in_brackets.arguments == ("sh", "-c", "a,timeout=5") and in_brackets.timeout == 7

@@ -285,7 +285,7 @@ class TestCommandAgent:
         with CommandAgent(GAME, command) as agent:
             assert agent.answer(GAME.start).cell == 4
 
-    @pytest.mark.parametrize("settings", [{"memory": 0}, {"memory": 0.5}, {"restart": 2}, {"folder": 3}])
+    @pytest.mark.parametrize("settings", [{"memory": 0}, {"memory": 0.5}, {"startup": 0}, {"folder": 3}])
     def test_bad_settings(self, settings: dict[str, Any]) -> None:
         with pytest.raises(ParameterError, match=f"{next(iter(settings))}\\b"):
             CommandAgent(GAME, "sh", **settings)

@@ -10,8 +10,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, get_args
 
-from ttt_env.agent import Answer, AskedAgent, Outcome
-from ttt_env.errors import ResultFileError
+from ttt_env.agent import TIMED_OUT, Answer, AskedAgent, Outcome
+from ttt_env.errors import ResultFileError, UntrustedAnswersError
 from ttt_env.rules.checks import as_path, one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.storage.files import reason
@@ -29,7 +29,8 @@ class AnswerFile:
     """The answers of one agent in a file, a line of JSON for each, written as they come.
 
     The first line says whose answers they are. A line that was not finished, because its process was killed,
-    is cut off when the file is read again. One run at a time may write to it.
+    is cut off when the file is read again. One run at a time may write to it. Accidents are not kept; a file
+    may hold time-outs from before that was so, which are passed over.
 
     Raises `ResultFileError` for a file of something else, of the answers of another agent or game, and for
     one that cannot be read.
@@ -39,6 +40,7 @@ class AnswerFile:
         self.path = as_path("answers", path, "an agent that is asked")
         self.game, self.identity = game, identity
         self._answers: dict[tuple[int, int], Answer] = {}
+        self._added: list[tuple[int, int]] = []  # in this run
         self._file = LineFile(self.path)
         self._is_begun = False
         if self.path.exists():
@@ -58,6 +60,19 @@ class AnswerFile:
             self._is_begun = True
         self._file.add({"position": str(position), **answer._asdict()})
         self._answers[position.mine, position.theirs] = answer
+        self._added.append((position.mine, position.theirs))
+
+    def confirm(self) -> None:
+        """Take it that the answers so far are those to the questions: `withdraw` keeps them."""
+        self._added.clear()
+
+    def withdraw(self) -> None:
+        """Say in the file that the unconfirmed answers of this run are not to be believed; forget them."""
+        if self._added:
+            self._file.add({"withdrawn": [str(Position(self.game, *key)) for key in self._added]})
+        for key in self._added:
+            del self._answers[key]
+        self._added.clear()
 
     def _read(self) -> None:
         try:
@@ -87,6 +102,11 @@ class AnswerFile:
         return game_from_dict(data["game"]), str(data["agent"])
 
     def _take(self, data: dict[str, Any]) -> tuple[Game, str]:
+        if "withdrawn" in data:
+            for text in data["withdrawn"]:
+                withdrawn = Position.parse(text, self.game)
+                self._answers.pop((withdrawn.mine, withdrawn.theirs), None)
+            return self.game, self.identity
         position = Position.parse(data["position"], self.game)
         outcome = one_of("outcome", data["outcome"], get_args(Outcome))
         answer = Answer(data["cell"], outcome, str(data["said"]))
@@ -94,7 +114,8 @@ class AnswerFile:
             raise ValueError(f"cell {answer.cell!r} does not fit to the outcome {outcome!r}")
         if answer.cell is not None and Answer.of(answer.cell, position).cell is None:
             raise ValueError(f"cell {answer.cell!r} is not free in {position}")
-        self._answers[position.mine, position.theirs] = answer
+        if outcome != TIMED_OUT:
+            self._answers[position.mine, position.theirs] = answer
         return self.game, self.identity
 
 
@@ -104,7 +125,7 @@ def answers_of(
     """The agent's answer in each position, with the position's index, as they come; the kept ones first.
 
     It is asked `workers` questions at a time. If it raises an error, the answers that are on their way are
-    waited for, and kept as well.
+    waited for, and kept as well, unless the error is that its answers cannot be trusted.
     """
     left = []
     for index, position in enumerate(positions):
@@ -113,10 +134,15 @@ def answers_of(
             left.append(index)
         else:
             yield index, kept
-    for index, answer in _asked(agent, positions, left, workers):
+    try:
+        for index, answer in _asked(agent, positions, left, workers):
+            if file is not None:
+                file.add(positions[index], answer)
+            yield index, answer
+    except UntrustedAnswersError:
         if file is not None:
-            file.add(positions[index], answer)
-        yield index, answer
+            file.withdraw()
+        raise
 
 
 def _asked(
@@ -124,7 +150,7 @@ def _asked(
 ) -> Iterator[tuple[int, Answer]]:
     if workers == 1:
         for index in indices:
-            yield index, agent.answer(positions[index])
+            yield index, agent.judged_answer(positions[index])
         return
     questions: _Questions = SimpleQueue()
     results: _Results = SimpleQueue()
@@ -143,7 +169,7 @@ def _asked(
             index, result = _next(results)
             n_running -= 1
             if isinstance(result, BaseException):
-                error = error or result
+                error = _first(error, result)
                 continue
             # A question is handed out when another is answered, so that an error leaves none in the queue.
             for following in islice(waiting, 1 if error is None else 0):
@@ -157,6 +183,11 @@ def _asked(
         raise error
 
 
+def _first(error: BaseException | None, other: BaseException) -> BaseException:
+    """The first error, unless the other one takes back what was answered."""
+    return other if error is None or isinstance(other, UntrustedAnswersError) else error
+
+
 def _next(results: _Results) -> tuple[int, Answer | BaseException]:
     while True:
         with suppress(Empty):
@@ -166,6 +197,6 @@ def _next(results: _Results) -> tuple[int, Answer | BaseException]:
 def _work(agent: AskedAgent, positions: list[Position], questions: _Questions, results: _Results) -> None:
     while (index := questions.get()) is not None:
         try:
-            results.put((index, agent.answer(positions[index])))
+            results.put((index, agent.judged_answer(positions[index])))
         except BaseException as error:  # it is raised by who takes the results
             results.put((index, error))

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, Forfeit, Outcome, checked_policies
+from ttt_env.agent import TIMED_OUT, Agent, AgentLike, Forfeit, Outcome, checked_policies, quoted
 from ttt_env.analysis.consistency import Consistency, consistency
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.grid import Slots, grid
@@ -20,6 +20,7 @@ from ttt_env.analysis.recorded import (
     Source,
     answering,
     asked_of,
+    asking,
     check_single_answer,
     check_single_answers,
     is_own,
@@ -136,7 +137,9 @@ class Certificate(Saved):
             return [f"{line}: nobody gets more than best play of both gives."]
         told = [f"{line}. A shortest game that ends worse for it than best play:", f"  {record}"]
         if (forfeit := self.forfeit_after(record)) is not None:
-            told.append(f"  Then it names no free cell ({forfeit.outcome}): {forfeit.said!r}")
+            told.append(
+                f"  Then it names no free cell ({forfeit.outcome}): {quoted(forfeit.said, forfeit.outcome)}"
+            )
         return told
 
     def _counts(self) -> list[str]:
@@ -243,7 +246,8 @@ def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
 
 
 def _read_forfeit(data: Mapping[str, Any], game: Game) -> Forfeit:
-    outcome = one_of("outcome", data["outcome"], get_args(Outcome))
+    answers = [outcome for outcome in get_args(Outcome) if outcome != TIMED_OUT]
+    outcome: Outcome = one_of("outcome", data["outcome"], answers)
     return Forfeit(Position.parse(data["position"], game), outcome, str(data["said"]))
 
 
@@ -283,7 +287,8 @@ def certify(
 
     Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
     a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
-    batch; `ResultFileError` if `answers` does not hold those of this agent.
+    batch; `ResultFileError` if `answers` does not hold those of this agent; `NotJudgedError` where accidents
+    leave a question without an answer, and `UntrustedAnswersError` for a program that says a line too many.
 
     >>> certify("minimax").unbeatable
     True
@@ -293,15 +298,15 @@ def certify(
     """
     judged = _keeping_answers(answering(agent, game, progress, workers, answers))
     solution = solve(judged.game)
-    seats = {seat: _SeatAnalysis(judged, seat, solution) for seat in SEATS}
-    source, asked = source_of(judged), asked_of(judged)
-    is_close = source == "recorded" or is_tabulated(judged.game)
-    mistakes = [
-        analysis.mistakes(distances(judged.game).scores if is_close else None) for analysis in seats.values()
-    ]
+    with asking(judged):
+        seats = {seat: _SeatAnalysis(judged, seat, solution) for seat in SEATS}
+        source, asked = source_of(judged), asked_of(judged)
+        is_close = source == "recorded" or is_tabulated(judged.game)
+        scores = distances(judged.game).scores if is_close else None
+        mistakes = [analysis.mistakes(scores) for analysis in seats.values()]
+        alike = _alike(judged, seats.values()) if is_close else None
     blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
     missed_wins = blunders[solution.values.of(blunders) == 1]
-    alike = _alike(judged, seats.values()) if is_close else None
     return Certificate(
         judged.game,
         solution.value,
@@ -341,7 +346,8 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
     """
     judged = answering(agent, game)
     solution, follows = solve(judged.game), follow(partial(checked_policies, judged))
-    return _mistakes(judged.game, reachable(judged.game), follows, solution.values, None)[0]
+    with asking(judged):
+        return _mistakes(judged.game, reachable(judged.game), follows, solution.values, None)[0]
 
 
 class _SeatAnalysis:
