@@ -123,7 +123,7 @@ class _Page:
         texts = {
             (each.round, each.first, each.second): _result(each.match) for each in self.results.encounters
         }
-        texts |= {tuple(meeting): NOT_JUDGED for meeting in self.results.not_judged}
+        texts |= {(each.round, each.first, each.second): NOT_JUDGED for each in self.results.not_judged}
         return [
             (number, bye, [(*pair, texts.get((number, *pair), "not finished")) for pair in pairs])
             for number, (pairs, bye) in enumerate(self.results.contest.rounds, 1)

@@ -48,9 +48,9 @@ class Entry:
     """Who takes part: an agent by its spec string, the command of a program, or the file of a model.
 
     `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
-    have, `timeout` its seconds for a move, `startup` those for its start. One that `is_fixed` is asked once in each position, and all of its
-    results are computed from these answers. `certify` says whether it is certified; None: if that is cheap.
-    `certificate` is the file of one that it brings.
+    have, `timeout` its seconds for a move, `startup` those for its start. One that `is_fixed` is asked once
+    in each position, and all of its results are computed from these answers. `certify` says whether it is
+    certified; None: if that is cheap. `certificate` is the file of one that it brings.
     """
 
     name: str

@@ -103,8 +103,8 @@ class Results:
         if not self.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
         lines += [
-            f"{each.first} v {each.second} in round {each.round} is not judged, and does not count, as {name} "
-            f"could not be asked: {why}. The same command tries it again."
+            f"{each.first} v {each.second} in round {each.round} is not judged, and does not count, as "
+            f"{name} could not be asked: {why}. The same command tries it again."
             for each, (name, why) in self.not_judged.items()
         ]
         if self.n_computed:
@@ -225,7 +225,7 @@ class Results:
         verdict = self.verdict(name)
         if verdict.not_judged:
             return NOT_JUDGED
-        return verdict.certificate and verdict.certificate.unbeatable
+        return None if verdict.certificate is None else verdict.certificate.unbeatable
 
     def to_dict(self) -> dict[str, Any]:
         """All results as a dictionary that JSON can hold."""
