@@ -242,6 +242,8 @@ TIMED_OUT: Outcome = "timed out"
 """The one outcome that is an accident and no answer: it can lose a game that is played, and is never kept."""
 
 _READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
+_FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, asked in a process of its own
+_PROGRAM = "process"  # the agent that runs programs
 _SAID = 1_000  # letters of an answer that are kept
 _QUOTED = 60  # letters of each that are shown
 _REASON = 300  # letters of the reason of a failure that are shown
@@ -609,6 +611,8 @@ def name_of(agent: Agent) -> str:
 
 def agent_class(name: str) -> type[Agent]:
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
+    if name.endswith(_FUNCTION_FILE):
+        name = _PROGRAM
     if name not in _registry():
         reader = _READERS.get(name[name.rfind(".") :])
         file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
@@ -624,6 +628,10 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     be named alone. Inside another agent's spec, an agent with parameters stands in round brackets where its
     commas could belong to the outer one. A spec has at most 10,000 letters, and 32 colons and brackets inside
     of each other.
+
+    "file.py:function" is a function of a Python file, `file.py` alone its `choose`: it takes a position,
+    maybe an `rng` too, and returns a cell or the probability of each. It is asked in a process of its own,
+    with the parameters of `process`.
 
     A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
     a copy: if the model is trained further, the agent's play changes with it.
@@ -708,6 +716,8 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
 
 def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
     """The class that a spec names and the values of its parameters."""
+    if spec.name.endswith(_FUNCTION_FILE):
+        return _parsed_function_file(spec)
     build = agent_class(spec.name)
     allowed = parameters_of(build, skip=1)
     texts, others = read_items(spec, build.__init__, skip=2)
@@ -721,6 +731,18 @@ def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
     return build, convert(spec.name, build.__init__, texts)
+
+
+def _parsed_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """`_parsed` of "file.py:function": a program that is given the file and the function."""
+    build = agent_class(spec.name)
+    allowed = parameters_of(build, skip=2)
+    texts, others = read_items(spec, build.__init__, skip=3)
+    check_names(spec.name, filter(None, map(key_of, others)), allowed)
+    function = (as_value(others) or "").strip()
+    values = convert(spec.name, build.__init__, texts)
+    of_file: Callable[..., tuple[str, ...]] = build.of_function_file  # type: ignore[attr-defined]
+    return build, {"command": of_file(spec.name, function, values.get("folder"))} | values
 
 
 def _plain_value(

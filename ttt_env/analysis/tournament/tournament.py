@@ -299,7 +299,8 @@ def tournament(
     or `max_games` too small, an agent that cannot be sent to another process, and as `Workers` does;
     `ImportError` if an extra is not installed: `tournament`, `ray`. An agent that cannot be asked is left out
     of the table (`Tournament.not_judged`); `PlayerError` is raised if fewer than two are left. Another error
-    of an agent is raised with a note that names it and the pairing. Raises `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
+    of an agent is raised with a note that names it and the pairing. Raises `TaskTimeoutError` and
+    `WorkerError` as `Workers.run` does.
 
     >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
     >>> played.ranking

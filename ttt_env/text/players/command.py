@@ -1,8 +1,10 @@
 """A program over standard input and output as a player."""
 
+import json
 import os
 import shlex
 import shutil
+import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -15,11 +17,12 @@ from threading import Condition, Thread
 from typing import Any, Self
 
 from ttt_env.agent import Answer, AskedAgent
-from ttt_env.errors import ParameterError, PlayerError, shown
+from ttt_env.errors import ParameterError, PlayerError, TttEnvError, shown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_integer, as_path, as_seconds
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import unwrapped
+from ttt_env.storage.game_file import game_to_dict
 from ttt_env.text.players.accidents import (
     END_GRACE,
     STARTUP,
@@ -28,6 +31,8 @@ from ttt_env.text.players.accidents import (
     failed_answer,
     settled_answer,
 )
+from ttt_env.text.players.function_file import MODULE as FUNCTION_FILE
+from ttt_env.text.players.function_file import function_in
 from ttt_env.text.players.program import Program, Said
 from ttt_env.text.protocol import Question, echoed_id, read_answer
 
@@ -102,12 +107,29 @@ class CommandAgent(AskedAgent):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @staticmethod
+    def of_function_file(file: str, function: str = "", folder: str | None = None) -> tuple[str, ...]:
+        """The command that asks a function in a Python file; "" is `choose`, or `policy` if there is none.
+
+        Raises `ParameterError` for a file that is not there or no Python, and a function that is not in it.
+        """
+        name = function_in(Path(folder or "", file), function)
+        return (sys.executable, "-P", "-m", FUNCTION_FILE, file, name)
+
+    @property
+    def _function(self) -> tuple[str, ...]:
+        """The file and the function of a command of `of_function_file`; empty for another command."""
+        return self.arguments[4:6] if self.arguments[1:4] == ("-P", "-m", FUNCTION_FILE) else ()
+
     @property
     def label(self) -> str:
         """The names of the program and of the script that it is given, as in "python mybot.py".
 
         Other arguments are shown nowhere, since some may be secret.
         """
+        if self._function:
+            file, function = self._function
+            return f"{Path(file).name}:{function}"
         return " ".join(Path(each).name for each in (self.arguments[0], *self._script))
 
     @cached_property
@@ -127,6 +149,8 @@ class CommandAgent(AskedAgent):
     @property
     def _script(self) -> list[str]:
         """The first argument that is no option, if it is a file."""
+        if self._function:
+            return [self._function[0]]
         words = [argument for argument in self.arguments[1:] if not argument.startswith("-")]
         return [word for word in words[:1] if os.path.isfile(self._in_folder(word))]
 
@@ -221,7 +245,7 @@ class CommandAgent(AskedAgent):
 
         def start() -> None:
             try:
-                program = Program(self.arguments, self.folder, (self.memory or 0) * MEBIBYTE)
+                program = Program(self._command_line(), self.folder, (self.memory or 0) * MEBIBYTE)
             except OSError as error:
                 started.set_exception(AccidentError("cannot be started", error.strerror or "", None))
             except BaseException as error:  # it is raised by who waits
@@ -235,6 +259,17 @@ class CommandAgent(AskedAgent):
 
         Thread(target=start, name="starting").start()
         return started.result()
+
+    def _command_line(self) -> tuple[str, ...]:
+        """The arguments; a function in a file is told the rules of a game that is in no catalogue."""
+        if self._function:
+            try:
+                is_known = get_game(self.game.name) == self.game
+            except TttEnvError:
+                is_known = False
+            if not is_known:
+                return (*self.arguments, json.dumps(game_to_dict(self.game)))
+        return self.arguments
 
     def _keep(self, program: Program) -> None:
         """Keep a program for the next question."""
