@@ -188,11 +188,42 @@ def takes_all_memory() -> None:
         held.append(bytearray(1 << 24))
 
 
-EITHER = 0  # the first or the second, as the games before were
+def greets() -> None:
+    say("Welcome")
+    honest()
+
+
+def says_goodbye() -> None:
+    """Answers as it should, and writes a line more when its input ends."""
+    for line in sys.stdin:
+        say({"cell": json.loads(line)["legal"][0]})
+    say({"cell": 8})
+
+
+def is_killed() -> None:
+    asked()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def drips() -> None:
+    """Writes its answer a byte at a time, each within the time for an answer, and all of them not."""
+    legal = asked()
+    for letter in json.dumps({"cell": legal[0], "thoughts": "." * 500}):
+        os.write(1, letter.encode())
+        time.sleep(LATE / 5)
+
+
+def echoes_a_wrong_id() -> None:
+    while True:
+        now = question()
+        say({"cell": now["legal"][0], "id": now["id"] - 1})
+
+
+UNTRUSTED = 0  # it says a line too many: no game counts
 
 
 class Fault(NamedTuple):
-    """In which of its moves of a game a bot fails, for which reasons, and parameters of its spec."""
+    """The number of the move at which a bot fails, the reasons it loses by, and parameters of its spec."""
 
     bot: Callable[[], None]
     at: int
@@ -219,7 +250,14 @@ HOSTILE = {
     "repeats its move": Fault(repeats_its_move, 2, "taken"),
     "floods output": Fault(floods_output, 1, "flooded"),
     "floods errors": Fault(floods_errors, 1, "flooded"),
-    "floods after its move": Fault(floods_after_its_move, EITHER, "flooded,unreadable"),
+    "floods after its move": Fault(floods_after_its_move, UNTRUSTED, ""),
+    "says two lines": Fault(saying({"cell": 4}, {"cell": 5}), UNTRUSTED, ""),
+    "says two lines of the same": Fault(saying({"cell": 4}, ""), UNTRUSTED, ""),
+    "greets": Fault(greets, UNTRUSTED, ""),
+    "says goodbye": Fault(says_goodbye, UNTRUSTED, ""),
+    "is killed": Fault(is_killed, 1, "crashed"),
+    "drips": Fault(drips, 1, "timed out", _HANGS),
+    "echoes a wrong id": Fault(echoes_a_wrong_id, 1, "timed out", _HANGS),
     "closes output": Fault(closes_output, 1, "crashed"),
     "closes input": Fault(closes_input, 1, "timed out", _HANGS),
     "says half a line": Fault(says_half_a_line, 1, "timed out", _HANGS),

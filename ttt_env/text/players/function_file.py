@@ -1,4 +1,4 @@
-"""A function in a Python file as a bot: `python -P -m ttt_env.text.players.function_file FILE FUNCTION [GAME]`.
+"""A function in a Python file as a bot: `python -P -m MODULE FILE FUNCTION [GAME]`, where this is the module.
 
 The file is imported by a process of its own, which answers the questions of `docs/bots.md`. Whatever the file
 prints goes to standard error. The function is `choose(position)`, `choose(position, rng)`, or `policy` with
