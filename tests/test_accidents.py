@@ -3,7 +3,9 @@
 import json
 import pickle
 import sys
+import time
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,11 @@ from ttt_env.app.tournament.contest import Contest
 from ttt_env.app.tournament.files import write_results
 from ttt_env.app.tournament.plan import read_plan
 from ttt_env.app.tournament.results import Results
-from ttt_env.errors import NotJudgedError, PlayerError, ResultFileError, UntrustedAnswersError
+from ttt_env.engines.grid import moves_to
+from ttt_env.engines.piskvork.notation import MINE, board_lines, read_board
+from ttt_env.engines.uci.notation import position_command, read_move
+from ttt_env.errors import NotationError, NotJudgedError, PlayerError, ResultFileError, UntrustedAnswersError
+from ttt_env.rules.game import cells_of
 from ttt_env.text.players import CommandAgent
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -166,7 +172,11 @@ class TestNotJudged:
 class TestLinesTooMany:
     @pytest.mark.parametrize(
         ("body", "after"),
-        [("say(cell)", "say('bye')"), ("say(cell)\nsay('')", ""), ("say(cell)\ntime.sleep(0.01)\nsay(cell)", "")],
+        [
+            ("say(cell)", "say('bye')"),
+            ("say(cell)\nsay('')", ""),
+            ("say(cell)\ntime.sleep(0.01)\nsay(cell)", ""),
+        ],
     )  # fmt: skip
     def test_nothing_is_believed_nor_kept(self, body: str, after: str, tmp_path: Path) -> None:
         file = tmp_path / "kept.jsonl"
@@ -218,15 +228,11 @@ class TestLinesTooMany:
             def answer(self, position: Position) -> Answer:
                 errors = {1: PlayerError("first"), 2: PlayerError("second"), 3: UntrustedAnswersError("x")}
                 barrier.wait(20)
-                first.wait(20) if position.ply != 1 else None
-                if position.ply == 1:
-                    first.set()
+                time.sleep(0.3 * (position.ply > 1))
                 raise errors[position.ply]
 
-        from threading import Barrier, Event
-
         for plies, told in (((1, 2), "first"), ((1, 3), "x")):
-            barrier, first = Barrier(2), Event()
+            barrier = Barrier(2)
             positions = [Position.parse(text) for text in (".../.X./...", "O../.X./...", "O../.X./..X")]
             asked = [positions[ply - 1] for ply in plies]
             with pytest.raises(PlayerError, match=told):
@@ -310,13 +316,13 @@ TRACE = 'exit status 1: Traceback (most recent call last):\n  File "/home/ben/be
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        (TRACE.format(7, "    x()\n    ^^^\nNameError: no x"), "exit status 1: ben.py, line 7: NameError: no x"),
+        (TRACE.format(7, "    x()\n    ^^^\nNameError: no"), "exit status 1: ben.py, line 7: NameError: no"),
         (TRACE.format(7, "KeyError: 'a\x1b[2J'"), r"exit status 1: ben.py, line 7: KeyError: 'a\x1b[2J'"),
         ("exit status 3: no model", "exit status 3: no model"),
         ("exit status 0", "exit status 0"),
         ("", ""),
         ("a\nlong\n\nstory\n", "story"),
-        ('  File "ben.py", line 3\n    def f(:\n          ^\nSyntaxError: bad', "ben.py, line 3: SyntaxError: bad"),
+        ('  File "ben.py", line 3\n    def f(:\n   ^\nSyntaxError: x', "ben.py, line 3: SyntaxError: x"),
         (r'File "C:\me\ben.py", line 3', "ben.py, line 3"),
         ("x" * 2000, "…" + "x" * 299),
     ],
@@ -396,7 +402,43 @@ class TestFunctionFiles:
             make_agent(spec)
 
     def test_commands_take_them(self) -> None:
-        run = ttt("certify", "ben.py:fails")
-        assert run.returncode == 0 and "crashed: exit status 1: ben.py, line 11: AssertionError" in run.stdout
+        run = ttt("certify", "ben.py:taken", "--game", "mnk-v0:m=2,n=2,k=2")
+        assert run.returncode == 0 and "Wrong answers, by which it loses: " in run.stdout
         run = ttt("play", "ben.py:fails", "random")
         assert "names no free cell (crashed) and loses:" in run.stdout and "ben.py, line 11" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("game", "text"),
+    [
+        ("tictactoe-v0", "XO./.../..."),
+        ("tictactoe-v0", "XO./.X./..O"),
+        ("mnk-v0:m=4,n=3,k=3", "XO../X..O/.X.."),
+    ],
+)
+def test_the_commands_of_a_position_have_each_stone_once(game: str, text: str) -> None:
+    """Two stones on one cell, or one of the wrong side, would be a question about another board."""
+    position = Position.parse(text, game)
+    cells = [int(x) + position.game.shape[1] * int(y) for x, y in read_stones(position)]
+    stones = [int(line.split(",")[2]) for line in board_lines(position)[1:-1]]
+    assert sorted(cells) == sorted(cells_of(position.occupied_mask)) == sorted(moves_to(position))
+    mine = {cell for cell, owner in zip(cells, stones, strict=True) if owner == MINE}
+    assert mine == set(cells_of(position.mine))
+    moves = [read_move(word, position.game) for word in position_command(position).split()[3:]]
+    assert play_all(position.game, moves) == position
+    assert read_board(board_lines(position)[1:-1], position.game) == position
+    first = board_lines(position)[1]
+    for again in (first, f"{first[:-1]}{3 - int(first[-1])}"):
+        with pytest.raises(NotationError, match="there is a stone already"):
+            read_board([*board_lines(position)[1:-1], again], position.game)
+
+
+def read_stones(position: Position) -> list[list[str]]:
+    return [line.split(",")[:2] for line in board_lines(position)[1:-1]]
+
+
+def play_all(game: ttt_env.Game, cells: list[int]) -> Position:
+    position = game.start
+    for cell in cells:
+        position = position.play(cell)
+    return position
