@@ -415,6 +415,10 @@ class TestFunctionFiles:
         ("tictactoe-v0", "XO./.X./..O"),
         ("mnk-v0:m=4,n=3,k=3", "XO../X..O/.X.."),
     ],
+        ("tictactoe-v0", "XO./.../..."),
+        ("tictactoe-v0", "XO./.X./..O"),
+        ("mnk-v0:m=4,n=3,k=3", "XO../X..O/.X.."),
+    ],
 )
 def test_the_commands_of_a_position_have_each_stone_once(game: str, text: str) -> None:
     """Two stones on one cell, or one of the wrong side, would be a question about another board."""
