@@ -81,6 +81,16 @@ class TestOneAccident:
             ):
                 agent.answer(GAME.start)
 
+    def test_only_the_first_answer_has_the_time_of_the_start(self, tmp_path: Path) -> None:
+        body = "if asked['legal'][0] == 1:\n    time.sleep(0.9)\nsay(cell)"
+        with bot(body, tmp_path, timeout=0.2, startup=60) as agent:
+            assert agent.answer(GAME.start).cell == 0
+            (program,) = agent._idle
+            assert (
+                agent.answer(Position.parse("X../.../...")).cell == 1
+            )  # by a fresh process, after a time-out
+            assert program.status is not None and len(agent._idle) == 1
+
     def test_a_crash_that_comes_again_is_its_answer(self, tmp_path: Path) -> None:
         with bot("if is_first() or True: raise ValueError('lost')", tmp_path) as agent:
             answer = agent.answer(GAME.start)
@@ -411,10 +421,6 @@ class TestFunctionFiles:
 @pytest.mark.parametrize(
     ("game", "text"),
     [
-        ("tictactoe-v0", "XO./.../..."),
-        ("tictactoe-v0", "XO./.X./..O"),
-        ("mnk-v0:m=4,n=3,k=3", "XO../X..O/.X.."),
-    ],
         ("tictactoe-v0", "XO./.../..."),
         ("tictactoe-v0", "XO./.X./..O"),
         ("mnk-v0:m=4,n=3,k=3", "XO../X..O/.X.."),
