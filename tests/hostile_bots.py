@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-LATE = 0.3  # seconds that a hanging bot is given
+LATE = 0.1  # seconds that a hanging bot is given
 
 
 def question() -> dict[str, Any]:
@@ -163,7 +163,7 @@ def ignores_signals() -> None:
 
 def is_late() -> None:
     legal = asked()
-    time.sleep(1.1 * LATE)
+    time.sleep(0.3 + 2 * LATE)
     say({"cell": legal[0]})
 
 
@@ -188,11 +188,42 @@ def takes_all_memory() -> None:
         held.append(bytearray(1 << 24))
 
 
-EITHER = 0  # the first or the second, as the games before were
+def greets() -> None:
+    say("Welcome")
+    honest()
+
+
+def says_goodbye() -> None:
+    """Answers as it should, and writes a line more when its input ends."""
+    for line in sys.stdin:
+        say({"cell": json.loads(line)["legal"][0]})
+    say({"cell": 8})
+
+
+def is_killed() -> None:
+    asked()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def drips() -> None:
+    """Writes its answer a byte at a time, each within the time for an answer, and all of them not."""
+    legal = asked()
+    for letter in json.dumps({"cell": legal[0], "thoughts": "." * 500}):
+        os.write(1, letter.encode())
+        time.sleep(LATE / 5)
+
+
+def echoes_a_wrong_id() -> None:
+    while True:
+        now = question()
+        say({"cell": now["legal"][0], "id": now["id"] - 1})
+
+
+UNTRUSTED = 0  # it says a line too many: no game counts
 
 
 class Fault(NamedTuple):
-    """In which of its moves of a game a bot fails, for which reasons, and parameters of its spec."""
+    """The number of the move at which a bot fails, the reasons it loses by, and parameters of its spec."""
 
     bot: Callable[[], None]
     at: int
@@ -200,8 +231,7 @@ class Fault(NamedTuple):
     parameters: str = ""
 
 
-_ONCE = ",restart=false"
-_HANGS = f",timeout={LATE}{_ONCE}"
+_HANGS = f",timeout={LATE},startup=0.2"
 HOSTILE = {
     "hangs": Fault(hangs, 1, "timed out", _HANGS),
     "hangs at start": Fault(hangs_at_start, 1, "timed out", _HANGS),
@@ -210,23 +240,30 @@ HOSTILE = {
     "dies of a signal": Fault(dies_of_a_signal, 1, "crashed"),
     "kills its parent": Fault(kills_its_parent, 1, "crashed"),
     "says no JSON": Fault(saying("I take the centre"), 1, "unreadable"),
-    "says a number": Fault(saying("0"), 1, "unreadable", _ONCE),
-    "says another key": Fault(saying({"move": 0}), 1, "unreadable", _ONCE),
-    "says half a cell": Fault(saying({"cell": 0.5}), 1, "unreadable", _ONCE),
-    "says a deep list": Fault(saying("[" * 60_000), 1, "unreadable", _ONCE),
-    "says a huge number": Fault(saying('{"cell": ' + "9" * 10_000 + "}"), 1, "unreadable", _ONCE),
-    "says no cell": Fault(saying({"cell": 99}), 1, "no cell", _ONCE),
-    "says a cell below 0": Fault(saying({"cell": -1}), 1, "no cell", _ONCE),
+    "says a number": Fault(saying("0"), 1, "unreadable"),
+    "says another key": Fault(saying({"move": 0}), 1, "unreadable"),
+    "says half a cell": Fault(saying({"cell": 0.5}), 1, "unreadable"),
+    "says a deep list": Fault(saying("[" * 60_000), 1, "unreadable"),
+    "says a huge number": Fault(saying('{"cell": ' + "9" * 10_000 + "}"), 1, "unreadable"),
+    "says no cell": Fault(saying({"cell": 99}), 1, "no cell"),
+    "says a cell below 0": Fault(saying({"cell": -1}), 1, "no cell"),
     "repeats its move": Fault(repeats_its_move, 2, "taken"),
     "floods output": Fault(floods_output, 1, "flooded"),
-    "floods errors": Fault(floods_errors, 1, "flooded", _ONCE),
-    "floods after its move": Fault(floods_after_its_move, EITHER, "flooded,unreadable"),
-    "closes output": Fault(closes_output, 1, "crashed", _ONCE),
+    "floods errors": Fault(floods_errors, 1, "flooded"),
+    "floods after its move": Fault(floods_after_its_move, UNTRUSTED, ""),
+    "says two lines": Fault(saying({"cell": 4}, {"cell": 5}), UNTRUSTED, ""),
+    "says two lines of the same": Fault(saying({"cell": 4}, ""), UNTRUSTED, ""),
+    "greets": Fault(greets, UNTRUSTED, ""),
+    "says goodbye": Fault(says_goodbye, UNTRUSTED, ""),
+    "is killed": Fault(is_killed, 1, "crashed"),
+    "drips": Fault(drips, 1, "timed out", _HANGS),
+    "echoes a wrong id": Fault(echoes_a_wrong_id, 1, "timed out", _HANGS),
+    "closes output": Fault(closes_output, 1, "crashed"),
     "closes input": Fault(closes_input, 1, "timed out", _HANGS),
     "says half a line": Fault(says_half_a_line, 1, "timed out", _HANGS),
     "ignores signals": Fault(ignores_signals, 1, "timed out", _HANGS),
-    "is late": Fault(is_late, 1, "timed out", f",timeout={LATE}"),
-    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", f",timeout=2{_ONCE}"),
+    "is late": Fault(is_late, 1, "timed out", _HANGS),
+    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", ",timeout=0.3,startup=0.3"),
     "forks and crashes": Fault(forks_and_crashes, 1, "crashed"),
     "takes all memory": Fault(takes_all_memory, 1, "crashed", ",memory=200"),
 }

@@ -9,6 +9,7 @@ import pytest
 import ttt_env
 from tests import naive
 from ttt_env.agents.combining import Epsilon, Mixture
+from ttt_env.agents.planning import adaptive
 from ttt_env.agents.planning.adaptive import ESTIMATES, TEMPERATURES, Adaptive
 from ttt_env.errors import GameTooLargeError, ParameterError
 
@@ -202,3 +203,16 @@ class TestWhoIsToldOfTheGame:
         env.reset(seed=0, options={"position": start})
         env.step(4)
         assert listener.told == [[start, start.play(4)]]
+
+
+def test_what_is_remembered_is_of_the_position_and_stays_small(monkeypatch):
+    monkeypatch.setattr(adaptive, "_MEMO_SIZE", 3)
+    agent = Adaptive(TICTACTOE)
+    due = Adaptive(TICTACTOE)
+    for positions in random_games(30, seed=5):
+        due._memo.clear()
+        assert agent.policy_in_game(positions).tolist() == due.policy_in_game(positions).tolist()
+        assert len(agent._memo) <= 3
+    kept = agent._memo[next(iter(agent._memo))]
+    position = ttt_env.Position(TICTACTOE, *next(iter(agent._memo)))
+    assert agent._known(position) is kept

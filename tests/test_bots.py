@@ -10,12 +10,17 @@ import pytest
 
 import ttt_env
 from tests import hostile_bots
-from tests.hostile_bots import EITHER, HOSTILE
+from tests.hostile_bots import HOSTILE, UNTRUSTED
 from tests.test_players import end
 from ttt_env import ParameterError, Position
 from ttt_env.agent import Forfeit, ForfeitError, make_agent
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import ImpossiblePositionError, NotationError, UnknownGameError
+from ttt_env.errors import (
+    ImpossiblePositionError,
+    NotationError,
+    UnknownGameError,
+    UntrustedAnswersError,
+)
 from ttt_env.text.protocol import Question, read_question
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -83,11 +88,9 @@ class TestQuestions:
 
 class TestSpecs:
     def test_parameters_and_commas(self, tmp_path: Path) -> None:
-        agent: Any = make_agent(
-            f"process:sh -c 'echo 1,2',timeout=3,folder={tmp_path},memory=99,restart=false"
-        )
+        agent: Any = make_agent(f"process:sh -c 'echo 1,2',timeout=3,folder={tmp_path},memory=99,startup=9")
         assert agent.arguments == ("sh", "-c", "echo 1,2")
-        assert (agent.timeout, agent.folder, agent.memory, agent.restart) == (3.0, tmp_path, 99, False)
+        assert (agent.timeout, agent.folder, agent.memory, agent.startup) == (3.0, tmp_path, 99, 9.0)
         assert ttt_env.agent.name_of(agent) == "process"
         in_brackets: Any = make_agent("process:(sh -c 'a,timeout=5'),timeout=7")
         assert in_brackets.arguments == ("sh", "-c", "a,timeout=5") and in_brackets.timeout == 7
@@ -228,7 +231,13 @@ def test_a_hostile_bot_loses_by_its_reason(name: str, pids: Path) -> None:
     if name in ONLY_LINUX and sys.platform != "linux":
         pytest.skip("only Linux ends who has killed his keeper")
     fault = HOSTILE[name]
-    played = ttt_env.match(spec(name, pids, fault.parameters), "minimax", games=2)
+    bot = spec(name, pids, fault.parameters)
+    if fault.at == UNTRUSTED:
+        with pytest.raises(UntrustedAnswersError, match="line too many"):
+            ttt_env.match(bot, "minimax", games=2)
+        assert end(pids.read_text())
+        return
+    played = ttt_env.match(bot, "minimax", games=2)
     assert played.as_x == played.as_o == (0, 0, 1)
     (lost,) = played.forfeits[0]
     assert lost.outcome in fault.outcomes.split(",") and lost.games == 2
@@ -239,7 +248,11 @@ def test_a_hostile_bot_loses_by_its_reason(name: str, pids: Path) -> None:
 def test_a_tournament_with_hostile_bots(pids: Path) -> None:
     """It ends, with the table that follows from who fails when, and leaves no process."""
     is_linux = sys.platform == "linux"
-    hostile = {name: fault for name, fault in HOSTILE.items() if is_linux or name not in ONLY_LINUX}
+    hostile = {
+        name: fault
+        for name, fault in HOSTILE.items()
+        if fault.at != UNTRUSTED and (is_linux or name not in ONLY_LINUX)
+    }
     honest = {"minimax": "minimax", "random": "random", "honest": spec("honest", pids)}
     entrants = honest | {name: spec(name, pids, fault.parameters) for name, fault in hostile.items()}
     table = ttt_env.tournament(entrants, max_games=2)
@@ -248,7 +261,7 @@ def test_a_tournament_with_hostile_bots(pids: Path) -> None:
         for other in honest:
             assert table.matches[name, other].score == -1, (name, other)
         for other, others in hostile.items():
-            if name != other and EITHER not in (fault.at, others.at):
+            if name != other:
                 # X loses, unless it fails in a later move than O does.
                 as_x, as_o = (-1 if fault.at <= others.at else 1), (-1 if fault.at < others.at else 1)
                 assert table.matches[name, other].score == (as_x + as_o) / 2, (name, other)

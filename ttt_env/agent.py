@@ -1,11 +1,13 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
 from math import inf
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from ttt_env.errors import (
     IllegalMoveError,
+    NotJudgedError,
     ParameterError,
     PolicyError,
     UnknownAgentError,
@@ -22,7 +25,7 @@ from ttt_env.errors import (
 from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import items_of
+from ttt_env.rules.checks import items_of, one_of
 from ttt_env.rules.game import Game, Position, as_cell, check_game
 from ttt_env.rules.specs import (
     Spec,
@@ -216,6 +219,12 @@ class Agent:
         """
         return self.choose(positions[-1], rng)
 
+    def check_asked(self) -> None:
+        """Called when no question follows for now, at the end of an analysis or of games.
+
+        Raises `UntrustedAnswersError` if the player turns out to have said more than it was asked for.
+        """
+
 
 class Model(Protocol):
     """A trained model of another library, such as an algorithm of Stable-Baselines3."""
@@ -240,17 +249,25 @@ class BatchAgent(Agent):
 
 
 Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashed", "timed out", "flooded"]
-"""What came of an answer: its cell was played; it names no cell in the agreed form; it names different ones;
-its number is no cell of the board; the cell is taken; who was asked failed, took too long, or wrote far too
-much."""
+"""What came of a question: the cell of the answer was played; it names no cell in the agreed form; it names
+different ones; its number is no cell of the board; the cell is taken; the player crashed, and did so again
+when a fresh process was asked; it did not answer in time; it wrote far too much."""
+TIMED_OUT: Outcome = "timed out"
+"""The one outcome that is an accident and no answer: it can lose a game that is played, and is never kept."""
 
 FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) if outcome != "played")
 """The outcomes that lose the game."""
 
 _READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
 _MOST_AGENTS = 10_000  # that are named at once
+_FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, asked in a process of its own
+_PROGRAM = "process"  # the agent that runs programs
 _SAID = 1_000  # letters of an answer that are kept
 _QUOTED = 60  # letters of each that are shown
+_REASON = 300  # letters of the reason of a failure that are shown
+_FAILURES = ("crashed", "timed out", "flooded")  # of which the end of what was said tells the reason
+_STATUS = re.compile(r"(?:(exit status -?\d+)(?:: |$))?(.*)", re.DOTALL)
+_TRACED = re.compile(r'File "([^"]*)", line (\d+)')
 
 
 def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
@@ -307,16 +324,33 @@ class Forfeit(NamedTuple):
 
 
 def quoted(said: str, outcome: Outcome) -> str:
-    """What was said in one line, without letters that a terminal obeys; of an error, its last letters.
+    """The start of an answer in quotes, or the reason of a failure, in one line, with no control characters.
 
-    >>> quoted("Traceback " * 99 + "no model", "crashed")
-    "…Traceback Traceback Traceback Traceback Traceback no model'"
+    Of a traceback these are the last file and line, and the message.
+
+    >>> quoted("I take the centre", "unreadable")
+    "'I take the centre'"
+    >>> quoted('exit status 1: File "/a/ben.py", line 7, in choose' + chr(10) + "NameError: no x", "crashed")
+    'exit status 1: ben.py, line 7: NameError: no x'
     """
+    if outcome in _FAILURES:
+        return _reason_of(said)
     text = repr(said)
-    if len(text) <= _QUOTED:
-        return text
-    is_error = outcome in ("crashed", "timed out", "flooded")
-    return f"…{text[1 - _QUOTED :]}" if is_error else f"{text[: _QUOTED - 1]}…"
+    return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
+
+
+def _reason_of(said: str) -> str:
+    """The exit status, the place of an error and its message, as far as they are in the end of an output."""
+    status, rest = _STATUS.fullmatch(said).groups("")  # type: ignore[union-attr]
+    message = next((line.strip() for line in reversed(rest.splitlines()) if line.strip()), "")
+    places = _TRACED.findall(rest)
+    if places:
+        path, line = places[-1]
+        place = f"{PurePath(path.replace(chr(92), '/')).name}, line {line}"
+        message = place if _TRACED.search(message) else f"{place}: {message}"
+    reason = ": ".join(filter(None, [status, message]))
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in reason)
+    return shown if len(shown) <= _REASON else f"…{shown[1 - _REASON :]}"
 
 
 class ForfeitError(IllegalMoveError):
@@ -334,7 +368,12 @@ class AskedAgent(Agent):
     """An agent outside of this package, a function or a program, that is asked for its moves and may fail.
 
     A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
-    time. An agent of this kind declares no fixed policy. Where it names no free cell it loses the game.
+    time, and `check_asked` if lines of a player may get out of step with the questions. An agent of this kind
+    declares no fixed policy. Where it names no free cell it loses the game.
+
+    An accident of the machine, such as a time-out, is no answer. `answer` asks again, and raises
+    `NotJudgedError` where that does not help. An analysis ends with that error. A game that is played is lost
+    by a player that did not answer, and does not count where the machine alone failed.
     """
 
     is_cheap: ClassVar[bool] = False
@@ -346,12 +385,27 @@ class AskedAgent(Agent):
         return repr(self)
 
     def answer(self, position: Position) -> Answer:
-        """The agent's answer in a position."""
+        """The agent's answer in a position. Raises `NotJudgedError` if there is none because of accidents."""
         raise NotImplementedError
 
-    def choose(self, position: Position, rng: np.random.Generator) -> int:
-        """The cell that is answered. Raises `ForfeitError` where it is not free, or none is answered."""
+    def judged_answer(self, position: Position) -> Answer:
+        """The answer in a position, to be kept. Raises `NotJudgedError` where it would be an accident."""
         answer = self.answer(position)
+        if answer.outcome == TIMED_OUT:
+            raise NotJudgedError(repr(self), position, f"{TIMED_OUT}: {answer.said}", TIMED_OUT)
+        return answer
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """The cell that is answered. Raises `ForfeitError` where it is not free, or none is answered.
+
+        Raises `NotJudgedError` where none is, and the machine alone failed.
+        """
+        try:
+            answer = self.answer(position)
+        except NotJudgedError as error:
+            if error.loses_by is None:
+                raise
+            answer = Answer.failed(one_of("outcome", error.loses_by, get_args(Outcome)), error.reason)
         if answer.cell is not None:
             return answer.cell
         raise answer.refusal(self, position)
@@ -582,6 +636,8 @@ def name_of(agent: Agent) -> str:
 
 def agent_class(name: str) -> type[Agent]:
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
+    if name.endswith(_FUNCTION_FILE):
+        name = _PROGRAM
     if name not in _registry():
         reader = _READERS.get(name[name.rfind(".") :])
         file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
@@ -597,6 +653,10 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     be named alone. Inside another agent's spec, an agent with parameters stands in round brackets where its
     commas could belong to the outer one. A spec has at most 10,000 letters, and 32 colons and brackets inside
     of each other.
+
+    "file.py:function" is a function of a Python file, `file.py` alone its `choose`: it takes a position,
+    maybe an `rng` too, and returns a cell or the probability of each. It is asked in a process of its own,
+    with the parameters of `process`.
 
     A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
     a copy: if the model is trained further, the agent's play changes with it.
@@ -684,6 +744,8 @@ def _from_spec(spec: Spec, game: Game) -> Agent:
 
 def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
     """The class that a spec names and the values of its parameters."""
+    if spec.name.endswith(_FUNCTION_FILE):
+        return _parsed_function_file(spec)
     build = agent_class(spec.name)
     allowed = parameters_of(build, skip=1)
     texts, others = read_items(spec, build.__init__, skip=2)
@@ -697,6 +759,18 @@ def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
     return build, convert(spec.name, build.__init__, texts)
+
+
+def _parsed_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """`_parsed` of "file.py:function": a program that is given the file and the function."""
+    build = agent_class(spec.name)
+    allowed = parameters_of(build, skip=2)
+    texts, others = read_items(spec, build.__init__, skip=3)
+    check_names(spec.name, filter(None, map(key_of, others)), allowed)
+    function = (as_value(others) or "").strip()
+    values = convert(spec.name, build.__init__, texts)
+    of_file: Callable[..., tuple[str, ...]] = build.of_function_file  # type: ignore[attr-defined]
+    return build, {"command": of_file(spec.name, function, values.get("folder"))} | values
 
 
 def _plain_value(

@@ -93,12 +93,25 @@ class PlayerError(TttEnvError, RuntimeError):
     """A player that cannot be asked, such as a model behind an endpoint that refuses."""
 
 
-class NotJudgedError(TttEnvError):
-    """A player gave no answer because of an accident of the machine or the network; nothing was judged."""
+class UntrustedAnswersError(PlayerError):
+    """A player has said a line too many, so its other lines may answer other questions than they seem to."""
 
-    def __init__(self, message: str, position: object = None) -> None:
-        super().__init__(message)
-        self.position = position
+
+class NotJudgedError(TttEnvError):
+    """A player has given no answer in a position because of accidents, within the tries that it has.
+
+    `player` is its name, `reason` tells the accidents. `loses_by` is the outcome by which it loses a game
+    that is played: "timed out" or "crashed". It is None where the machine alone failed, as for a program
+    that cannot be started or an endpoint that is down: such a game does not count.
+    """
+
+    def __init__(self, player: str, position: object, reason: str, loses_by: str | None = None) -> None:
+        where = "" if position is None else f" in position {position}"
+        super().__init__(f"not judged: {player} {reason}{where}")
+        self.player, self.position, self.reason, self.loses_by = player, position, reason, loses_by
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return NotJudgedError, (self.player, self.position, self.reason, self.loses_by)
 
 
 def shown(value: object) -> str:

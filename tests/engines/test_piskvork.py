@@ -18,7 +18,14 @@ from ttt_env import Position
 from ttt_env.engines.piskvork.engine import PiskvorkEngine, thinking_seconds
 from ttt_env.engines.piskvork.notation import board_lines, format_cell, read_board, read_cell_name
 from ttt_env.engines.piskvork.player import PiskvorkAgent
-from ttt_env.errors import ImpossiblePositionError, NotationError, ParameterError, PlayerError
+from ttt_env.errors import (
+    ImpossiblePositionError,
+    NotationError,
+    NotJudgedError,
+    ParameterError,
+    PlayerError,
+    UntrustedAnswersError,
+)
 from ttt_env.rules.game import random_position
 
 TTT = ttt_env.get_game("tictactoe-v0")
@@ -285,10 +292,37 @@ class TestPlayer:
     def test_who_hangs_is_ended_and_started_again(self):
         with engine("DONE) sleep 1000;; BEGIN) echo 1,1;;") as agent:
             assert agent.answer(TTT.start).cell == 4
-            agent.timeout = 0.2
-            assert agent.answer(Position.parse("X../.O./...")).outcome == "timed out"
+            agent.timeout, agent._seconds = 0.2, 0.0
+            with pytest.raises(NotJudgedError, match="timed out 3 times"):
+                agent.answer(Position.parse("X../.O./..."))
             agent.timeout = 60
             assert agent.answer(TTT.start).cell == 4
+
+    @pytest.mark.parametrize(
+        "late", ["BEGIN) echo 1,1; echo 0,0;;", "BEGIN) echo 1,1;; RESTART) echo 0,0; echo OK;;"]
+    )
+    def test_a_move_too_many_is_told(self, late):
+        started = 'START*) echo "MESSAGE hello"; echo "OK - fine";;'
+        with engine(late, started) as agent:
+            assert agent.answer(TTT.start).cell == 4
+            with pytest.raises(UntrustedAnswersError, match="'0,0'"):
+                agent.answer(TTT.start)
+            assert not agent._programs
+
+    def test_a_move_too_many_is_told_at_the_end(self):
+        with engine("BEGIN) echo 1,1;; END) echo DEBUG bye; echo 0,0;;") as agent:
+            assert agent.answer(TTT.start).cell == 4
+            with pytest.raises(UntrustedAnswersError, match="'0,0'"):
+                agent.check_asked()
+
+    def test_a_board_that_was_not_answered_is_not_taken_for_the_one_before(self):
+        """The engine has another board than the last one that it answered, so no TURN goes on from there."""
+        cases = "BEGIN) echo 1,1;; DONE) echo 9,9;; TURN*) echo 2,0;;"
+        with engine(cases) as agent:
+            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(Position.parse("X../.../.O.").play(4)).outcome == "unreadable"
+            after = TTT.start.play(4).play(0)
+            assert agent.answer(after).outcome == "unreadable"  # told by BOARD, not by TURN
 
     def test_who_knows_no_restart_is_started_anew(self):
         started = "START*) echo OK;; RESTART) echo UNKNOWN;;"

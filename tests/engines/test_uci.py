@@ -15,6 +15,7 @@ import ttt_env
 from tests.engines.hearing import OURS, Heard, dialogue, logged, shell
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
+from ttt_env.engines.player import Conversation
 from ttt_env.engines.thinking import patient_agent
 from ttt_env.engines.uci.engine import UciEngine, thinking_seconds
 from ttt_env.engines.uci.notation import (
@@ -31,8 +32,10 @@ from ttt_env.errors import (
     IllegalMoveError,
     ImpossiblePositionError,
     NotationError,
+    NotJudgedError,
     ParameterError,
     PlayerError,
+    UntrustedAnswersError,
 )
 from ttt_env.rules.game import random_position
 
@@ -350,7 +353,7 @@ class TestPlayer:
             ("echo bestmove", "unreadable"),
             ('echo "bestmove (none)"', "unreadable"),
             ("exit 3", "crashed"),
-            ("kill -9 $$", "crashed"),
+            ("kill -SEGV $$", "crashed"),
         ],
     )
     def test_what_is_no_move_has_its_name(self, answer, outcome):
@@ -362,28 +365,61 @@ class TestPlayer:
         with engine("echo bestmove b2", greeted=GREETED + HANGS.format("sleep 1000")) as agent:
             assert agent.answer(TTT.start).cell == 4
             agent.timeout = 0.2
-            assert agent.answer(LATER).outcome == "timed out"
+            with pytest.raises(NotJudgedError, match="timed out 3 times"):
+                agent.answer(LATER)
             agent.timeout = 60
             assert agent.answer(TTT.start).cell == 4
 
-    def test_what_is_said_too_much_is_no_answer_to_the_next_question(self):
+    @pytest.mark.parametrize("check", ["next question", "end"])
+    def test_a_move_too_many_is_told(self, check):
         with engine(r"printf 'bestmove b2\nbestmove a1\n'") as agent:
-            assert [agent.answer(TTT.start).cell for _ in range(3)] == [4, 4, 4]
+            assert agent.answer(TTT.start).cell == 4
+            with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
+                agent.answer(TTT.start) if check == "next question" else agent.check_asked()
+            assert not agent._programs
+
+    def test_a_move_that_comes_after_readyok_is_told_in_the_end(self):
+        """Each move arrives once the next question is asked: the answers are shifted by one."""
+        cases = GREETED + 'go*) [ "$before" ] && echo bestmove $before; before=b2;; quit) echo bestmove c3;;'
+        with UciAgent(TTT, shell(cases), depth=1, timeout=0.2, startup=60) as agent:
+            with pytest.raises(NotJudgedError):  # the first question has no answer
+                agent.answer(TTT.start)
+        with engine("echo bestmove b2; (sleep 0.05; echo bestmove a1) &") as agent:
+            with pytest.raises(UntrustedAnswersError, match="bestmove a1"):
+                ttt_env.certify(agent)
+
+    def test_an_engine_is_ended_in_the_middle_of_a_conversation(self, monkeypatch):
+        """What is asked after an interrupt is answered by an engine that has heard nothing else."""
+        with engine("echo bestmove b2") as agent:
+            with monkeypatch.context() as patch:
+                patch.setattr(Conversation, "read", pytest.fail)
+                with pytest.raises(pytest.fail.Exception):
+                    agent.answer(TTT.start)
+            assert not agent._programs
+            assert agent.answer(TTT.start).cell == 4
+
+    def test_its_start_has_a_clock_of_its_own(self):
+        with engine("echo bestmove b2", greeted=f"uci) sleep 0.6; {GREETED[4:]}", timeout=0.4) as agent:
+            assert agent.answer(TTT.start).cell == 4
 
     @pytest.mark.parametrize("ending", ["hangs", "closed", "forgotten"])
     def test_nothing_is_left_of_an_engine(self, ending, tmp_path):
         pids = tmp_path / "pids"
-        starts = f"sleep 1000 & echo $! $$ > {pids}; " + ("sleep 1000" if ending == "hangs" else "")
+        starts = f"sleep 1000 & echo $! $$ >> {pids}; " + ("sleep 1000" if ending == "hangs" else "")
         agent = engine("echo bestmove b2", greeted=GREETED + HANGS.format(starts))
         assert agent.answer(TTT.start).cell == 4
-        agent.timeout = 2 if ending == "hangs" else 60
-        assert agent.answer(LATER).outcome == ("timed out" if ending == "hangs" else "played")
+        agent.timeout = 0.5 if ending == "hangs" else 60
+        if ending == "hangs":
+            with pytest.raises(NotJudgedError):
+                agent.answer(LATER)
+        else:
+            assert agent.answer(LATER).outcome == "played"
         if ending == "closed":
             agent.close()
         elif ending == "forgotten":
             del agent
         started = pids.read_text().split()
-        assert len(started) == 2 and all_end(started)
+        assert len(started) == (6 if ending == "hangs" else 2) and all_end(started)
 
     def test_who_floods_is_ended(self):
         with engine("cat /dev/zero") as agent:
@@ -411,7 +447,7 @@ class TestPlayer:
         ids=["ends", "greets wrongly", "echoes", "floods", "floods errors"],
     )  # fmt: skip
     def test_who_never_greets_loses_its_games(self, command, outcome):
-        with UciAgent(TTT, command, timeout=1 if outcome == "timed out" else 60) as agent:
+        with UciAgent(TTT, command, startup=0.2 if outcome == "timed out" else 60) as agent:
             match = ttt_env.match(agent, "random", TTT, games=2, rng=0)
         assert match.as_x.loss == match.as_o.loss == 1
         assert [(lost.outcome, lost.games) for lost in match.forfeits[0]] == [(outcome, 2)]
@@ -471,11 +507,12 @@ class TestPlayer:
         with spec as agent:
             assert agent.seconds_per_move == 0.25
             agent.answer(Position.parse("X../.O./..."))
-            lines = logged(log, 6)
+            lines = logged(log, 7)
         assert lines == [
             "uci",
             "setoption name UCI_Variant value tictactoe",
             "setoption name UCI_Variant value tictactoe",
+            "isready",
             "isready",
             "position startpos moves P@a3 P@b2",
             "go movetime 250 depth 3 nodes 10",

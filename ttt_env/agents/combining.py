@@ -150,6 +150,10 @@ class Mixture(Agent):
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         return self._average([agent.policies(boards) for agent in self.agents])
 
+    def check_asked(self) -> None:  # noqa: D102
+        for agent in self.agents:
+            agent.check_asked()
+
     def _average(self, policies: list[Floats]) -> Floats:
         average: Floats = sum(w * policy for w, policy in zip(self.weights, policies, strict=True))
         return average

@@ -9,8 +9,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import get_args
 
-from ttt_env.agent import Answer, AskedAgent, Outcome
-from ttt_env.errors import ResultFileError
+from ttt_env.agent import TIMED_OUT, Answer, AskedAgent, Outcome
+from ttt_env.errors import ResultFileError, UntrustedAnswersError
 from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position
 from ttt_env.storage.fields import Fields
@@ -19,6 +19,7 @@ from ttt_env.storage.line_file import LineFile
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
+_KEPT = [outcome for outcome in get_args(Outcome) if outcome != TIMED_OUT]
 _FORM = "ttt_env answers"
 _FORMAT = f"{_FORM} 2"
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
@@ -28,7 +29,7 @@ class AnswerFile:
     """The answers of one agent in a file, a line of JSON for each, written as they come.
 
     The first line says whose answers they are; see `LineFile` for what a file is refused for. From the first
-    answer that is added until `release` no other run may write to it.
+    answer that is added until `release` no other run may write to it. Accidents are not kept.
 
     Raises `ResultFileError` for a file of something else, of the answers of another agent or game, with two
     answers in one position, and for one that cannot be read or written.
@@ -38,6 +39,7 @@ class AnswerFile:
         self.path = as_path("answers", path, "an agent that is asked")
         self.game, self.identity = game, identity
         self._answers: dict[tuple[int, int], Answer] = {}
+        self._added: list[tuple[int, int]] = []  # in this run
         self._file = LineFile(self.path, _FORM, "holds no answers")
         self._is_begun = False
         self._read()
@@ -68,6 +70,19 @@ class AnswerFile:
             self._is_begun = True
         self._file.add({"position": str(position), **answer._asdict()})
         self._answers[position.mine, position.theirs] = answer
+        self._added.append((position.mine, position.theirs))
+
+    def confirm(self) -> None:
+        """Take it that the answers so far are those to the questions: `withdraw` keeps them."""
+        self._added.clear()
+
+    def withdraw(self) -> None:
+        """Say in the file that the unconfirmed answers of this run are not to be believed; forget them."""
+        if self._added:
+            self._file.add({"withdrawn": [str(Position(self.game, *key)) for key in self._added]})
+        for key in self._added:
+            del self._answers[key]
+        self._added.clear()
 
     def _read(self) -> None:
         lines = self._file.read()
@@ -92,11 +107,16 @@ class AnswerFile:
             )
 
     def _take(self, line: Fields) -> None:
+        if line.has("withdrawn"):
+            for number in range(len(line.items("withdrawn"))):
+                withdrawn = line.part("withdrawn").read(number, partial(Position.parse, game=self.game))
+                self._answers.pop((withdrawn.mine, withdrawn.theirs), None)
+            return
         position = line.read("position", partial(Position.parse, game=self.game))
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has been answered before"
             raise line.error("position", f"{position}, and {why}")
-        outcome = line.choice("outcome", get_args(Outcome))
+        outcome = line.choice("outcome", _KEPT)
         cell = None if line.is_null("cell") else line.integer("cell", 0, self.game.n_cells - 1)
         if (cell is None) == (outcome == "played"):
             raise line.error("cell", f"{cell}, which does not fit to the outcome {outcome!r}")
@@ -111,7 +131,7 @@ def answers_of(
     """The agent's answer in each position, with the position's index, as they come; the kept ones first.
 
     It is asked `workers` questions at a time. If it raises an error, the answers that are on their way are
-    waited for, and kept as well.
+    waited for, and kept as well, unless the error is that its answers cannot be trusted.
     """
     if file is not None:
         file.reserve(positions)
@@ -122,10 +142,15 @@ def answers_of(
             left.append(index)
         else:
             yield index, kept
-    for index, answer in _asked(agent, positions, left, workers):
+    try:
+        for index, answer in _asked(agent, positions, left, workers):
+            if file is not None:
+                file.add(positions[index], answer)
+            yield index, answer
+    except UntrustedAnswersError:
         if file is not None:
-            file.add(positions[index], answer)
-        yield index, answer
+            file.withdraw()
+        raise
 
 
 def _asked(
@@ -133,7 +158,7 @@ def _asked(
 ) -> Iterator[tuple[int, Answer]]:
     if workers == 1:
         for index in indices:
-            yield index, agent.answer(positions[index])
+            yield index, agent.judged_answer(positions[index])
         return
     questions: _Questions = SimpleQueue()
     results: _Results = SimpleQueue()
@@ -152,7 +177,7 @@ def _asked(
             index, result = _next(results)
             n_running -= 1
             if isinstance(result, BaseException):
-                error = error or result
+                error = _first(error, result)
                 continue
             # A question is handed out when another is answered, so that an error leaves none in the queue.
             for following in islice(waiting, 1 if error is None else 0):
@@ -166,6 +191,11 @@ def _asked(
         raise error
 
 
+def _first(error: BaseException | None, other: BaseException) -> BaseException:
+    """The first error, unless the other one takes back what was answered."""
+    return other if error is None or isinstance(other, UntrustedAnswersError) else error
+
+
 def _next(results: _Results) -> tuple[int, Answer | BaseException]:
     while True:
         with suppress(Empty):
@@ -175,6 +205,6 @@ def _next(results: _Results) -> tuple[int, Answer | BaseException]:
 def _work(agent: AskedAgent, positions: list[Position], questions: _Questions, results: _Results) -> None:
     while (index := questions.get()) is not None:
         try:
-            results.put((index, agent.answer(positions[index])))
+            results.put((index, agent.judged_answer(positions[index])))
         except BaseException as error:  # it is raised by who takes the results
             results.put((index, error))

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ttt_env.agent import FORFEITS, Agent, AgentLike, Forfeit, checked_policies
+from ttt_env.agent import FORFEITS, TIMED_OUT, Agent, AgentLike, Forfeit, checked_policies, quoted
 from ttt_env.analysis.certificate_check import check_certificate
 from ttt_env.analysis.consistency import Consistency, consistency
 from ttt_env.analysis.declared import is_own
@@ -22,9 +22,9 @@ from ttt_env.analysis.recorded import (
     Recorded,
     Source,
     answering,
+    asking,
     check_declared,
     check_declared_in,
-    released,
     source_of,
 )
 from ttt_env.analysis.saved import Saved
@@ -137,7 +137,9 @@ class Certificate(Saved):
             return [f"{line}: nobody gets more than best play of both gives."]
         told = [f"{line}. A shortest game that ends worse for it than best play:", f"  {record}"]
         if (forfeit := self.forfeit_after(record)) is not None:
-            told.append(f"  Then it names no free cell ({forfeit.outcome}): {forfeit.said!r}")
+            told.append(
+                f"  Then it names no free cell ({forfeit.outcome}): {quoted(forfeit.said, forfeit.outcome)}"
+            )
         return told
 
     def _counts(self) -> list[str]:
@@ -268,7 +270,11 @@ def _read_record(entries: Fields, seat: Seat, game: Game) -> GameRecord | None:
 
 def _read_forfeit(entries: Fields, game: Game) -> Forfeit:
     position = entries.read("position", partial(Position.parse, game=game))
-    return Forfeit(position, entries.choice("outcome", FORFEITS), entries.text("said"))
+    return Forfeit(
+        position,
+        entries.choice("outcome", [each for each in FORFEITS if each != TIMED_OUT]),
+        entries.text("said"),
+    )
 
 
 def _read_pairs(entries: Fields, game: Game) -> tuple[tuple[Position, Position], ...]:
@@ -308,7 +314,8 @@ def certify(
     Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
     a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
     batch; `ResultFileError` if `answers` does not hold those of this agent, cannot be written, or another run
-    writes to it.
+    writes to it; `NotJudgedError` where accidents leave a question without an answer, and
+    `UntrustedAnswersError` for a program that says a line too many.
 
     >>> certify("minimax").unbeatable
     True
@@ -317,7 +324,7 @@ def certify(
     ({'X': -1, 'O': -1}, 'tictactoe-v0: 3 5 2 4 0 6 1')
     """
     judged = _keeping_answers(answering(agent, game, progress, workers, answers))
-    with released(judged):
+    with asking(judged):
         return _certificate_of(judged)
 
 
@@ -327,12 +334,11 @@ def _certificate_of(judged: Agent) -> Certificate:
     source = source_of(judged)
     positions = {seat: analysis.n_positions for seat, analysis in seats.items()}
     is_close = source == "recorded" or is_tabulated(judged.game)
-    mistakes = [
-        analysis.mistakes(distances(judged.game).scores if is_close else None) for analysis in seats.values()
-    ]
+    scores = distances(judged.game).scores if is_close else None
+    mistakes = [analysis.mistakes(scores) for analysis in seats.values()]
+    alike = _alike(judged, seats.values()) if is_close else None
     blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
     missed_wins = blunders[solution.values.of(blunders) == 1]
-    alike = _alike(judged, seats.values()) if is_close else None
     return Certificate(
         judged.game,
         solution.value,
@@ -373,7 +379,8 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
     """
     judged = answering(agent, game)
     solution, follows = solve(judged.game), follow(partial(checked_policies, judged))
-    return _mistakes(judged.game, reachable(judged.game), follows, solution.values, None)[0]
+    with asking(judged):
+        return _mistakes(judged.game, reachable(judged.game), follows, solution.values, None)[0]
 
 
 class _SeatAnalysis:

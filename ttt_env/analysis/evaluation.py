@@ -40,8 +40,8 @@ from ttt_env.analysis.recorded import (
     Source,
     answering,
     answering_both,
+    asking,
     check_declared,
-    released,
     source_of,
 )
 from ttt_env.analysis.saved import Saved
@@ -326,7 +326,10 @@ def match(
     names no free cell: see `Match.forfeits`. For a function that is an error there.
 
     With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
-    policy that is no distribution or, if it is declared fixed, differs when asked for a batch.
+    policy that is no distribution or, if it is declared fixed, differs when asked for a batch. Raises
+    `NotJudgedError` where accidents leave a question without an answer; in games that are played a program
+    that does not answer loses instead, and only what cannot be asked at all raises it. Raises
+    `UntrustedAnswersError` for a program that says a line too many.
 
     >>> played = match("random", "minimax", "tictactoe-v0")
     >>> played.exact, played.as_x.win, f"{played.score:.4f}"
@@ -341,7 +344,7 @@ def match(
     if first is second and not isinstance(first, str):
         two = one
     one, two = answering_both(one, two, game, progress, workers)
-    with released(one, two):
+    with asking(one, two):
         as_x, as_o = _result(one, two), _result(two, one)
     return Match(as_x, Result(*reversed(as_o)), exact=True, source=source_of(one, two))
 
@@ -411,8 +414,9 @@ def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Ma
     if not isinstance(games, int) or games < 2:
         raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
     half = games // 2
-    as_x = [_played(one, two, rng) for _ in range(half)]
-    as_o = [_played(two, one, rng) for _ in range(half)]
+    with asking(one, two):
+        as_x = [_played(one, two, rng) for _ in range(half)]
+        as_o = [_played(two, one, rng) for _ in range(half)]
     values = [[value for value, _ in as_x], [-value for value, _ in as_o]]
     counts = np.array([[of_seat.count(value) for value in (1, 0, -1)] for of_seat in values])
     losses: tuple[list[Forfeit], list[Forfeit]] = [], []
@@ -473,14 +477,15 @@ def exploitability(
     cell, the agent loses.
 
     Raises `GameTooLargeError` if the game cannot be enumerated; `PolicyError` for a policy that is no
-    distribution or, if it is declared fixed, differs when asked for a batch.
+    distribution or, if it is declared fixed, differs when asked for a batch; `NotJudgedError` where accidents
+    leave a question without an answer, `UntrustedAnswersError` for a program that says a line too many.
 
     >>> found = exploitability("random", "tictactoe-v0")
     >>> f"{found.as_x:.3f} {found.as_o:.3f} {found.exploitability:.3f}"
     '0.925 0.995 0.960'
     """
     judged = answering(agent, game, progress, workers, answers)
-    with released(judged):
+    with asking(judged):
         return _exploitability(judged)
 
 
@@ -527,7 +532,7 @@ def best_response(
     judged = answering(agent, game, progress, workers, answers)
     solution = solve(judged.game) if keep_value else None
     respond = best if solution is None else solution.keeping(best)
-    with released(judged):
+    with asking(judged):
         as_x, as_o = _responses(judged, respond)
     return ValueAgent(judged.game, (as_x, best), (as_o, best), keeps=solution)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, chosen_in_game, game_of, make_agent
+from ttt_env.analysis.recorded import asking
 from ttt_env.rules.checks import as_generator
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
@@ -19,14 +20,17 @@ def play_game(
     """One whole game of agent `x` moving first against agent `o`.
 
     `rng` is a generator or a seed; the same seed gives the same game. Raises `ForfeitError` where a program,
-    or another agent that is asked, names no free cell: it has lost there.
+    or another agent that is asked, names no free cell: it has lost there. Raises `NotJudgedError` where it
+    cannot be asked, and `UntrustedAnswersError` for a program that says a line too many.
 
     >>> record = play_game("minimax", "random", rng=0)
     >>> str(record), record.positions()[-1].winner
     ('tictactoe-v0: 5 2 0 1 7 8 3 6 4', 'X')
     """
     game = game_of(game, x, o)
-    return GameRecord(game, play_cells(make_agent(x, game), make_agent(o, game), as_generator(rng)))
+    x, o = make_agent(x, game), make_agent(o, game)
+    with asking(x, o):
+        return GameRecord(game, play_cells(x, o, as_generator(rng)))
 
 
 def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.declared import check_answers, check_judged_as_played, is_own
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.layers import Layer
-from ttt_env.errors import ParameterError, PolicyError, shown
+from ttt_env.errors import ParameterError, PolicyError, UntrustedAnswersError, shown
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_callback, as_integer
 from ttt_env.rules.game import Game, Position
@@ -76,7 +76,9 @@ class Recorded(BatchAgent):
     An `AskedAgent`, such as a function, is asked `workers` questions at a time, in as many threads, and every
     answer is kept in the file `answers` as it comes, if that is given: whoever asks later, in this run or
     after one that was killed, goes on from there. An answer that names no free cell loses the game, and the
-    policy is 0 on all cells there: see `forfeits`.
+    policy is 0 on all cells there: see `forfeits`. Accidents are no answers: they raise `NotJudgedError`. If
+    a line too many shows that answers may belong to other questions, all of them are forgotten, also in the
+    file, and `UntrustedAnswersError` is raised.
 
     `progress` is called while the agent is asked; without it, a warning is logged every ten seconds.
 
@@ -171,9 +173,33 @@ class Recorded(BatchAgent):
                 self._answers[ply] = np.empty((0, self.game.n_cells))
             rows = self._rows[ply]
             if (rows[slots] < 0).any():
-                self._ask(boards, slots, ply)
+                try:
+                    self._ask(boards, slots, ply)
+                except UntrustedAnswersError:
+                    self._forget()
+                    raise
             answers: Floats = self._answers[ply][rows[slots]]
         return answers
+
+    def check_asked(self) -> None:
+        """`Agent.check_asked` of the agent; after it the answers so far count as those to the questions."""
+        try:
+            self.agent.check_asked()
+        except UntrustedAnswersError:
+            self._forget()
+            raise
+        if self._file is not None:
+            self._file.confirm()
+
+    def _forget(self) -> None:
+        """Forget all answers, also those that this run has added to the file."""
+        self._rows.clear()
+        self._answers.clear()
+        self._forfeits.clear()
+        self._expected.clear()
+        self.asked = 0
+        if self._file is not None:
+            self._file.withdraw()
 
     def _ask(self, boards: Boards, slots: Slots, ply: int) -> None:
         """Ask the agent in those of the positions in which it was not asked before, and keep its answers.
@@ -280,6 +306,31 @@ def speaks_by_batches(agent: Agent) -> bool:
     return agent.plays_by == "policies" or (agent.is_fixed and agent.plays_by == "policy")
 
 
+@contextmanager
+def asking(*agents: Agent) -> Iterator[None]:
+    """A block in which these agents are asked; at its end they are checked by `check_asked`.
+
+    If the block raises an error, what the check finds is added to that error as a note. After it other runs
+    may write to the files in which the answers are kept.
+    """
+    try:
+        yield
+        for agent in agents:
+            agent.check_asked()
+    except BaseException as error:
+        for agent in agents:
+            try:
+                agent.check_asked()
+            except UntrustedAnswersError as untrusted:
+                if untrusted is not error and str(untrusted) != str(error):
+                    error.add_note(str(untrusted))
+        raise
+    finally:
+        for agent in agents:
+            if isinstance(agent, Recorded):
+                agent.release()
+
+
 def source_of(*agents: Agent) -> Source:
     """The ground of a result about these agents: "declared" if all declare a policy, else "recorded"."""
     are_declared = (
@@ -341,17 +392,6 @@ def answering_both(
         answering(agent, game, progress_of(number), workers) for number, agent in enumerate((one, two))
     )
     return first, second
-
-
-@contextmanager
-def released(*agents: Agent) -> Iterator[None]:
-    """At the end of this block other runs may write to the files in which these agents' answers are kept."""
-    try:
-        yield
-    finally:
-        for agent in agents:
-            if isinstance(agent, Recorded):
-                agent.release()
 
 
 def declared_agent(agent: AgentLike, game: Game | str) -> Agent:

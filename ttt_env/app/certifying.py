@@ -141,12 +141,14 @@ def _certify_asked(order: Order, player: _Outside, name: str) -> None:
 def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
     """The program or the model of an order, and what to call it."""
     if order.command is not None:
-        if order.model is not None or not order.settings.keys() <= {"timeout"}:
+        if order.model is not None or not order.settings.keys() <= {"timeout", "startup"}:
             raise ParameterError("--model, --temperature and --key-variable belong to a --url")
         program = CommandAgent(order.game, order.command, **order.settings)
         return program, program.label
     if order.url is None or order.model is None:
         raise ParameterError("--url needs a --model: the name of the model there")
+    if "startup" in order.settings:
+        raise ParameterError("--startup belongs to a --command")
     return ChatAgent(order.game, order.url, order.model, **order.settings), order.model
 
 

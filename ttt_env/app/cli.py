@@ -41,7 +41,8 @@ app = typer.Typer(
     add_completion=False,
 )
 _AGENTS = (
-    "the file of a model, or an agent as name, name:value or name:key=value,key=value (see `ttt agents`)"
+    "the file of a model, a function as file.py:function, or an agent as name, name:value or "
+    "name:key=value,key=value (see `ttt agents`)"
 )
 _PLAYERS = (
     "your opponent; or who plays X and who plays O: an agent of `ttt agents`, the file of a model, or person"
@@ -273,6 +274,9 @@ def certify(
     timeout: Annotated[
         float | None, typer.Option(min=0.001, help="seconds for an answer: 60, of a model 600", **_ASKED)
     ] = None,
+    startup: Annotated[
+        float | None, typer.Option(min=0.001, help="seconds for a program to start: 30", **_ASKED)
+    ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(help="file that keeps the answers, to go on from; by default in models/", **_ASKED),
@@ -288,7 +292,12 @@ def certify(
     """
     from ttt_env.app.certifying import Order, certify_and_tell
 
-    settings = {"temperature": temperature, "key_variable": key_variable, "timeout": timeout}
+    settings = {
+        "temperature": temperature,
+        "key_variable": key_variable,
+        "timeout": timeout,
+        "startup": startup,
+    }
     order = Order(
         agents or [],
         game_of(game),

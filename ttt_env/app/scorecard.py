@@ -104,6 +104,7 @@ def _refutation(certificate: Certificate, seat: Seat) -> list[str]:
         return [f"\nAs {seat} it {RESULTS[record.value(seat)]} this game ({record}):", draw_game(record)]
     return [
         f"\nAs {seat} it loses this game ({record}), since it then names no free cell ({forfeit.outcome}):",
+        f"  {quoted(forfeit.said, forfeit.outcome)}",
         draw_game(record),
     ]
 

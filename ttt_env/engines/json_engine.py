@@ -31,19 +31,18 @@ class JsonEngine(Engine):
         super().__init__(say)
         self._agent, self._given, self._rng = agent, game, as_generator(rng)
         self._game = game
-        self._has_answered = False
+        self._id: int | None = None  # of the question that is being answered
         if game is not None:
             self._thinker = Thinker(agent, game, self._rng)
 
     def _obey(self, line: str) -> bool:
         if line:
-            position, seconds = read_question(line, self._given)
+            self._id = None
+            position, seconds, self._id = read_question(line, self._given)
             thinker = self._thinker_for(position.game)
             limit = DEFAULT_SECONDS if seconds is None else seconds_of_limit(seconds)
-            # The time for the first answer includes the start of this program.
-            thinker.begin(position, limit if self._has_answered else limit / 2, self._tell)
+            thinker.begin(position, limit, self._tell)
             thinker.wait()
-            self._has_answered = True
         return True
 
     def _thinker_for(self, game: Game) -> Thinker:
@@ -55,7 +54,7 @@ class JsonEngine(Engine):
         if isinstance(move, str):
             self._complain(move)
         else:
-            self._say(answer_line(move))
+            self._say(answer_line(move, self._id))
 
     def _complain(self, why: str) -> None:
-        self._say(json.dumps({"error": why}))
+        self._say(json.dumps({"error": why} if self._id is None else {"error": why, "id": self._id}))

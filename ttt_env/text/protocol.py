@@ -6,18 +6,19 @@ from typing import Any, NamedTuple
 from ttt_env.agent import Answer
 from ttt_env.errors import ImpossiblePositionError, NotationError, shown
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_seconds
+from ttt_env.rules.checks import as_integer, as_seconds
 from ttt_env.rules.game import Game, Position
 
 
 class Question(NamedTuple):
     """What a bot is asked: the position, in which the game goes on, and the seconds it has for its answer.
 
-    `seconds` is None where nobody waits for the answer.
+    `seconds` is None where nobody waits for the answer. `id` grows from question to question; None for none.
     """
 
     position: Position
     seconds: float | None = None
+    id: int | None = None
 
     @property
     def line(self) -> str:
@@ -32,7 +33,8 @@ class Question(NamedTuple):
             "to_move": self.position.to_move,
             "legal": self.position.legal_cells,
         }
-        return json.dumps(question if self.seconds is None else question | {"seconds": self.seconds})
+        more = {"seconds": self.seconds, "id": self.id}
+        return json.dumps(question | {key: value for key, value in more.items() if value is not None})
 
 
 def read_question(line: str, game: Game | None = None) -> Question:
@@ -41,7 +43,8 @@ def read_question(line: str, game: Game | None = None) -> Question:
     Only `position` has to be there. Keys that the protocol does not have are passed over, as are `to_move`
     and `legal`, which follow from the position. Raises `NotationError` for a line that is no question,
     `UnknownGameError` for a game that nobody knows, `ImpossiblePositionError` for a position that cannot come
-    up or in which the game is over, `ParameterError` for `seconds` that are no positive number.
+    up or in which the game is over, `ParameterError` for `seconds` that are no positive number, or an `id`
+    that is no integer from 0 on.
     """
     data = _object(line)
     if data is None or "position" not in data:
@@ -50,16 +53,31 @@ def read_question(line: str, game: Game | None = None) -> Question:
     if position.is_over:
         raise ImpossiblePositionError(f"there is no move to ask for: the game {position} is over")
     seconds = data.get("seconds")
-    return Question(position, None if seconds is None else as_seconds("seconds", seconds, "a question"))
+    number = data.get("id")
+    return Question(
+        position,
+        None if seconds is None else as_seconds("seconds", seconds, "a question"),
+        None if number is None else as_integer("id", number, "a question", 0),
+    )
 
 
-def answer_line(cell: int) -> str:
-    """The answer that plays a cell, as a line of JSON without its end.
+def answer_line(cell: int, id: int | None = None) -> str:
+    """The answer that plays a cell, as a line of JSON without its end; it echoes the `id` of a question.
 
-    >>> answer_line(4)
-    '{"cell": 4}'
+    >>> answer_line(4), answer_line(4, 12)
+    ('{"cell": 4}', '{"cell": 4, "id": 12}')
     """
-    return json.dumps({"cell": cell})
+    return json.dumps({"cell": cell} if id is None else {"cell": cell, "id": id})
+
+
+def echoed_id(line: str) -> object:
+    """The `id` of the question that a line says it answers; None if it says none.
+
+    >>> echoed_id('{"cell": 4, "id": 12}'), echoed_id('{"cell": 4}')
+    (12, None)
+    """
+    data = _object(line)
+    return None if data is None else data.get("id")
 
 
 def read_answer(line: str, position: Position) -> Answer:

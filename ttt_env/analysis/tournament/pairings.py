@@ -22,7 +22,7 @@ from ttt_env.analysis.evaluation import (
     summed,
 )
 from ttt_env.analysis.recorded import Recorded
-from ttt_env.errors import PolicyError
+from ttt_env.errors import NotJudgedError, PlayerError, PolicyError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
@@ -64,7 +64,14 @@ class Entry(NamedTuple):
     player: Agent | None  # with all the answers it will ever give; None for an agent that is asked again
 
 
-def entry(field: Field, name: str) -> Entry:
+class NotJudged(NamedTuple):
+    """Why an agent could not be judged."""
+
+    name: str
+    reason: str
+
+
+def entry(field: Field, name: str) -> Entry | NotJudged:
     """The exploitability of an agent, None where it cannot be computed, and its answers on small games.
 
     Whoever plays against a best response meets all positions that he can ever meet. So these answers, which
@@ -73,7 +80,10 @@ def entry(field: Field, name: str) -> Entry:
     agent = field[name]
     if not (agent.is_fixed and is_enumerable(field.game)):
         return Entry(None, None)
-    exploited = exploitability(agent, field.game)
+    try:
+        exploited = exploitability(agent, field.game)
+    except (NotJudgedError, PlayerError) as error:
+        return NotJudged(name, str(error))
     if not isinstance(agent, Recorded):
         return Entry(exploited, None)
     player = copy(agent)
@@ -81,10 +91,13 @@ def entry(field: Field, name: str) -> Entry:
     return Entry(exploited, player)
 
 
-def pairing(field: Field, entropy: int, width: float, max_games: int, first: str, second: str) -> Match:
+def pairing(
+    field: Field, entropy: int, width: float, max_games: int, first: str, second: str
+) -> Match | NotJudged:
     """One match: exact where `match` is, else played until its interval is no wider than `width`.
 
-    Its random numbers depend on `entropy` and the two names alone.
+    Its random numbers depend on `entropy` and the two names alone. Instead of the match, the one of the two
+    that cannot be asked.
     """
     names = [crc32(name.encode()) for name in (first, second)]
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=names))
@@ -92,8 +105,13 @@ def pairing(field: Field, entropy: int, width: float, max_games: int, first: str
     forfeits: Forfeits = ((), ())
     while True:
         size = min(_BATCH, max_games - games)
-        with _blaming(field, first, second):
-            played = match(field[first], field[second], field.game, games=size, rng=rng)
+        try:
+            with _blaming(field, first, second):
+                played = match(field[first], field[second], field.game, games=size, rng=rng)
+        except (NotJudgedError, PlayerError) as error:
+            for name in _raisers(field, error, first, second):
+                return NotJudged(name, str(error))
+            raise
         if played.exact:
             return played
         counts += np.rint(np.array([played.as_x, played.as_o]) * (size // 2)).astype(np.int64)
@@ -111,11 +129,15 @@ def _blaming(field: Field, *names: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
-        for name in names:
-            if any(field[name] is each for each in selves):
-                error.add_note(f"raised by the agent {name!r}")
+        for name in _raisers(field, error, *names):
+            error.add_note(f"raised by the agent {name!r}")
         raise
+
+
+def _raisers(field: Field, error: BaseException, *names: str) -> list[str]:
+    """Which of these agents raised an error."""
+    selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
+    return [name for name in names if any(field[name] is each for each in selves)]
 
 
 def width_of(played: Match) -> float:

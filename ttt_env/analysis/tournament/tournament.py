@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations, permutations
 from math import isnan, nan
@@ -16,10 +16,19 @@ import numpy as np
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.evaluation import CLOSE, Exploitability, Forfeited, Match, summed
 from ttt_env.analysis.saved import Saved
-from ttt_env.analysis.tournament.pairings import Field, entry, margin_of, pairing, turned, width_of
+from ttt_env.analysis.tournament.pairings import (
+    Entry,
+    Field,
+    NotJudged,
+    entry,
+    margin_of,
+    pairing,
+    turned,
+    width_of,
+)
 from ttt_env.analysis.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 from ttt_env.analysis.workers import Backend, Progress, Workers
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import draw_table
 from ttt_env.render.words import gain, signed
@@ -45,8 +54,9 @@ class Tournament(Saved):
     """The results of every agent against every other.
 
     `matches` holds each pairing from both sides, `exploitability` the result of `ttt_env.exploitability` for
-    each agent, or None where it cannot be computed or was not asked for. Tables and pictures are ordered by
-    rating, everything else as the agents were given.
+    each agent, or None where it cannot be computed or was not asked for. `not_judged` has the agents that
+    could not be asked, by accidents or a line too many, with the reason; nothing rests on what they played.
+    Tables and pictures are ordered by rating, everything else as the agents were given.
 
     >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
     tictactoe-v0: score of the row against the column, win − loss over both seats
@@ -63,6 +73,7 @@ class Tournament(Saved):
     matches: dict[tuple[str, str], Match]
     exploitability: dict[str, Exploitability | None]
     width: float
+    not_judged: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> Floats:
@@ -162,6 +173,7 @@ class Tournament(Saved):
                 {"first": first, "second": second, **self.matches[first, second].to_dict()}
                 for first, second in combinations(self.names, 2)
             ],
+            "not_judged": self.not_judged,
         }
 
     @classmethod
@@ -171,12 +183,14 @@ class Tournament(Saved):
         names = tuple(agent.text("name") for agent in agents)
         if len(names) < 2 or len(set(names)) < len(names):
             raise entries.error("agents", "two or more of different names are needed")
+        unjudged = entries.part("not_judged")
         played = cls(
             game,
             names,
             _read_matches(entries, names, game),
             {name: _read_exploitability(agent) for name, agent in zip(names, agents, strict=True)},
             entries.number("width", _LEAST_WIDTH, _MOST_WIDTH),
+            {name: unjudged.text(name) for name in entries.table("not_judged")},
         )
         for name, agent in zip(names, agents, strict=True):
             agent.is_near("rating", played.ratings[name], _CLOSE_RATING)
@@ -258,6 +272,7 @@ class Tournament(Saved):
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
             notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
+        notes += [f"{name} is not in the table: {why}" for name, why in self.not_judged.items()]
         notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
         return notes
 
@@ -330,8 +345,10 @@ def tournament(
 
     Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`
     or `max_games` too small, an agent that cannot be sent to another process, and as `Workers` does;
-    `ImportError` if an extra is not installed: `tournament`, `ray`. An error of an agent is raised with a
-    note that names it and the pairing. Raises `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
+    `ImportError` if an extra is not installed: `tournament`, `ray`. An agent that cannot be asked is left out
+    of the table (`Tournament.not_judged`); `PlayerError` is raised if fewer than two are left. Another error
+    of an agent is raised with a note that names it and the pairing. Raises `TaskTimeoutError` and
+    `WorkerError` as `Workers.run` does.
 
     >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
     >>> played.ranking
@@ -349,35 +366,48 @@ def tournament(
     if not isinstance(progress, bool):
         as_callback("progress", progress, "a tournament")
     shared = Workers(workers, backend, address)
-    field = Field(game_of(game, *entrants.values()), entrants)
+    agents_by_name = Field(game_of(game, *entrants.values()), entrants)
     for name in entrants:
-        field[name]  # an agent that cannot be made raises its error now, not after hours of play
+        agents_by_name[name]  # an agent that cannot be made raises its error now, not after hours of play
     shared.check_sendable({f"the agent {name!r}": entrant for name, entrant in entrants.items()})
     entropy = int(as_generator(rng).integers(2**63))
     pairs = list(combinations(sorted(entrants), 2))
-    entered = list(entrants) if exploitability or is_tabulated(field.game) else []
+    entered = list(entrants) if exploitability or is_tabulated(agents_by_name.game) else []
     total = len(entered) + len(pairs)
     with shared, _told(progress) as tell:
         run = partial(shared.run, timeout=timeout)
         entries = run(
-            partial(entry, field),
+            partial(entry, agents_by_name),
             [(name,) for name in entered],
             named=lambda name: f"the agent {name!r}, asked in all positions",
             progress=lambda done, _: tell(done, total),
         )
-        players = {name: found.player for name, found in zip(entered, entries, strict=True) if found.player}
+        known = {name: each for name, each in zip(entered, entries, strict=True) if isinstance(each, Entry)}
+        players = {name: each.player for name, each in known.items() if each.player}
+        unjudged = [each for each in entries if isinstance(each, NotJudged)]
+        pairs = [pair for pair in pairs if not {each.name for each in unjudged} & set(pair)]
         results = run(
-            partial(pairing, Field(field.game, entrants | players), entropy, width, max_games),
+            partial(pairing, Field(agents_by_name.game, entrants | players), entropy, width, max_games),
             pairs,
             named=lambda first, second: f"{first!r} v {second!r}",
             progress=lambda done, _: tell(len(entered) + done, total),
         )
-    matches = dict(zip(pairs, results, strict=True))
+    unjudged += [each for each in results if isinstance(each, NotJudged)]
+    not_judged = {name: reason for name, reason in reversed(unjudged)}
+    names = tuple(name for name in entrants if name not in not_judged)
+    if len(names) < 2:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in not_judged.items())
+        raise PlayerError(f"fewer than two agents can be judged: {reasons}")
+    matches = {
+        pair: played
+        for pair, played in zip(pairs, results, strict=True)
+        if isinstance(played, Match) and not_judged.keys().isdisjoint(pair)
+    }
     matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
-    exploited = dict.fromkeys(entrants)
+    exploited = dict.fromkeys(names)
     if exploitability:
-        exploited |= {name: found.exploitability for name, found in zip(entered, entries, strict=True)}
-    return Tournament(field.game, tuple(entrants), matches, exploited, width)
+        exploited |= {name: known[name].exploitability for name in names if name in known}
+    return Tournament(agents_by_name.game, names, matches, exploited, width, not_judged)
 
 
 @contextmanager

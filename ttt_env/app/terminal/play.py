@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from ttt_env.agent import Agent, ForfeitError, make_agent
+from ttt_env.agent import Agent, ForfeitError, make_agent, quoted
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.advice import hint
 from ttt_env.app.terminal.board import STYLES, board
@@ -115,7 +115,9 @@ class Terminal:
         except ForfeitError as error:
             self.session.resign()
             self._say("")
-            self._say(_stone(seat), f"{name} names no free cell ({error.forfeit.outcome}) and loses.")
+            _, outcome, said = error.forfeit
+            self._say(_stone(seat), f"{name} names no free cell ({outcome}) and loses:")
+            self._say(f"  {quoted(said, outcome)}")
             return
         self._say("")
         self._say(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")

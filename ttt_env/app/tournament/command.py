@@ -61,12 +61,13 @@ def tournament(
 
 
 def _print_table(results: "Results") -> None:
-    """Write the table, and a line for each entry on what is proved about it."""
+    """Write the table, what is proved about each entry, and which games were lost by naming no free cell."""
     table = Table(*results.header(), box=None)
     for number in (0, *range(3, len(table.columns))):
         table.columns[number].justify = "right"
     for standing in results.standings:
         table.add_row(*map(Text, results.row(standing)))
     Console(soft_wrap=True).print(table)
-    lines = [*results.told(), *(f"{name}: {results.proved(name)}" for name in results.order)]
+    proved = [f"{name}: {results.proved(name)}" for name in results.order]
+    lines = [*results.told(), *proved, *results.lost()]
     typer.echo("\n".join(["", *lines]))

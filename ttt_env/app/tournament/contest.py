@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import Agent, Forfeit, ForfeitError
+from ttt_env.agent import Agent, Forfeit, ForfeitError, Outcome
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import Forfeited, Match, match, match_of, summed
 from ttt_env.analysis.play import moves_between
@@ -19,7 +19,15 @@ from ttt_env.analysis.tournament.swiss import Round, swiss_round
 from ttt_env.app.tournament.journal import Computed, Journal, Meeting, Played
 from ttt_env.app.tournament.plan import Plan
 from ttt_env.app.tournament.players import Players
-from ttt_env.errors import ParameterError, ResultFileError, TournamentFileError
+from ttt_env.errors import (
+    NotJudgedError,
+    ParameterError,
+    PlayerError,
+    ResultFileError,
+    TournamentFileError,
+    UntrustedAnswersError,
+)
+from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
 
@@ -32,11 +40,23 @@ Say = Callable[[str], object]
 
 
 class Verdict(NamedTuple):
-    """What is proved about an entry, or why nothing is, and what the certificate that it brought is worth."""
+    """What is proved about an entry, or why nothing is, and what the certificate that it brought is worth.
+
+    `not_judged` tells the accidents, or the line too many, by which an entry could not be judged.
+    """
 
     certificate: Certificate | None
     lack: str = ""
     brought: str = ""
+    not_judged: str = ""
+
+
+class NotCountedError(Exception):
+    """A game that does not count, since the player on this seat could not be asked at all."""
+
+    def __init__(self, seat: Seat, reason: str) -> None:
+        super().__init__(reason)
+        self.seat = seat
 
 
 class Contest:
@@ -64,6 +84,8 @@ class Contest:
             _remove(folder)
         self.verdicts: dict[str, Verdict] = {}
         self.rounds: list[Round] = []
+        self.not_judged: dict[Meeting, tuple[str, str]] = {}
+        """The meetings that do not count now, with the entry that could not be asked, and the reason."""
         self._finished: dict[Meeting, Encounter] = {}
 
     def __enter__(self) -> Self:
@@ -104,6 +126,7 @@ class Contest:
         """
         self._certify()
         self.rounds.clear()
+        self.not_judged.clear()
         while len(self.rounds) < self.plan.rounds:
             self.rounds.append(self._next_round())
             number = len(self.rounds)
@@ -122,7 +145,7 @@ class Contest:
         for entry in self.plan.entries:
             name = entry.name
             self._say(f"certifying {name}")
-            certificate, lack = None, self.players.lack_of_certificate(name)
+            certificate, lack, not_judged = None, self.players.lack_of_certificate(name), ""
             try:
                 if not lack:
                     certificate = self._certificate(name)
@@ -130,10 +153,13 @@ class Contest:
                     self.players.tabulate(name)
             except (TournamentFileError, ResultFileError):  # wrong about its program, or the kept answers are
                 raise
+            except (NotJudgedError, PlayerError) as error:
+                certificate, not_judged = None, reason_of(error)
+                self.players.give_up(name)
             except Exception as error:  # nothing that an entry does may end the tournament
                 lack = f"it fails where it is asked: {type(error).__name__}: {error}"
             brought = "" if entry.certificate is None else _compared(entry.certificate, certificate)
-            self.verdicts[name] = Verdict(certificate, lack, brought)
+            self.verdicts[name] = Verdict(certificate, lack, brought, not_judged)
 
     def certificate_file(self, name: str) -> Path:
         """The file of an entry's certificate."""
@@ -157,7 +183,12 @@ class Contest:
             return
         while (number := len(self.journal.games.get(meeting, ()))) < self.plan.games:
             self._say(f"{text}, game {number + 1} of {self.plan.games}")
-            self.journal.add_game(meeting, self._played(meeting, number))
+            try:
+                self.journal.add_game(meeting, self._played(meeting, number))
+            except NotCountedError as error:
+                x, o = meeting.seated(number)
+                self.not_judged[meeting] = (x if error.seat == "X" else o), str(error)
+                return
 
     def _computed(self, meeting: Meeting) -> Computed | None:
         """The computed result of a meeting, None where there is none."""
@@ -204,7 +235,10 @@ class Contest:
 
 
 def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
-    """A game of `x` moving first against `o`; who names no free cell, or fails in any way, has lost it."""
+    """A game of `x` moving first against `o`; who names no free cell, or fails in any way, has lost it.
+
+    Raises `NotCountedError` where one of them cannot be asked at all.
+    """
     cells: list[int] = []
     forfeit = None
     try:
@@ -212,10 +246,32 @@ def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
             cells.append(cell)
     except ForfeitError as error:
         forfeit = error.forfeit
+    except UntrustedAnswersError as error:
+        forfeit = _forfeit(x.game, cells, "unreadable", str(error))
+    except (NotJudgedError, PlayerError) as error:
+        raise NotCountedError(SEATS[len(cells) % 2], reason_of(error)) from error
     except Exception as error:  # nothing that an entry does may end the tournament
-        position = GameRecord(x.game, tuple(cells)).positions()[-1]
-        forfeit = Forfeit(position, "crashed", f"{type(error).__name__}: {error}"[:1000])
+        forfeit = _forfeit(x.game, cells, "crashed", f"{type(error).__name__}: {error}")
+    for seat, agent in enumerate((x, o)):
+        try:
+            agent.check_asked()
+        except UntrustedAnswersError as error:
+            own = range(seat, len(cells), 2)
+            del cells[own[-1] if own else len(cells) :]  # its last move is the first thing not believed
+            forfeit = _forfeit(x.game, cells, "unreadable", str(error))
     return Played(GameRecord(x.game, tuple(cells)), forfeit)
+
+
+def _forfeit(game: Game, cells: list[int], outcome: Outcome, said: str) -> Forfeit:
+    """The forfeit of who is to move after these cells."""
+    return Forfeit(GameRecord(game, tuple(cells)).positions()[-1], outcome, said[:1000])
+
+
+def reason_of(error: NotJudgedError | PlayerError) -> str:
+    """The reason why a player is not judged, without its name."""
+    if isinstance(error, NotJudgedError):
+        return f"{error.reason} in position {error.position}"
+    return str(error)
 
 
 def match_of_games(games: Sequence[Played]) -> Match:

@@ -9,7 +9,7 @@ from ttt_env.agent import quoted
 from ttt_env.analysis.evaluation import Forfeited, Match
 from ttt_env.analysis.tournament.standings import Standing, match_points, share
 from ttt_env.app.tournament.journal import Played
-from ttt_env.app.tournament.results import LEGEND, Results, points_text, rating_text, refuted_in
+from ttt_env.app.tournament.results import LEGEND, NOT_JUDGED, Results, refuted_in
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
 from ttt_env.rules.game import SEATS, Game
@@ -35,8 +35,6 @@ def page(results: Results) -> str:
     )
     environment.globals |= {
         "quoted": quoted,
-        "points_text": points_text,
-        "rating_text": rating_text,
         "LEGEND": LEGEND,
     }
     static = resources("ttt_env.app.tournament") / "static"
@@ -125,6 +123,7 @@ class _Page:
         texts = {
             (each.round, each.first, each.second): _result(each.match) for each in self.results.encounters
         }
+        texts |= {(each.round, each.first, each.second): NOT_JUDGED for each in self.results.not_judged}
         return [
             (number, bye, [(*pair, texts.get((number, *pair), "not finished")) for pair in pairs])
             for number, (pairs, bye) in enumerate(self.results.contest.rounds, 1)

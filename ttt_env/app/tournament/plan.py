@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 from os.path import isdir, isfile  # False, and no error, for a name that no file can have
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from ttt_env.analysis.tournament.standings import System
 from ttt_env.analysis.tournament.swiss import most_rounds
@@ -15,16 +15,29 @@ from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, sho
 from ttt_env.rules.checks import as_bool, as_integer, as_seconds, one_of
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, reason
+from ttt_env.text.players.accidents import STARTUP
 
 Kind = Literal["spec", "command", "model"]
 Value = TypeVar("Value")
 MODEL_SUFFIXES = (".npz", ".onnx")
-_KEYS = ("name", "game", "system", "rounds", "games", "seed", "timeout", "memory", "exact", "entry")
+_KEYS = (
+    "name",
+    "game",
+    "system",
+    "rounds",
+    "games",
+    "seed",
+    "timeout",
+    "startup",
+    "memory",
+    "exact",
+    "entry",
+)
 _ENTRY_KEYS = (
-    "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "fixed", "certify",
-    "certificate",
+    "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "startup", "fixed",
+    "certify", "certificate",
 )  # fmt: skip
-_OF_COMMANDS = ("folder", "memory", "timeout")
+_OF_COMMANDS = ("folder", "memory", "timeout", "startup")
 _MOST_ENTRIES, _MOST_GAMES, _MOST_ROUNDS, _MOST_MEMORY = 200, 100_000, 1_000, 1 << 30
 _NAME_LETTERS, _TEXT_LETTERS = 60, 10_000
 _SECONDS = 10.0  # for a move
@@ -35,9 +48,9 @@ class Entry:
     """Who takes part: an agent by its spec string, the command of a program, or the file of a model.
 
     `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
-    have, `timeout` its seconds for a move. One that `is_fixed` is asked once in each position, and all of its
-    results are computed from these answers. `certify` says whether it is certified; None: if that is cheap.
-    `certificate` is the file of one that it brings.
+    have, `timeout` its seconds for a move, `startup` those for its start. One that `is_fixed` is asked once
+    in each position, and all of its results are computed from these answers. `certify` says whether it is
+    certified; None: if that is cheap. `certificate` is the file of one that it brings.
     """
 
     name: str
@@ -47,6 +60,7 @@ class Entry:
     folder: Path | None = None
     memory: int | None = None
     timeout: float = _SECONDS
+    startup: float = STARTUP
     is_fixed: bool = False
     certify: bool | None = None
     certificate: Path | None = None
@@ -140,8 +154,12 @@ def _plan_of(data: dict[str, Any], path: Path) -> Plan:
 
 def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
     given = table.need("entry", _tables)
-    timeout, memory = table.read("timeout", as_seconds) or _SECONDS, table.read("memory", _mebibytes)
-    entries = tuple(_entry(each, number, folder, timeout, memory) for number, each in enumerate(given, 1))
+    shared = _Shared(
+        table.read("timeout", as_seconds) or _SECONDS,
+        table.read("startup", as_seconds) or STARTUP,
+        table.read("memory", _mebibytes),
+    )
+    entries = tuple(_entry(each, number, folder, shared) for number, each in enumerate(given, 1))
     named: dict[str, str] = {}
     for entry in entries:
         if (other := named.get(entry.name.casefold())) is not None:
@@ -150,7 +168,15 @@ def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
     return entries
 
 
-def _entry(data: object, number: int, folder: Path, timeout: float, memory: int | None) -> Entry:
+class _Shared(NamedTuple):
+    """The limits of programs whose entries give none of their own."""
+
+    timeout: float
+    startup: float
+    memory: int | None
+
+
+def _entry(data: object, number: int, folder: Path, shared: _Shared) -> Entry:
     named = data.get("name") if isinstance(data, dict) else None
     table = _Table(data, f"entry {shown(named) if named else number}", _ENTRY_KEYS)
     name = table.need("name", _name)
@@ -173,8 +199,9 @@ def _entry(data: object, number: int, folder: Path, timeout: float, memory: int 
         _source(table, kind, folder),
         table.read("author", _text) or "",
         place if kind == "command" else None,
-        table.read("memory", _mebibytes) or memory,
-        table.read("timeout", as_seconds) or timeout,
+        table.read("memory", _mebibytes) or shared.memory,
+        table.read("timeout", as_seconds) or shared.timeout,
+        table.read("startup", as_seconds) or shared.startup,
         table.read("fixed", as_bool) or False,
         table.read("certify", as_bool),
         None if certificate is None else folder / certificate,

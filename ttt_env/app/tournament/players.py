@@ -42,6 +42,7 @@ class Players:
         self._others: dict[str, Agent] = {}  # than programs
         self._kept: dict[str, Agent] = {}
         self._programs: dict[str, Agent] = {}
+        self._given_up: set[str] = set()
         self.fingerprints: dict[str, str] = {}
         """A fingerprint of the program or the model of each entry that has one."""
         for entry in plan.entries:
@@ -75,6 +76,7 @@ class Players:
             "timeout": entry.timeout,
             "folder": entry.folder,
             "memory": entry.memory,
+            "startup": entry.startup,
         }
         return CommandAgent(self._plan.game, entry.source, **settings)
 
@@ -94,7 +96,16 @@ class Players:
 
     def is_fixed(self, name: str) -> bool:
         """Whether its results may be computed."""
+        if name in self._given_up:
+            return False
         return self._entries[name].is_fixed or (name in self._others and self._others[name].is_fixed)
+
+    def give_up(self, name: str) -> None:
+        """Compute nothing about an entry any more, as it could not be judged; it goes on playing games."""
+        self._given_up.add(name)
+        if isinstance(kept := self._kept.get(name), Recorded):
+            _end(kept.agent)
+            del self._kept[name]
 
     def lack_of_certificate(self, name: str) -> str:
         """Why an entry is not certified; empty if it is."""
@@ -127,11 +138,12 @@ class Players:
         exploitability(recorded)
         if isinstance(recorded.agent, AskedAgent):
             for position, cell in _some_answers(recorded):
-                if (again := recorded.agent.answer(position).cell) != cell:
+                if (again := recorded.agent.judged_answer(position).cell) != cell:
                     raise TournamentFileError(
                         f"entry {name!r} is called fixed, but its answers differ: in {position} it played "
                         f"{cell}, and asked again {'nothing' if again is None else again}"
                     )
+            recorded.agent.check_asked()
         _end(recorded.agent)
 
     def pair(self, one: str, other: str) -> tuple[Agent, Agent]:
@@ -146,9 +158,9 @@ class Players:
 
     def _seated(self, name: str) -> Agent:
         entry = self._entries[name]
-        if name not in self._kept and (name in self._others or entry.is_fixed):
+        if name not in self._kept and (name in self._others or self.is_fixed(name)):
             agent = self._others[name] if name in self._others else self._made(entry)
-            is_kept = entry.is_fixed or (agent.is_fixed and is_tabulated(self._plan.game))
+            is_kept = self.is_fixed(name) and (entry.is_fixed or is_tabulated(self._plan.game))
             self._kept[name] = self._recorded(name, agent) if is_kept else agent
         if name in self._kept:
             return self._kept[name]

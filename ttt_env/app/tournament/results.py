@@ -21,6 +21,7 @@ from ttt_env.storage.game_file import game_to_dict
 
 _FORMAT = "ttt_env tournament results 1"
 NOT_MET = "·"
+NOT_JUDGED = "not judged"
 LEGEND = "A win is 1 point, a draw ½. Numbers with ± are sampled (95 % interval), the others exact."
 
 
@@ -60,6 +61,7 @@ class Results:
         self.standings = contest.standings()
         self.encounters = contest.encounters
         self.is_complete = contest.is_complete
+        self.not_judged = contest.not_judged
         self.forfeits = {name: _forfeits_of(name, self.encounters) for name in self.plan.names}
         """What each entry has lost in games by naming no free cell."""
         self.authors = {entry.name: entry.author for entry in self.plan.entries}
@@ -100,6 +102,11 @@ class Results:
         lines = []
         if not self.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
+        lines += [
+            f"{each.first} v {each.second} in round {each.round} is not judged, and does not count, as "
+            f"{name} could not be asked: {why}. The same command tries it again."
+            for each, (name, why) in self.not_judged.items()
+        ]
         if self.n_computed:
             lines.append(f"{_meetings(self.n_computed)} computed, over all games that can come up.")
         if n_sampled := len(self.encounters) - self.n_computed:
@@ -129,14 +136,38 @@ class Results:
         """A row of the table as texts."""
         ties = [] if standing.buchholz is None else [f"{standing.buchholz:g}"]
         return [
-            str(standing.rank),
+            self.rank_text(standing),
             standing.name,
             self.authors[standing.name],
-            points_text(standing),
+            self.points_text(standing),
             *ties,
             f"{standing.sonneborn_berger:.2f}",
-            rating_text(standing),
+            self.rating_text(standing),
         ]
+
+    def is_unplayed(self, name: str) -> bool:
+        """Whether an entry could not be asked in any of its games, so that it has won and lost nothing."""
+        has_met = any(name in (each.first, each.second) for each in self.encounters)
+        return not has_met and any(blamed == name for blamed, _ in self.not_judged.values())
+
+    def rank_text(self, standing: Standing) -> str:
+        """The rank of a row."""
+        return "–" if self.is_unplayed(standing.name) else str(standing.rank)
+
+    def points_text(self, standing: Standing) -> str:
+        """The points of a row, with their margin where they are sampled shares of games."""
+        if self.is_unplayed(standing.name):
+            return NOT_JUDGED
+        if standing.margin is None:
+            return f"{standing.points:g}"
+        return with_margin(f"{standing.points:.2f}", standing.margin, standing.is_exact)
+
+    def rating_text(self, standing: Standing) -> str:
+        """The rating of a row, with its margin unless it rests on computed results alone."""
+        if self.is_unplayed(standing.name):
+            return "–"
+        text = signed(standing.rating, 0)
+        return f"{text} ±{standing.rating_margin:.0f}" if standing.rating_margin else text
 
     def to_markdown(self) -> str:
         """The table with the cross table, what is proved about each entry, and by what it has lost."""
@@ -149,11 +180,7 @@ class Results:
         table = [f"| {' | '.join(map(_escaped, row))} |" for row in [head, rule, *rows]]
         rounds = f"{self.plan.system}, {self.plan.rounds} {'round' if self.plan.rounds == 1 else 'rounds'}"
         proved = [f"- {_escaped(name)}: {_escaped(self.proved(name))}" for name in self.order]
-        lost = [
-            f"- {_escaped(name)} lost {_escaped(str(each))}."
-            for name in self.order
-            for each in self.forfeits[name]
-        ]
+        lost = [f"- {_escaped(line)}" for line in self.lost()]
         parts = [
             f"# {_escaped(self.plan.name)}",
             f"{self.plan.game.name}, {rounds}, seed {self.plan.seed}.",
@@ -165,6 +192,10 @@ class Results:
             *(["## Games lost by naming no free cell", "\n".join(lost)] if lost else []),
         ]
         return "\n\n".join(parts) + "\n"
+
+    def lost(self) -> list[str]:
+        """What the entries have lost by naming no free cell, and why, a line each."""
+        return [f"{name} lost {each}." for name in self.order for each in self.forfeits[name]]
 
     def to_csv(self) -> str:
         """The table with all digits, one row an entry; empty where there is no number."""
@@ -178,17 +209,23 @@ class Results:
             ]
         )  # fmt: skip
         for standing in self.standings:
-            certificate = self.verdict(standing.name).certificate
             rank, name, *numbers = standing
             points, is_exact, margin, *others = numbers
             cells = [self.shares.get((standing.name, other)) for other in self.order]
             row = [
                 rank, name, self.authors[standing.name], points, margin, is_exact, *others,
-                certificate and certificate.unbeatable,
+                self._unbeatable(standing.name),
                 *(number for cell in cells for number in (cell[:2] if cell else (None, None))),
             ]  # fmt: skip
             writer.writerow(["" if each is None else _safe(each) for each in row])
         return text.getvalue()
+
+    def _unbeatable(self, name: str) -> bool | str | None:
+        """Whether an entry is proved unbeatable, as a cell of a table."""
+        verdict = self.verdict(name)
+        if verdict.not_judged:
+            return NOT_JUDGED
+        return None if verdict.certificate is None else verdict.certificate.unbeatable
 
     def to_dict(self) -> dict[str, Any]:
         """All results as a dictionary that JSON can hold."""
@@ -212,6 +249,10 @@ class Results:
                 }
                 for each in self.encounters
             ],
+            "not_judged": [
+                {**meeting._asdict(), "entry": name, "reason": why}
+                for meeting, (name, why) in self.not_judged.items()
+            ],
             "byes": [{"round": number, "name": name} for number, name in self.contest.byes.items()],
             "games_played": [
                 {
@@ -228,7 +269,7 @@ class Results:
 
     def _entry_facts(self, standing: Standing) -> dict[str, Any]:
         name = standing.name
-        certificate, lack, brought = self.verdict(name)
+        certificate, lack, brought, not_judged = self.verdict(name)
         file = self.contest.certificate_file(name)
         refuted = None if certificate is None else refuted_in(certificate)
         return {
@@ -246,19 +287,29 @@ class Results:
             },
             "proved": self.proved(name),
             "not_certified": lack or None,
+            "not_judged": not_judged or None,
             "certificate_brought": brought or None,
             "forfeits": [lost._asdict() for lost in self.forfeits[name]],
         }
 
     def proved(self, name: str) -> str:
         """What is proved about an entry, and what the certificate that it brought is worth, in a line."""
-        certificate, lack, brought = self.verdict(name)
-        line = f"not certified, as {lack}" if certificate is None else proved(certificate)
+        certificate, lack, brought, not_judged = self.verdict(name)
+        if not_judged:
+            line = f"{NOT_JUDGED}: {not_judged}"
+        else:
+            line = f"not certified, as {lack}" if certificate is None else proved(certificate)
         return f"{line}; {brought}" if brought else line
 
     def _cell(self, row: str, column: str) -> str:
         met = self.shares.get((row, column))
-        return NOT_MET if met is None else str(met)
+        if met is not None:
+            return str(met)
+        return NOT_JUDGED if self.is_not_judged(row, column) else NOT_MET
+
+    def is_not_judged(self, one: str, other: str) -> bool:
+        """Whether the two were to meet, and one of them could not be asked."""
+        return any({one, other} == {each.first, each.second} for each in self.not_judged)
 
 
 def proved(certificate: Certificate) -> str:
@@ -281,19 +332,6 @@ def refuted_in(certificate: Certificate) -> Refuted | None:
     """The shortest game of a certificate that refutes the agent; None if it is unbeatable."""
     games = [Refuted(seat, record) for seat, record in certificate.refutations.items() if record is not None]
     return min(games, key=lambda each: len(each.record.cells), default=None)
-
-
-def points_text(standing: Standing) -> str:
-    """The points of a row, with their margin where they are sampled shares of games."""
-    if standing.margin is None:
-        return f"{standing.points:g}"
-    return with_margin(f"{standing.points:.2f}", standing.margin, standing.is_exact)
-
-
-def rating_text(standing: Standing) -> str:
-    """The rating of a row, with its margin unless it rests on computed results alone."""
-    text = signed(standing.rating, 0)
-    return f"{text} ±{standing.rating_margin:.0f}" if standing.rating_margin else text
 
 
 def with_margin(number: str, margin: float, is_exact: bool) -> str:

@@ -233,7 +233,7 @@ def named_models(paths: list[str]) -> dict[str, str]:
 def _name_of_model(spec: str) -> str:
     """The stem of a model's file; of a program, its name and that of its script."""
     agent, _, rest = spec.partition(":")
-    if agent.strip() in _PROGRAMS:
+    if agent.strip() in _PROGRAMS or agent.strip().endswith(".py"):
         program = make_agent(spec)
         assert isinstance(program, CommandAgent | EngineAgent)
         return program.label

@@ -8,6 +8,7 @@ from ttt_env.engines.grid import rows_and_columns
 from ttt_env.engines.piskvork.notation import PROTOCOL, board_lines, format_cell, read_cell_name
 from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered, as_milliseconds
 from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.text.players.accidents import STARTUP
 
 _SECONDS = 1.0
 _NO_LIMIT = 2**31 - 1
@@ -19,8 +20,9 @@ class PiskvorkAgent(EngineAgent):
 
     The engine is told the size of the board, and plays five in a row there or whatever it was made for; that
     this is the game here is for you to see to. It gets `seconds` to think about each move, and `timeout`
-    more, and as many to start, before it is ended. In a game it is told each move of its opponent, in other
-    positions the whole board.
+    more, and `startup` to start, before it is ended. In a game it is told each move of its opponent, in other
+    positions the whole board. A cell that it says without being asked is noticed before the next question,
+    in its answer to RESTART, and when it is told to END.
 
     Raises `ParameterError` for a game of three axes, and for parameters out of their ranges. Where the engine
     refuses the board, `answer` raises `PlayerError`.
@@ -34,11 +36,14 @@ class PiskvorkAgent(EngineAgent):
         timeout: float = TIMEOUT,
         folder: str | Path | None = None,
         memory: int | None = None,
+        startup: float = STARTUP,
     ) -> None:
-        super().__init__(game, command, timeout, folder, memory, seconds=seconds)
+        super().__init__(game, command, timeout, folder, memory, startup, seconds=seconds)
         self._milliseconds = as_milliseconds(seconds, "piskvork")
         self._seconds = float(seconds)
         self._known: Position | None = None  # the board that the engine has, with its own last move
+
+    FAREWELL = "END"
 
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
@@ -53,6 +58,7 @@ class PiskvorkAgent(EngineAgent):
         start = f"START {rows}" if rows == columns else f"RECTSTART {columns},{rows}"
         talk.send(start)
         answer = _said(talk)
+        self._check_lines(answer)
         if not answer.upper().startswith("OK"):
             self._refuse(f"answers {answer!r} to {start}")
         self._known = self.game.start
@@ -64,6 +70,9 @@ class PiskvorkAgent(EngineAgent):
             "INFO game_type 1",
             "INFO rule 0",
         )
+
+    def _is_move(self, line: str) -> bool:
+        return line[:1].isdigit()
 
     def _ask(self, talk: Conversation, position: Position) -> Answer:
         last_move = self._move_to(position)
@@ -92,6 +101,7 @@ class PiskvorkAgent(EngineAgent):
             return
         talk.send("RESTART")
         answer = _said(talk)
+        self._check_lines(answer)
         if not answer.upper().startswith("OK"):
             self._greet(talk)  # RESTART is optional
 

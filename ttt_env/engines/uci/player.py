@@ -16,6 +16,7 @@ from ttt_env.engines.uci.notation import (
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.checks import as_integer, as_path
 from ttt_env.rules.game import Game, Position
+from ttt_env.text.players.accidents import STARTUP
 
 _SECONDS = 1.0
 _VARIANT, _FILE = "UCI_Variant", "VariantPath"
@@ -25,8 +26,8 @@ class UciAgent(EngineAgent):
     """Plays as a UCI engine answers, such as Fairy-Stockfish, which plays every game of k in a row.
 
     The engine thinks for `seconds` a move (the default, 1), to a `depth`, or for a number of `nodes`; it ends
-    its search with the first of those that are given. It gets `timeout` seconds more, and as many to start,
-    before it is ended.
+    its search with the first of those that are given. It gets `timeout` seconds more, and `startup` to start,
+    before it is ended. Between two questions it has to answer `isready`, so that a late move is noticed.
 
     `variant` is the engine's name for the game. By default it is that of `notation.variant_name`; an engine
     that does not know it, but reads files of variants, as Fairy-Stockfish does, is told the rules of a game
@@ -53,10 +54,11 @@ class UciAgent(EngineAgent):
         timeout: float = TIMEOUT,
         folder: str | Path | None = None,
         memory: int | None = None,
+        startup: float = STARTUP,
     ) -> None:
         super().__init__(
-            game, command, timeout, folder, memory, variant=variant, variants=variants, seconds=seconds,
-            depth=depth, nodes=nodes, options=options,
+            game, command, timeout, folder, memory, startup, variant=variant, variants=variants,
+            seconds=seconds, depth=depth, nodes=nodes, options=options,
         )  # fmt: skip
         if seconds is None and depth is None and nodes is None:
             seconds = _SECONDS
@@ -71,6 +73,8 @@ class UciAgent(EngineAgent):
             raise ParameterError(f"variant={shown(variant)} of uci: a name on one line is needed")
         self._variant, self._variants = variant, _checked_file(variants)
         self._options = _checked_options(options)
+
+    FAREWELL = "quit"
 
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
@@ -97,7 +101,7 @@ class UciAgent(EngineAgent):
             talk.send(f"setoption name {_VARIANT} value {variant}")
         elif self._variant is not None:
             self._refuse(f"has no option {_VARIANT}, and variant={self._variant} needs it")
-        _wait(talk)
+        self._wait(talk)
 
     def _told(self, talk: Conversation, choices: dict[str, list[str]]) -> dict[str, list[str]]:
         """The engine's options after it has read the rules of the game from a file."""
@@ -117,12 +121,22 @@ class UciAgent(EngineAgent):
         talk.send(f"setoption name {_FILE} value {file}")
         return _choices(talk)
 
+    def _is_move(self, line: str) -> bool:
+        return line.split()[:1] == ["bestmove"]
+
+    def _wait(self, talk: Conversation) -> None:
+        """Wait until the engine has done what it was told. Raises `UntrustedAnswersError` for a late move."""
+        talk.send("isready")
+        while (line := talk.read()) != "readyok":
+            self._check_lines(line)
+
     def _ask(self, talk: Conversation, position: Position) -> Answer:
+        self._wait(talk)
         talk.send(position_command(position), self._go)
         while True:
-            words = talk.read().split()
-            if words[:1] == ["bestmove"]:
-                return answered(read_move, " ".join(words[1:2]), position)
+            line = talk.read()
+            if self._is_move(line):
+                return answered(read_move, " ".join(line.split()[1:2]), position)
 
 
 def _choices(talk: Conversation) -> dict[str, list[str]]:
@@ -141,13 +155,6 @@ def _choices(talk: Conversation) -> dict[str, list[str]]:
             ]
             choices[" ".join(words[2:at]).lower()] = values
     return choices
-
-
-def _wait(talk: Conversation) -> None:
-    """Wait until the engine has done what it was told."""
-    talk.send("isready")
-    while talk.read() != "readyok":
-        pass
 
 
 def _checked_file(path: str | None) -> Path | None:

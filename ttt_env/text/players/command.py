@@ -1,31 +1,46 @@
 """A program over standard input and output as a player."""
 
+import json
 import os
 import shlex
 import shutil
+import sys
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import cached_property, partial
 from hashlib import file_digest, sha256
+from itertools import chain, count, repeat
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, Self
 
 from ttt_env.agent import Answer, AskedAgent
-from ttt_env.errors import ParameterError, PlayerError, shown
+from ttt_env.errors import ParameterError, PlayerError, TttEnvError, shown
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path, as_seconds, one_of
+from ttt_env.rules.checks import as_integer, as_path, as_seconds
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import unwrapped
+from ttt_env.storage.game_file import game_to_dict
+from ttt_env.text.players.accidents import (
+    END_GRACE,
+    STARTUP,
+    AccidentError,
+    check_lines,
+    failed_answer,
+    settled_answer,
+)
+from ttt_env.text.players.function_file import MODULE as FUNCTION_FILE
+from ttt_env.text.players.function_file import function_in
 from ttt_env.text.players.program import Program, Said
-from ttt_env.text.protocol import Question, read_answer
+from ttt_env.text.protocol import Question, echoed_id, read_answer
 
 _OWNER = "CommandAgent"
 _STARTING = 10.0  # seconds that a program takes to start at most
 _DIGITS = 12  # of the fingerprint
 _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
-_GOES_ON = ("played", "no cell", "taken")  # answers after which the program is asked again
+_GOES_ON = ("played", "no cell", "taken")  # answers after which the same process is asked again
 MEBIBYTE = 1 << 20
 _MOST_MEMORY = 1 << 30  # mebibytes
 
@@ -42,17 +57,16 @@ class CommandAgent(AskedAgent):
     copies of the program run as questions are asked at once; `close`, the end of a `with` block and the end
     of Python end them, and what they have started.
 
-    A program that does not answer within `timeout` seconds, of which the first answer includes its start, has
-    "timed out", one that ends instead has "crashed", and one that writes a line of more than 64 KiB, or more
-    than a MiB to standard error, has "flooded"; one that ends between two questions with exit status 0 is
-    just started again, so that a program may also end after each answer. After these, and after an answer
-    that is "unreadable", it is started again for the next question, so that no late line is taken for the
-    answer to it; with `restart=False` it is not, and names no cell ever again, for the same reason.
+    A program has `timeout` seconds for an answer, and `startup` more for the first one after its start. One
+    that ends between two questions with exit status 0 is just started again, so that a program may also end
+    after each answer. What is an answer and what an accident, after which a fresh process is asked again, is
+    said in `docs/bots.md`. Each question has an `id`; a line that echoes another one is late, and passed
+    over. Where a program echoes none, a line too many makes all that it has said untrusted.
 
     A program has the rights of who runs it: this is no sandbox. Raises `ParameterError` for a command that
     names no program, or a script that is not there, and for a folder that is none. `answer` raises
-    `PlayerError` if no process can be started, and after `close`. Programs are run by means that Windows does
-    not have.
+    `NotJudgedError` where accidents leave no answer, `UntrustedAnswersError`, as `check_asked` does, for a
+    line too many, and `PlayerError` after `close`. Programs are run by means that Windows does not have.
     """
 
     def __init__(
@@ -63,27 +77,27 @@ class CommandAgent(AskedAgent):
         timeout: float = 60.0,
         folder: str | Path | None = None,
         memory: int | None = None,
-        restart: bool = True,
+        startup: float = STARTUP,
     ) -> None:
         super().__init__(get_game(game))
         self.folder = None if folder is None else as_folder(folder, _OWNER)
         self.arguments = split_command(command, self.folder)
         self.timeout = as_seconds("timeout", timeout, _OWNER)
         self.memory = None if memory is None else as_mebibytes(memory, _OWNER)
-        self.restart = one_of("restart", restart, (True, False))
+        self.startup = as_seconds("startup", startup, _OWNER)
         self._lock = Condition()
         self._n_starting = 0
         self._programs: set[Program] = set()
         self._idle: list[Program] = []
         self._is_closed = False
-        self._last_failure: Answer | None = None
+        self._ids = count(1)
         weakref.finalize(self, _end, self._programs)
 
     def __repr__(self) -> str:
         return f"<CommandAgent {self.label} of {self.game.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("timeout", "folder", "memory", "restart")
+        names = ("timeout", "folder", "memory", "startup")
         settings = {name: getattr(self, name) for name in names}
         return partial(CommandAgent, self.game, self.arguments, **settings), ()
 
@@ -93,12 +107,29 @@ class CommandAgent(AskedAgent):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @staticmethod
+    def of_function_file(file: str, function: str = "", folder: str | None = None) -> tuple[str, ...]:
+        """The command that asks a function in a Python file; "" is `choose`, or `policy` if there is none.
+
+        Raises `ParameterError` for a file that is not there or no Python, and a function that is not in it.
+        """
+        name = function_in(Path(folder or "", file), function)
+        return (sys.executable, "-P", "-m", FUNCTION_FILE, file, name)
+
+    @property
+    def _function(self) -> tuple[str, ...]:
+        """The file and the function of a command of `of_function_file`; empty for another command."""
+        return self.arguments[4:6] if self.arguments[1:4] == ("-P", "-m", FUNCTION_FILE) else ()
+
     @property
     def label(self) -> str:
         """The names of the program and of the script that it is given, as in "python mybot.py".
 
         Other arguments are shown nowhere, since some may be secret.
         """
+        if self._function:
+            file, function = self._function
+            return f"{Path(file).name}:{function}"
         return " ".join(Path(each).name for each in (self.arguments[0], *self._script))
 
     @cached_property
@@ -118,6 +149,8 @@ class CommandAgent(AskedAgent):
     @property
     def _script(self) -> list[str]:
         """The first argument that is no option, if it is a file."""
+        if self._function:
+            return [self._function[0]]
         words = [argument for argument in self.arguments[1:] if not argument.startswith("-")]
         return [word for word in words[:1] if os.path.isfile(self._in_folder(word))]
 
@@ -125,45 +158,96 @@ class CommandAgent(AskedAgent):
         return Path(self.folder or ".", path)
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
-        if self._last_failure is not None:
-            return self._last_failure
-        program, answer = self._taken(), None
-        try:
-            said = program.ask(Question(position, self.timeout).line, self.timeout)
-            answer = _read(said, position)
-        finally:
-            self._return(program, answer is not None and answer.outcome in _GOES_ON)
-        if self._is_closed:
-            raise PlayerError(f"{self!r} is closed")
-        if said.outcome == "ended" and program.n_answers and program.status == 0:
-            return self.answer(position)  # by a new program: this one has ended after another question
-        if answer.outcome not in _GOES_ON and not self.restart:
-            self._last_failure = answer
-        return answer
+        limits = f"{self.timeout:g} s each, and {self.startup:g} s to start"
+        tries = chain([self._taken], repeat(self._started))  # after an accident a fresh process is asked
+        return settled_answer(self, position, limits, lambda: self._asked(position, next(tries)))
+
+    def check_asked(self) -> None:  # noqa: D102
+        with self._lock:
+            idle, self._idle = self._idle, []
+        lines: list[str] = []
+        for program in idle:
+            program.end_input()
+        deadline = time.monotonic() + END_GRACE
+        for program in idle:
+            lines += _without_question(program.rest(deadline))
+            self._drop(program)
+        check_lines(self, lines)
+
+    def _asked(self, position: Position, take: Callable[[], Program]) -> Answer:
+        """The answer of the program that `take` gives. Raises `AccidentError` if there is none."""
+        while True:
+            program, goes_on = take(), False
+            try:
+                n_lines, said = program.n_lines, self._say(program, position)
+                if said.outcome == "line":
+                    answer = read_answer(said.text, position)
+                    goes_on = answer.outcome in _GOES_ON or echoed_id(said.text) is not None
+                    if not goes_on:  # maybe a greeting: then the answer is still to come
+                        program.end_input()
+                        check_lines(self, _without_question(program.rest(time.monotonic() + END_GRACE)))
+                    return answer
+                if self._is_closed:
+                    raise PlayerError(f"{self!r} is closed")
+                if said.outcome != "ended" or not n_lines or said.status != 0:
+                    return failed_answer(said)
+            finally:
+                if goes_on:
+                    self._keep(program)
+                else:
+                    self._drop(program)
+            # It has ended after another question, as it may: a new one is asked.
+
+    def _say(self, program: Program, position: Position) -> Said:
+        """The line by which the program answers, or the reason why there is none."""
+        check_lines(self, _without_question(program.unread()))
+        number = next(self._ids)
+        seconds = self.timeout + (0 if program.n_lines else self.startup)
+        deadline = time.monotonic() + seconds
+        program.send(Question(position, self.timeout, number).line)
+        n_late = 0
+        while (said := program.read_line(deadline)).outcome == "line":
+            echoed = echoed_id(said.text)
+            if echoed is None:
+                check_lines(self, _without_question(program.unread()))
+            if echoed is None or (type(echoed) is int and echoed == number):
+                return said
+            n_late += 1
+        if n_late:
+            late = f"passed over {n_late} lines with an id that is not {number}"
+            return said._replace(text=": ".join(filter(None, [said.text, late])))
+        return said
 
     def _taken(self) -> Program:
         """A program that nobody asks at the moment, a new one if there is none."""
         while True:
             with self._lock:
-                if self._is_closed:
-                    raise PlayerError(f"{self!r} is closed")
+                self._check_open()
                 program = self._idle.pop() if self._idle else None
-                self._n_starting += program is None
             if program is None:
                 return self._started()
             if program.status is None:
                 return program
-            self._return(program, False)
+            lines = _without_question(program.rest(time.monotonic() + END_GRACE))
+            self._drop(program)
+            check_lines(self, lines)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise PlayerError(f"{self!r} is closed")
 
     def _started(self) -> Program:
         """A new program, started by a thread of its own, which Ctrl-C does not interrupt half-way."""
+        with self._lock:
+            self._check_open()
+            self._n_starting += 1
         started: Future[Program] = Future()
 
         def start() -> None:
             try:
-                program = Program(self.arguments, self.folder, (self.memory or 0) * MEBIBYTE)
+                program = Program(self._command_line(), self.folder, (self.memory or 0) * MEBIBYTE)
             except OSError as error:
-                started.set_exception(PlayerError(f"{self!r} cannot be started: {error.strerror}"))
+                started.set_exception(AccidentError("cannot be started", error.strerror or "", None))
             except BaseException as error:  # it is raised by who waits
                 started.set_exception(error)
             else:
@@ -176,11 +260,27 @@ class CommandAgent(AskedAgent):
         Thread(target=start, name="starting").start()
         return started.result()
 
-    def _return(self, program: Program, goes_on: bool) -> None:
+    def _command_line(self) -> tuple[str, ...]:
+        """The arguments; a function in a file is told the rules of a game that is in no catalogue."""
+        if self._function:
+            try:
+                is_known = get_game(self.game.name) == self.game
+            except TttEnvError:
+                is_known = False
+            if not is_known:
+                return (*self.arguments, json.dumps(game_to_dict(self.game)))
+        return self.arguments
+
+    def _keep(self, program: Program) -> None:
+        """Keep a program for the next question."""
         with self._lock:
-            if goes_on and not self._is_closed:
+            if not self._is_closed:
                 self._idle.append(program)
                 return
+        self._drop(program)
+
+    def _drop(self, program: Program) -> None:
+        with self._lock:
             self._programs.discard(program)
         program.end()
 
@@ -202,17 +302,9 @@ def _end(programs: set[Program]) -> None:
         programs.pop().end()
 
 
-def _read(said: Said, position: Position) -> Answer:
-    """What the program's words, or its end, answer in a position."""
-    match said.outcome:
-        case "line":
-            return read_answer(said.text, position)
-        case "too much":
-            return Answer.failed("flooded", said.text)
-        case "too late":
-            return Answer.failed("timed out", said.text)
-        case "ended":
-            return Answer.failed("crashed", said.text)
+def _without_question(text: str) -> list[str]:
+    """The lines that answer no question; those that echo an `id` are late, and harm nobody."""
+    return [line for line in text.splitlines() if echoed_id(line) is None]
 
 
 def as_folder(folder: object, owner: str) -> Path:

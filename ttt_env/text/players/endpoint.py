@@ -86,8 +86,8 @@ class ChatEndpoint:
                 if attempt > self._retries or pause > LONGEST_PAUSE:
                     more = f"; it asks for a pause of {pause:.0f} s" if pause > LONGEST_PAUSE else ""
                     tries = f"{attempt} attempt{'s' * (attempt > 1)}"
-                    message = f"{asker} gave no answer in {tries}: {self._told(str(accident))}{more}"
-                    raise NotJudgedError(message) from None
+                    told = f"gave no answer in {tries}: {self._told(str(accident))}{more}"
+                    raise NotJudgedError(asker, None, told) from None
             time.sleep(pause)
 
     def _attempt(self, request: Mapping[str, Any], asker: str) -> Reply:

@@ -1,10 +1,11 @@
 """Keeps a program: starts it, and when it ends, or is no longer wanted, kills all that it has started.
 
 This file is run by its path, as a process between ours and the program:
-`keeper.py LIFELINE MEMORY COMMAND…`. The program has the keeper's standard input, output and error. It is no
-longer wanted once something can be read from the file descriptor LIFELINE, which is so, too, when our process
-ends in whatever way. MEMORY is the most address space of each of its processes in bytes, 0 for no limit. The
-keeper ends as the program has ended.
+`keeper.py LIFELINE TROUBLE MEMORY COMMAND…`. The program has the keeper's standard input, output and error.
+It is no longer wanted once something can be read from the file descriptor LIFELINE, which is so, too, when
+our process ends in whatever way. If the program cannot be run, the reason is written to the file descriptor
+TROUBLE. MEMORY is the most address space of each of its processes in bytes, 0 for no limit. The keeper ends
+as the program has ended.
 
 Nothing but a few of Python's own modules is imported here, so that a program starts at once.
 """
@@ -21,7 +22,7 @@ _CANNOT_RUN = 126  # the exit status by which shells say so
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # of Linux's prctl
 
 
-def main(lifeline: int, memory: int, arguments: list[str]) -> None:
+def main(lifeline: int, trouble: int, memory: int, arguments: list[str]) -> None:
     """Run the program, wait, clean up, and end as it has ended."""
     # Whatever a program starts and leaves behind becomes a child of the keeper, even from another session.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -30,10 +31,11 @@ def main(lifeline: int, memory: int, arguments: list[str]) -> None:
         os.set_blocking(descriptor, False)
     signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    os.set_inheritable(trouble, False)  # the program closes it by being run
     program = os.fork()
     if program == 0:
-        _become(memory, arguments)
-    for descriptor in (0, 1, 2):
+        _become(memory, arguments, trouble)
+    for descriptor in (0, 1, 2, trouble):
         os.close(descriptor)
     status = None
     while status is None and lifeline not in select.select([lifeline, ends], [], [])[0]:
@@ -44,8 +46,8 @@ def main(lifeline: int, memory: int, arguments: list[str]) -> None:
     _end_like(status)
 
 
-def _become(memory: int, arguments: list[str]) -> None:
-    """Turn this process into the program."""
+def _become(memory: int, arguments: list[str], trouble: int) -> None:
+    """Turn this process into the program, or write to `trouble` why that fails."""
     try:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         os.setsid()
@@ -57,7 +59,7 @@ def _become(memory: int, arguments: list[str]) -> None:
             signal.signal(number, signal.SIG_DFL)
         os.execvp(arguments[0], arguments)
     except BaseException as error:
-        os.write(2, f"{arguments[0]} cannot be run: {error}\n".encode("utf-8", "replace"))
+        os.write(trouble, f"{arguments[0]} cannot be run: {error}".encode("utf-8", "replace"))
     finally:
         os._exit(_CANNOT_RUN)
 
@@ -116,4 +118,4 @@ def _prctl(option: int, value: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

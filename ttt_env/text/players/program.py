@@ -1,37 +1,38 @@
-"""A running program that is asked by lines."""
+"""A running program that is sent lines and read line by line."""
 
 import os
 import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-_KEEPER = Path(__file__).with_name("keeper.py")
+_KEEPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")))
 _CHUNK = 1 << 16  # bytes
-_LONGEST_LINE = 1 << 16  # bytes of an answer
-_MOST_STDERR = 1 << 20  # bytes between two answers
+_LONGEST_LINE = 1 << 16  # bytes
+_MOST_STDERR = 1 << 20  # bytes between two questions
 _STDERR_BYTES = 900  # the last of them are kept
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
 _GRACE = 1.0  # seconds for a program that has closed its output to end
 
 
 class Said(NamedTuple):
-    """What came of a question.
+    """One line of a program, or the reason why there is none.
 
-    `text` is the line that was answered, or the start of what is too long; else what the program last wrote
-    to standard error, and its exit status if it has ended.
+    `text` is the line, or the start of one that is too long; else the end of what the program wrote to
+    standard error, after its exit `status` if it has ended. "not started": nothing could be run.
     """
 
-    outcome: Literal["line", "too much", "ended", "too late"]
+    outcome: Literal["line", "too much", "ended", "too late", "not started"]
     text: str
+    status: int | None = None
 
 
 class Program:
-    """A running program that is asked by lines over its standard input and output.
+    """A running program that is sent lines on its standard input and read line by line.
 
     It runs in the working directory `folder`, with at most `memory` bytes of address space for each of its
     processes, by default in ours and without a limit. No shell is used.
@@ -46,80 +47,108 @@ class Program:
     ) -> None:
         pipe = subprocess.PIPE
         lifeline, self._lifeline = os.pipe()
+        self._trouble, trouble = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_KEEPER), str(lifeline), str(memory or 0), *arguments],
+                [*_KEEPER, str(lifeline), str(trouble), str(memory or 0), *arguments],
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,
                 bufsize=0,
                 cwd=folder,
-                pass_fds=[lifeline],
+                pass_fds=[lifeline, trouble],
                 start_new_session=True,
             )
         except BaseException:
             os.close(self._lifeline)
+            os.close(self._trouble)
             raise
         finally:
             os.close(lifeline)
+            os.close(trouble)
         pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
         self._in, self._out, self._err = (each.fileno() for each in pipes if each is not None)
-        for descriptor in (self._in, self._out, self._err):
+        for descriptor in (self._in, self._out, self._err, self._trouble):
             os.set_blocking(descriptor, False)
-        self._stderr, self._n_stderr = bytearray(), 0
-        self.n_answers = 0
+        self._unread, self._stderr, self._n_stderr = bytearray(), bytearray(), 0
+        self.n_lines = 0
+        """How many of its lines have been read."""
 
     @property
     def status(self) -> int | None:
         """Its exit status, None while it runs."""
         return self._process.poll()
 
-    def ask(self, question: str, seconds: float) -> Said:
-        """The line that it says to this line. What it has said since its last answer is dropped.
+    def send(self, *lines: str) -> None:
+        """Send it these lines. Whether it has taken them shows when it is read: nothing is raised here."""
+        self._n_stderr = 0
+        with suppress(BlockingIOError, BrokenPipeError):
+            os.write(self._in, "".join(f"{line}\n" for line in lines).encode())
+
+    def read_line(self, deadline: float) -> Said:
+        """The next line that it says until `deadline` by the monotonic clock; its last one may have no end.
 
         After anything but a line the program is of no further use, and has to be ended.
         """
-        deadline = time.monotonic() + seconds
-        if self.n_answers and self._drop_output() >= _LONGEST_LINE:
-            return Said("too much", "more after its last answer")
-        try:
-            os.write(self._in, question.encode() + b"\n")
-        except BlockingIOError:
-            return self._said("too late")  # its input is full of questions that it does not read
-        except BrokenPipeError:
-            pass  # it reads no more, and may still have said something
-        line, self._n_stderr = bytearray(), 0
+        with self._listening() as selector:
+            while b"\n" not in self._unread:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return self._said("too late")
+                if self._n_stderr > _MOST_STDERR:
+                    return self._said("too much")
+                if len(self._unread) > _LONGEST_LINE:
+                    return Said("too much", _text(self._unread[:_LONGEST_LINE]))
+                if not self._hear(selector, min(left, _LOOK_UP)):
+                    if self._unread:
+                        break
+                    return self._ended()
+        line, _, self._unread = self._unread.partition(b"\n")
+        self.n_lines += 1
+        return Said("line", _text(line))
+
+    def unread(self) -> str:
+        """What it has said by now and nobody has read; it is forgotten here."""
+        with suppress(BlockingIOError):
+            while len(self._unread) < _LONGEST_LINE and (chunk := os.read(self._out, _CHUNK)):
+                self._unread += chunk
+        return self._forgotten()
+
+    def end_input(self) -> None:
+        """Close its standard input, so that it ends."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def rest(self, deadline: float) -> str:
+        """What it says until it ends, or until `deadline` by the monotonic clock, and nobody has read."""
+        with self._listening() as selector:
+            while (left := deadline - time.monotonic()) > 0 and len(self._unread) < _LONGEST_LINE:
+                if not self._hear(selector, left):
+                    break
+        return self._forgotten()
+
+    def _forgotten(self) -> str:
+        text = _text(self._unread)
+        self._unread.clear()
+        return text
+
+    @contextmanager
+    def _listening(self) -> Iterator[selectors.BaseSelector]:
         with selectors.DefaultSelector() as selector:
             selector.register(self._out, selectors.EVENT_READ)
             selector.register(self._err, selectors.EVENT_READ)
-            while (left := deadline - time.monotonic()) > 0:
-                ready = [key.fd for key, _ in selector.select(min(left, _LOOK_UP))]
-                if self._err in ready and not self._read_stderr():
-                    selector.unregister(self._err)
-                if self._n_stderr > _MOST_STDERR:
-                    return self._said("too much")
-                if self._out in ready and (said := self._heard(line)) is not None:
-                    return said
-        return self._said("too late")
+            yield selector
 
-    def _heard(self, line: bytearray) -> Said | None:
-        """Add to the line what it has said; what came of the question, None while the line is unfinished."""
-        chunk = os.read(self._out, _CHUNK)
-        line += chunk
-        if b"\n" in chunk or (line and not chunk):
-            self.n_answers += 1
-            return Said("line", _text(line.partition(b"\n")[0]))
-        if not chunk:
-            return self._ended()
-        return Said("too much", _text(line)) if len(line) > _LONGEST_LINE else None
-
-    def _drop_output(self) -> int:
-        """How many bytes it has said since its last answer; no more are read than an answer may have."""
-        n_dropped = 0
-        with suppress(BlockingIOError):
-            while n_dropped < _LONGEST_LINE and (chunk := os.read(self._out, _CHUNK)):
-                n_dropped += len(chunk)
-        return n_dropped
+    def _hear(self, selector: selectors.BaseSelector, seconds: float) -> bool:
+        """Wait this long for more, and take it in; False once the output has ended."""
+        ready = [key.fd for key, _ in selector.select(seconds)]
+        if self._err in ready and not self._read_stderr():
+            selector.unregister(self._err)
+        if self._out in ready:
+            chunk = os.read(self._out, _CHUNK)
+            self._unread += chunk
+            return bool(chunk)
+        return True
 
     def _read_stderr(self) -> bool:
         """Keep the end of what it has written to standard error; whether more may come."""
@@ -140,11 +169,15 @@ class Program:
                     break
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, deadline - time.monotonic()))
+        with suppress(BlockingIOError):
+            if trouble := os.read(self._trouble, _CHUNK):
+                return Said("not started", _text(trouble), self.status)
         return self._said("ended")
 
     def _said(self, outcome: Literal["ended", "too late", "too much"]) -> Said:
-        status = "" if self.status is None else f"exit status {self.status}"
-        return Said(outcome, ": ".join(filter(None, [status, _text(self._stderr).strip()])))
+        status = self.status
+        shown = "" if status is None else f"exit status {status}"
+        return Said(outcome, ": ".join(filter(None, [shown, _text(self._stderr).strip()])), status)
 
     def kill(self) -> None:
         """Have it killed, and all that it has started; whoever asks it learns that it has ended."""
@@ -156,6 +189,7 @@ class Program:
         self.kill()
         self._process.wait()
         os.close(self._lifeline)
+        os.close(self._trouble)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()

@@ -87,8 +87,8 @@ class PromptAgent(AskedAgent):
             raise
         except Exception as error:
             if _is_accident(error):
-                message = f"{self!r} gave no answer in {position}: {shown(error)}"
-                raise NotJudgedError(message, position) from error
+                told = f"gave no answer: {shown(error)}"
+                raise NotJudgedError(repr(self), position, told) from error
             if self.errors == "lose":
                 return Answer.failed("crashed", shown(error))
             error.add_note(self._asked_in(position))

@@ -1,0 +1,137 @@
+"""A function in a Python file as a bot: `python -P -m MODULE FILE FUNCTION [GAME]`, where this is the module.
+
+The file is imported by a process of its own, which answers the questions of `docs/bots.md`. Whatever the file
+prints goes to standard error. The function is `choose(position)`, `choose(position, rng)`, or `policy` with
+the same arguments, which returns the probability of each cell. GAME is a game of one's own as JSON.
+"""
+
+import ast
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_env.agent import Agent, FunctionAgent, chosen_cell
+from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError
+from ttt_env.rules.game import Game, Position
+from ttt_env.storage.game_file import game_from_dict
+from ttt_env.text.protocol import answer_line, read_question
+
+MODULE = "ttt_env.text.players.function_file"
+FUNCTIONS = ("choose", "policy")
+"""The functions that are taken where none is named: the first that the file has."""
+
+
+def function_in(path: Path, name: str) -> str:
+    """The name of the function that is asked, of a file that is read and not run; "" names none.
+
+    Raises `ParameterError` for a file that is not there or no Python, and a function that it does not have.
+    """
+    try:
+        tree = ast.parse(path.read_bytes(), path.name)
+    except OSError:
+        raise ParameterError(f"there is no file {str(path)!r} in the folder {Path.cwd()}") from None
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        message = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ParameterError(f"{path.name}{line}: {message}") from None
+    names = list(_names_in(tree.body))
+    wanted = [name] if name else list(FUNCTIONS)
+    for each in wanted:
+        if each in names or "*" in names:
+            return each
+    functions = ", ".join(node.name for node in tree.body if isinstance(node, ast.FunctionDef)) or "none"
+    raise ParameterError(f"{path.name} has no function {' or '.join(wanted)}; it has {functions}")
+
+
+def _names_in(body: list[ast.stmt]) -> Iterator[str]:
+    """The names that statements of a module define."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        else:
+            for each in ast.walk(node):
+                if isinstance(each, ast.FunctionDef):
+                    yield each.name
+                elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                    yield each.id
+
+
+def main(path: str, function: str, game: str = "") -> None:
+    """Answer questions until the input ends."""
+    given: Game | None = game_from_dict(json.loads(game)) if game else None
+    questions, say = _own_streams()
+    chosen = _imported(Path(path), function)
+    takes_rng = _takes_rng(chosen)
+    rng = np.random.default_rng()
+    for line in questions:
+        position, _, number = read_question(line, given)
+        arguments = (position, rng) if takes_rng else (position,)
+        say(_answer(chosen(*arguments), position, rng, number))
+
+
+def _answer(choice: object, position: Position, rng: np.random.Generator, number: int | None) -> str:
+    """The line for what the function has returned: a cell, or probabilities of which one is drawn."""
+    if isinstance(choice, list | tuple | np.ndarray) and np.ndim(choice) == 1:
+        agent: Agent = _Drawing(position.game, choice)
+    else:
+        agent = FunctionAgent(position.game, lambda _: choice)  # type: ignore[arg-type, return-value]
+    try:
+        return answer_line(chosen_cell(agent, position, rng), number)
+    except (IllegalMoveError, PolicyError) as error:
+        if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
+            return answer_line(int(choice), number)
+        return json.dumps({"error": str(error)} if number is None else {"error": str(error), "id": number})
+
+
+class _Drawing(Agent):
+    """Has this policy, wherever it is asked."""
+
+    def __init__(self, game: Game, probabilities: Any) -> None:
+        super().__init__(game)
+        self._probabilities = probabilities
+
+    def __repr__(self) -> str:
+        return "the function"
+
+    def policy(self, position: Position) -> Any:
+        return np.asarray(self._probabilities)
+
+
+def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
+    """The lines of standard input, and a function that says a line; nobody else reads or writes there."""
+    asked, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    lines = open(asked, encoding="utf-8")
+    return iter(lines), lambda line: os.write(answers, line.encode() + b"\n")
+
+
+def _imported(path: Path, function: str) -> Callable[..., object]:
+    sys.path.insert(0, str(path.absolute().parent))
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    found: Callable[..., object] = getattr(module, function)
+    return found
+
+
+def _takes_rng(function: Callable[..., object]) -> bool:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return len([each for each in parameters if each.kind in kinds and each.default is each.empty]) > 1
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
