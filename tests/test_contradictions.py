@@ -111,6 +111,7 @@ def changed(result, **changes):
     return data
 
 
+START = ".../.../..."
 BEATABLE, FORFEITING, WON = (CERTIFICATES[name] for name in ("beatable", "forfeiting", "of a won game"))
 LOST = str(BEATABLE.refutations["O"])
 NOTHING = {"count": 0, "positions": []}
@@ -137,7 +138,12 @@ FORGED = {
     ),
     "a position that no game has": (BEATABLE, {"blunders__positions__0": "XXX/.../..."}, "blunders"),
     "a position where no value can be given away": (
-        BEATABLE, {"blunders__positions__0": ".../.../..."}, "no value to give away|no listed blunder",
+        BEATABLE,
+        {"blunders": {"count": BEATABLE.n_blunders + 1, "positions": [*map(str, BEATABLE.blunders), START]}},
+        "in .../.../... there is no value to give away",
+    ),
+    "asked in more positions than there are": (
+        CERTIFICATES["recorded"], {"asked": CERTIFICATES["recorded"].asked + 1}, "asked",
     ),
     "a win that was missed and none": (WON, {"missed_wins": NOTHING}, "missed_wins"),
     "more positions than there are": (BEATABLE, {"positions__X": 6000}, "positions.X"),
