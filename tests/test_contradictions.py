@@ -111,6 +111,7 @@ def changed(result, **changes):
     return data
 
 
+START, RANDOM = ".../.../...", EXPLOITABILITIES["exploitability"]
 BEATABLE, FORFEITING, WON = (CERTIFICATES[name] for name in ("beatable", "forfeiting", "of a won game"))
 LOST = str(BEATABLE.refutations["O"])
 NOTHING = {"count": 0, "positions": []}
@@ -137,7 +138,12 @@ FORGED = {
     ),
     "a position that no game has": (BEATABLE, {"blunders__positions__0": "XXX/.../..."}, "blunders"),
     "a position where no value can be given away": (
-        BEATABLE, {"blunders__positions__0": ".../.../..."}, "no value to give away|no listed blunder",
+        BEATABLE,
+        {"blunders": {"count": BEATABLE.n_blunders + 1, "positions": [*map(str, BEATABLE.blunders), START]}},
+        "in .../.../... there is no value to give away",
+    ),
+    "asked in more positions than there are": (
+        CERTIFICATES["recorded"], {"asked": CERTIFICATES["recorded"].asked + 1}, "asked",
     ),
     "a win that was missed and none": (WON, {"missed_wins": NOTHING}, "missed_wins"),
     "more positions than there are": (BEATABLE, {"positions__X": 6000}, "positions.X"),
@@ -159,6 +165,7 @@ FORGED = {
         CERTIFICATES["recorded"], {"inconsistent": [["X../...", "X../..."]], "consistent": 0}, "same|class",
     ),
     "three shares of which none is left": (MATCHES["exact"], {"as_x__draw": 0.9}, "as_x.loss"),
+    "shares of less than all": (MATCHES["exact"], {"as_x__draw": 0.0}, "as_x.loss"),
     "another score": (MATCHES["exact"], {"score": 0.0}, "score"),
     "a computed match of games": (MATCHES["exact"], {"games": 100}, "games"),
     "a computed match that was sampled": (MATCHES["exact"], {"source": "sampled"}, "source"),
@@ -177,12 +184,22 @@ FORGED = {
     "an agent of another name": (TOURNAMENTS["tournament"], {"agents__0__name": "minimax"}, "first|second"),
     "two agents of one name": (TOURNAMENTS["tournament"], {"agents__0__name": "block"}, "different names"),
     "a pair that met twice": (TOURNAMENTS["tournament"], {"matches__0__second": "block"}, "have met before"),
-    "a better rating": (TOURNAMENTS["tournament"], {"agents__0__rating": 500.0}, "rating"),
-    "a best response that others outdo": (
+    "a pair that never met": (
         TOURNAMENTS["tournament"],
-        {"agents__0__exploitability": changed(ttt_env.exploitability("minimax"))},
+        {"matches": TOURNAMENTS["tournament"].to_dict()["matches"][:2]},
+        "each pair of agents is to meet once",
+    ),
+    "a best response to X that others outdo": (
+        TOURNAMENTS["tournament"],
+        {"agents__0__exploitability": Exploitability(0.0, RANDOM.as_o).to_dict()},
         "gains more than the best response",
     ),
+    "a best response to O that others outdo": (
+        TOURNAMENTS["tournament"],
+        {"agents__0__exploitability": Exploitability(RANDOM.as_x, 0.0).to_dict()},
+        "gains more than the best response",
+    ),
+    "a better rating": (TOURNAMENTS["tournament"], {"agents__0__rating": 500.0}, "rating"),
 }  # fmt: skip
 
 

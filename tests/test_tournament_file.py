@@ -670,6 +670,17 @@ class TestWhatLiesInTheFolder:
         with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 2: {part}"):
             Contest(read_plan(path), tmp_path / "class-results")
 
+    def test_a_meeting_is_computed_or_played(self, tmp_path):
+        path = write(tmp_path, spec("rules"), spec("minimax"), games=4)
+        drawn = {"record": "tictactoe-v0: 4 0 1 7 3 5 2 6 8", "forfeit": None, "said": ""}
+        meeting = {"round": 1, "first": "rules", "second": "minimax"}
+        match = ttt_env.match("minimax", "minimax").to_dict()
+        with Contest(read_plan(path), tmp_path / "class-results") as contest:
+            contest.journal._file.add(meeting | drawn)
+            contest.journal._file.add(meeting | {"match": match, "examples": [drawn, drawn]})
+        with pytest.raises(ResultFileError, match=r"journal\.jsonl, line 3: match: it is computed"):
+            Contest(read_plan(path), tmp_path / "class-results")
+
     def test_again_leaves_nothing_of_the_run_before(self, folder):
         out = folder / "class-results"
         stale = out / "certificates" / "009-gone.certificate.json"

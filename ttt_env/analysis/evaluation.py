@@ -207,6 +207,8 @@ def _read_sampled(entries: Fields, as_x: Result, as_o: Result) -> Match:
         raise entries.error("games", f"{games}, which cannot end in these shares")
     played = match_of(counts)
     ends = entries.part("interval")
+    if len(ends) != 2:
+        raise entries.error("interval", "two ends are needed")
     for key, end in enumerate(played.interval or ()):
         ends.is_near(key, end, CLOSE)
     return Match(as_x, as_o, False, games, played.interval, source)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ttt_env.errors import GameError
 from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.rules.checks import as_bool
 from ttt_env.rules.game import Game
 from ttt_env.rules.specs import split_spec
 from ttt_env.storage.files import opened, reason, write_atomically
@@ -39,7 +40,7 @@ def game_from_dict(data: Mapping[str, Any]) -> Game:
         data["name"],
         tuple(data["shape"]),
         [tuple(cells) for cells in data["winning_sets"]],
-        misere=bool(data.get("misere", False)),
+        misere=as_bool("misere", data.get("misere", False), "a game"),
         coordinates=data.get("coordinates"),
     )
 
