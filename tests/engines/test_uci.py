@@ -385,7 +385,7 @@ class TestPlayer:
             with pytest.raises(NotJudgedError):  # the first question has no answer
                 agent.answer(TTT.start)
         with engine("echo bestmove b2; (sleep 0.05; echo bestmove a1) &") as agent:
-            with pytest.raises(UntrustedAnswersError, match="bestmove a1"):
+            with pytest.raises(UntrustedAnswersError, match="'bestmove "):
                 ttt_env.certify(agent)
 
     def test_an_engine_is_ended_in_the_middle_of_a_conversation(self, monkeypatch):

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from threading import RLock
@@ -300,16 +300,22 @@ def speaks_by_batches(agent: Agent) -> bool:
 def asking(*agents: Agent) -> Iterator[None]:
     """A block in which these agents are asked; at its end they are checked by `check_asked`.
 
-    If the block raises an error, what the check finds is added to that error as a note.
+    They are checked after an error of the block too, which may rest on an answer to another question; what
+    the check raises goes before it. Only an interrupt of the user stays what it is.
     """
     try:
         yield
-    except BaseException as error:
+    except Exception as error:
         for agent in agents:
             try:
                 agent.check_asked()
             except UntrustedAnswersError as untrusted:
-                error.add_note(str(untrusted))
+                raise untrusted from error
+        raise
+    except BaseException:
+        for agent in agents:
+            with suppress(UntrustedAnswersError):
+                agent.check_asked()
         raise
     for agent in agents:
         agent.check_asked()
