@@ -223,6 +223,17 @@ class TestLinesTooMany:
                 with pytest.raises(UntrustedAnswersError):
                     ttt_env.play_game(agent, lambda position: position.legal_cells[-1])
 
+    @pytest.mark.parametrize("then", ["", "sys.exit(0)"], ids=["goes on", "ends"])
+    def test_a_line_between_two_questions_is_told_before_the_next(self, then: str, tmp_path: Path) -> None:
+        body = f"say(cell)\ntime.sleep(0.05)\nsay('bye')\nopen('said', 'w')\n{then}"
+        with bot(body, tmp_path) as agent:
+            assert agent.answer(GAME.start).cell == 0
+            (program,) = agent._idle
+            while not (tmp_path / "said").exists() or (then and program.status is None):
+                time.sleep(0.01)
+            with pytest.raises(UntrustedAnswersError, match="'bye'"):
+                agent.answer(GAME.start)
+
     def test_late_lines_that_echo_their_question_harm_nobody(self, tmp_path: Path) -> None:
         body = (
             "cell['id'] = asked['id']\nsay(cell | {'id': asked['id'] - 1, 'cell': 99})\nsay(cell)\nsay(cell)"
