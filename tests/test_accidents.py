@@ -204,17 +204,35 @@ class TestLinesTooMany:
                 ttt_env.play_game(agent, "random")
 
     def test_answers_of_before_stay(self, tmp_path: Path) -> None:
+        """Those of a process that has ended as it should; the one after it says a line too many."""
         file = tmp_path / "kept.jsonl"
-        with bot("say(cell)", tmp_path) as agent:
+        with bot("say(cell)", tmp_path, after="if not is_first(): say('bye')") as agent:
             recorded = Recorded(agent, answers=file)
             recorded.policy(GAME.start)
             recorded.check_asked()
-            identity = agent.identity
-            added = AnswerFile(file, GAME, identity)
-            added.add(GAME.start.play(4), Answer(0, "played", ""))
-            added.withdraw()
-        kept = AnswerFile(file, GAME, identity)
+            recorded.policy(GAME.start.play(4))
+            with pytest.raises(UntrustedAnswersError, match="bye"):
+                recorded.check_asked()
+            kept = AnswerFile(file, GAME, agent.identity)
         assert kept.get(GAME.start) is not None and kept.get(GAME.start.play(4)) is None
+
+    def test_a_forfeit_by_a_late_line_is_none(self, tmp_path: Path) -> None:
+        """Each line is said twice, so the second move of the game is taken: it is no answer to that."""
+        with bot("say(cell)\ntime.sleep(0.05)\nsay(cell)", tmp_path) as agent:
+            for _ in range(3):
+                with pytest.raises(UntrustedAnswersError):
+                    ttt_env.play_game(agent, lambda position: position.legal_cells[-1])
+
+    @pytest.mark.parametrize("then", ["", "sys.exit(0)"], ids=["goes on", "ends"])
+    def test_a_line_between_two_questions_is_told_before_the_next(self, then: str, tmp_path: Path) -> None:
+        body = f"say(cell)\ntime.sleep(0.05)\nsay('bye')\nopen('said', 'w')\n{then}"
+        with bot(body, tmp_path) as agent:
+            assert agent.answer(GAME.start).cell == 0
+            (program,) = agent._idle
+            while not (tmp_path / "said").exists() or (then and program.status is None):
+                time.sleep(0.01)
+            with pytest.raises(UntrustedAnswersError, match="'bye'"):
+                agent.answer(GAME.start)
 
     def test_late_lines_that_echo_their_question_harm_nobody(self, tmp_path: Path) -> None:
         body = (

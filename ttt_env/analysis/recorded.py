@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from threading import RLock
@@ -310,25 +310,37 @@ def speaks_by_batches(agent: Agent) -> bool:
 def asking(*agents: Agent) -> Iterator[None]:
     """A block in which these agents are asked; at its end they are checked by `check_asked`.
 
-    If the block raises an error, what the check finds is added to that error as a note. After it other runs
-    may write to the files in which the answers are kept.
+    They are checked after an error of the block too, which may rest on an answer to another question; what
+    the check raises goes before it. Only an interrupt of the user stays what it is. After the block other
+    runs may write to the files in which the answers are kept.
     """
     try:
-        yield
-        for agent in agents:
-            agent.check_asked()
-    except BaseException as error:
-        for agent in agents:
-            try:
-                agent.check_asked()
-            except UntrustedAnswersError as untrusted:
-                if untrusted is not error and str(untrusted) != str(error):
-                    error.add_note(str(untrusted))
-        raise
+        with _checked_at_the_end(agents):
+            yield
     finally:
         for agent in agents:
             if isinstance(agent, Recorded):
                 agent.release()
+
+
+@contextmanager
+def _checked_at_the_end(agents: Sequence[Agent]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        for agent in agents:
+            try:
+                agent.check_asked()
+            except UntrustedAnswersError as untrusted:
+                raise untrusted from error
+        raise
+    except BaseException:
+        for agent in agents:
+            with suppress(UntrustedAnswersError):
+                agent.check_asked()
+        raise
+    for agent in agents:
+        agent.check_asked()
 
 
 def source_of(*agents: Agent) -> Source:
