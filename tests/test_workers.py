@@ -130,7 +130,7 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            ({"workers": 0}, "workers=0 of shared work: integers from 1 on are allowed"),
+            ({"workers": 0}, "workers=0 of shared work: integers from 1 to 4096 are allowed"),
             ({"workers": -1}, "workers=-1"),
             ({"workers": 1.5}, r"workers=1\.5"),
             ({"backend": "rya"}, "did you mean ray"),
