@@ -151,7 +151,7 @@ class TestNotJudged:
         for workers in (1, 2):
             with pytest.raises(NotJudgedError):
                 ttt_env.certify(Late(GAME), workers=workers, answers=tmp_path / "kept.jsonl")
-        assert not (tmp_path / "kept.jsonl").exists()
+        assert not (tmp_path / "kept.jsonl").read_text()
 
     def test_the_command_says_so(self, tmp_path: Path) -> None:
         run = ttt("certify", "--command", "sleep 1000", "--timeout", "0.1", "--startup", "0.1", cwd=tmp_path)

@@ -193,7 +193,9 @@ class TestPromptAgent:
                 raise RuntimeError("the library gave up") from error
 
         agent, answers = PromptAgent(GAME, cut_off, errors=errors), tmp_path / "answers.jsonl"
-        with pytest.raises(NotJudgedError, match=r"in XO\./.../...: RuntimeError") as caught:
+        with pytest.raises(
+            NotJudgedError, match=r"gave no answer: RuntimeError.* in position XO\./.../..."
+        ) as caught:
             agent.answer(MIDDLE)
         assert caught.value.position == MIDDLE and pickle.loads(pickle.dumps(caught.value)).position == MIDDLE
         with pytest.raises(NotJudgedError):

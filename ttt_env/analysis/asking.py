@@ -19,7 +19,6 @@ from ttt_env.storage.line_file import LineFile
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
-_KEPT = [outcome for outcome in get_args(Outcome) if outcome != TIMED_OUT]
 _FORM = "ttt_env answers"
 _FORMAT = f"{_FORM} 2"
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
@@ -116,13 +115,14 @@ class AnswerFile:
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has been answered before"
             raise line.error("position", f"{position}, and {why}")
-        outcome = line.choice("outcome", _KEPT)
+        outcome = line.choice("outcome", get_args(Outcome))
         cell = None if line.is_null("cell") else line.integer("cell", 0, self.game.n_cells - 1)
         if (cell is None) == (outcome == "played"):
             raise line.error("cell", f"{cell}, which does not fit to the outcome {outcome!r}")
         if cell is not None and cell not in position.legal_cells:
             raise line.error("cell", f"{cell}, which is not free in {position}")
-        self._answers[position.mine, position.theirs] = Answer(cell, outcome, line.text("said"))
+        if outcome != TIMED_OUT:  # an accident, which is asked again
+            self._answers[position.mine, position.theirs] = Answer(cell, outcome, line.text("said"))
 
 
 def answers_of(
