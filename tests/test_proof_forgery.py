@@ -405,7 +405,7 @@ def agree_on_mutations(files, path, n_mutations, seed):
         mutation, arrays = MUTATIONS[number % len(MUTATIONS)], files[rng.integers(len(files))]
         second = [MUTATIONS[rng.integers(len(MUTATIONS))]] if rng.random() < 0.2 else []
         for change in (mutation, *second):
-            with suppress(ValueError, ArithmeticError, LookupError, TypeError):  # some take no second one
+            with suppress(Exception):  # what is broken already may take no second change
                 arrays = change(arrays, rng)
         accepted[mutation] += judge(arrays, path)
     return accepted
