@@ -590,6 +590,19 @@ def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
     assert False in said
 
 
+def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
+    """After 0 and 4, X takes cell 1 and threatens to complete either set: a pair of 0 and 1 is no answer."""
+    table = {
+        "o_positions": np.array([[0, 1 << c] for c in range(5)], np.uint64),
+        "o_moves": np.array([4, 0, 0, 0, 0], np.uint8),
+        "o_n_sequences": np.array([1, 0, 0, 0, 0], np.uint8),
+        "o_sequences": np.array([[0, 1]], np.uint8),
+    }
+    refused(own_game_file("five", 5, [(0, 1, 2), (0, 1, 3)], 0, table), tmp_path / "q.npz", "no answer")
+    with pytest.raises(ProofError, match="not those that are reached"):
+        Proof.load(tmp_path / "q.npz").check()
+
+
 @pytest.mark.parametrize("file", ["square-v0", "mnk-v0-m-6-n-5-k-4"])
 def test_a_proof_is_checked_in_batches(file, monkeypatch):
     monkeypatch.setattr(extraction, "_BATCH", 7)
