@@ -590,6 +590,27 @@ def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
     assert False in said
 
 
+def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
+    """After 0 and 4, X takes cell 1 and threatens to complete either set: a pair of 0 and 1 is no answer."""
+    table = {
+        "o_positions": np.array([[0, 1 << c] for c in range(5)], np.uint64),
+        "o_moves": np.array([4, 0, 0, 0, 0], np.uint8),
+        "o_n_sequences": np.array([1, 0, 0, 0, 0], np.uint8),
+        "o_sequences": np.array([[0, 1]], np.uint8),
+    }
+    refused(own_game_file("five", 5, [(0, 1, 2), (0, 1, 3)], 0, table), tmp_path / "q.npz", "no answer")
+    with pytest.raises(ProofError, match="not those that are reached"):
+        Proof.load(tmp_path / "q.npz").check()
+
+
+@pytest.mark.parametrize("file", ["square-v0", "mnk-v0-m-6-n-5-k-4"])
+def test_a_proof_is_checked_in_batches(file, monkeypatch):
+    monkeypatch.setattr(extraction, "_BATCH", 7)
+    found = Proof.load(QUBIC.parent / f"{file}.npz")
+    assert found.strategies[0].n_sequences[:7].sum() > 0 and len(found.strategies[0]) > 14
+    found.check()
+
+
 def test_what_proves_nothing_is_not_checked():
     with pytest.raises(ProofError, match="not proved"):
         prove("qubic-v0", nodes=10).check()
@@ -692,7 +713,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     with pytest.raises(ResultFileError, match="other"):
         prove("square-v0", checkpoint=path)
     with pytest.raises(ResultFileError, match="another position"):
-        prove("qubic-v0", get_game("qubic-v0").start.play(0), checkpoint=path)
+        prove("qubic-v0", get_game("qubic-v0").start.play(0), nodes=100, checkpoint=path)
     assert path.read_bytes() == content
     saved("mnk-v0:m=4,n=3,k=3", path)
     with pytest.raises(ResultFileError, match="no checkpoint"):

@@ -125,6 +125,7 @@ class TestResume:
 
     def test_the_random_generators_go_on_where_they_were(self, tmp_path):
         model = train(steps=100, out=tmp_path / "model.zip", until="budget")
+        random.random(), np.random.random(), torch.rand(1)  # no longer where a seed has put them
         save_checkpoint(tmp_path / "c", model, None)
         drawn = random.random(), np.random.random(), torch.rand(1).item()
         load_checkpoint(tmp_path / "c")

@@ -14,7 +14,15 @@ from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import SEATS, Game, Position, Seat
 from ttt_env.rules.sizes import MASK_CELLS
 from ttt_env.rules.symmetry import automorphisms
-from ttt_env.storage.policy_file import Arrays, Form, array_names, game_of_file, read_arrays, save_arrays
+from ttt_env.storage.policy_file import (
+    IDENTITY,
+    Arrays,
+    Form,
+    array_names,
+    game_of_file,
+    read_arrays,
+    save_arrays,
+)
 
 KIND = "proof"
 FORMAT = "ttt_env proof 1"
@@ -133,8 +141,11 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     """
     filed_game = game_of_file(path)
     game = filed_game if game is None else game
-    forms = _RESULT | forms_in(array_names(path), _TABLE)
+    names = array_names(path)
+    forms = _RESULT | forms_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
+    if others := names - forms.keys() - IDENTITY:
+        raise PolicyFileError(f"{path} is no {KIND}: it holds {shown(', '.join(sorted(others)))} besides")
     if str(arrays["format"]) != FORMAT:
         raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
     try:

@@ -7,7 +7,6 @@ its cell numbers. Speed and drawing do not change it.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
@@ -227,8 +226,8 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
 def checked_rules(game: Game) -> Game:
     """The game, which has a name of its own or the rules that its name stands for.
 
-    Raises `GameError` for a name that is an id of `game_names`, or begins as one of this package, with other
-    rules than those.
+    Raises `GameError` for an id with other rules than its own, for one that is not written as `get_game`
+    writes it, and for a name that begins as an id of this package does and is none.
     """
     stem = game.name.partition(":")[0].strip()
     try:
@@ -237,8 +236,8 @@ def checked_rules(game: Game) -> Game:
         if stem in CATALOGUE:
             raise GameError(f"{shown(game.name)} is the name of no game: {error}") from error
         return game
-    if named != replace(game, name=named.name):
-        raise GameError(f"its rules are not those of {named.name}")
+    if named != game:
+        raise GameError(f"the name {shown(game.name)} or its rules are not those of {named.name}")
     return named
 
 

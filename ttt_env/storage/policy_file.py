@@ -23,6 +23,7 @@ from ttt_env.rules.sizes import BOARD_SETS, check_size
 from ttt_env.storage.files import opened, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
+IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the arrays about the game of a file
 MOST_BYTES = 1 << 31  # that the arrays of a file hold
 _MAX_NAME_LETTERS = 1000  # of a game
 _BEGIN = 10  # bytes: NumPy's mark, version 1.0, the length of the text that follows
