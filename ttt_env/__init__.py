@@ -70,6 +70,7 @@ from ttt_env.errors import (
     IllegalMoveError,
     ImpossiblePositionError,
     NotationError,
+    NotJudgedError,
     ParameterError,
     PlayerError,
     PolicyError,
@@ -81,6 +82,7 @@ from ttt_env.errors import (
     TttEnvError,
     UnknownAgentError,
     UnknownGameError,
+    UntrustedAnswersError,
     WorkerError,
 )
 from ttt_env.explanation import CellNumbers, Explanation
@@ -122,6 +124,7 @@ __all__ = [
     "IllegalMoveError",
     "ImpossiblePositionError",
     "Match",
+    "NotJudgedError",
     "NotationError",
     "ParameterError",
     "PlayerError",
@@ -141,6 +144,7 @@ __all__ = [
     "TttEnvError",
     "UnknownAgentError",
     "UnknownGameError",
+    "UntrustedAnswersError",
     "WorkerError",
     "agent_names",
     "best_response",
