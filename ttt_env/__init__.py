@@ -82,6 +82,7 @@ from ttt_env.errors import (
     TttEnvError,
     UnknownAgentError,
     UnknownGameError,
+    UntrustedAnswersError,
     WorkerError,
 )
 from ttt_env.explanation import CellNumbers, Explanation
@@ -143,6 +144,7 @@ __all__ = [
     "TttEnvError",
     "UnknownAgentError",
     "UnknownGameError",
+    "UntrustedAnswersError",
     "WorkerError",
     "agent_names",
     "best_response",
