@@ -271,6 +271,7 @@ def test_time_outs_in_answers_of_the_past_are_asked_again(tmp_path: Path) -> Non
     agent = make_agent(lambda position: position.legal_cells[0])
     file = AnswerFile(tmp_path / "kept.jsonl", GAME, agent.identity)
     file.add(GAME.start, Answer(None, "timed out", "old"))
+    file.release()
     found = ttt_env.certify(agent, answers=tmp_path / "kept.jsonl")
     assert not found.forfeits
 

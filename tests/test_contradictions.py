@@ -179,7 +179,7 @@ FORGED = {
     ),
     "a gain of more than all": (EXPLOITABILITIES["exploitability"], {"as_x": 1.5}, "as_x"),
     "a gain that is no number": (EXPLOITABILITIES["exploitability"], {"as_x": nan}, "as_x"),
-    "gains below optimal play": (EXPLOITABILITIES["exploitability"], {"as_x": -1.0, "as_o": -1.0}, "as_o"),
+    "gains below optimal play": (EXPLOITABILITIES["exploitability"], {"as_x": -1.0, "as_o": -1}, "nash"),
     "another mean": (EXPLOITABILITIES["exploitability"], {"exploitability": 0.0}, "exploitability"),
     "an agent of another name": (TOURNAMENTS["tournament"], {"agents__0__name": "minimax"}, "first|second"),
     "two agents of one name": (TOURNAMENTS["tournament"], {"agents__0__name": "block"}, "different names"),

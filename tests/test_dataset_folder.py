@@ -126,6 +126,7 @@ class TestCroissant:
         for name in CHATS:
             assert f"{len((whole / name).read_text().splitlines()):,} lines" in line_of(text, name)
 
+    @MLCROISSANT
     def test_records_are_the_rows(self, whole):
         data = mlcroissant.Dataset(jsonld=str(whole / "croissant.json"))
         for name in TABLES:

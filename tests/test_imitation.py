@@ -198,5 +198,5 @@ def test_what_is_no_path(path):
 
 
 def test_a_path_longer_than_files_have():
-    with pytest.raises(GameLogError, match="there is no game log xxx"):
+    with pytest.raises(ttt_env.ParameterError, match=r"path='xxx.*: the path of a file is needed"):
         Imitation(TTT, "x" * 5000)

@@ -26,7 +26,7 @@ def gain(number: float, digits: int) -> str:
     """A gain with its sign; one that is too small for so many digits as a power of ten, never as a zero.
 
     >>> gain(0.5, 3), gain(0.0, 3), gain(1.2e-15, 3)
-    ('+0.500', '0.000', '+1e-15')
+    ('+0.500', '0.000', '+1e−15')
     """
     text = signed(number, digits)
     is_hidden = number != 0 and text.strip("0.") == ""

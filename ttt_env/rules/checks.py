@@ -121,7 +121,8 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
     Raises `ParameterError` unless they are `size` finite numbers ≥ 0, not all 0.
     """
     try:
-        chances = np.ones(size) if weights is None else np.array(items_of(weights, size), np.float64)
+        numbers = None if isinstance(weights, str | bytes) else items_of(weights, size)
+        chances = np.ones(size) if weights is None else np.array(numbers, np.float64)
     except Exception:  # the weights may be of a user's class
         chances = np.empty(0)
     is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
