@@ -715,6 +715,14 @@ def test_interrupted_searches_end_with_the_same_value(rounds, tmp_path, monkeypa
     assert again.value == whole.value and again.nodes - found.nodes < whole.nodes // 2
 
 
+def test_rounds_of_threats_that_are_over_are_not_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", ((10, 1), (20, 1)))
+    path = tmp_path / "search.npz"
+    assert prove("tictactoe-v0", checkpoint=path).value == 0
+    with np.load(path) as archive:
+        assert archive["x_rounds"] == 2
+
+
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     path = tmp_path / "search.npz"
     prove("qubic-v0", nodes=100, checkpoint=path)
