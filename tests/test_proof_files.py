@@ -592,15 +592,24 @@ def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
 
 def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
     """After 0 and 4, X takes cell 1 and threatens to complete either set: a pair of 0 and 1 is no answer."""
+    none = {"moves": np.zeros(0, np.uint8), "n_sequences": np.zeros(0, np.uint8)}
+    none |= {"positions": np.zeros((0, 2), np.uint64), "sequences": np.zeros((0, 2), np.uint8)}
     table = {
-        "o_positions": np.array([[0, 1 << c] for c in range(5)], np.uint64),
-        "o_moves": np.array([4, 0, 0, 0, 0], np.uint8),
-        "o_n_sequences": np.array([1, 0, 0, 0, 0], np.uint8),
+        "start": np.array([1, 0], np.uint64),  # X cannot lose, whatever it plays
+        **{f"x_{name}": array for name, array in none.items()},
+        "o_positions": np.array([[0, 1]], np.uint64),
+        "o_moves": np.array([4], np.uint8),
+        "o_n_sequences": np.array([1], np.uint8),
         "o_sequences": np.array([[0, 1]], np.uint8),
     }
-    refused(own_game_file("five", 5, [(0, 1, 2), (0, 1, 3)], 0, table), tmp_path / "q.npz", "no answer")
+    sets = [(0, 1, 2), (0, 1, 3)]
+    refused(own_game_file("five", 5, sets, 0, table), tmp_path / "q.npz", "no answer")
     with pytest.raises(ProofError, match="not those that are reached"):
         Proof.load(tmp_path / "q.npz").check()
+    held = table | {"o_moves": np.array([1], np.uint8), "o_sequences": np.full((1, 2), 64, np.uint8)}
+    np.savez(tmp_path / "q.npz", **own_game_file("five", 5, sets, 0, held))
+    Proof.load(tmp_path / "q.npz").check()
+    assert "drawn" in check(tmp_path / "q.npz")
 
 
 @pytest.mark.parametrize("file", ["square-v0", "mnk-v0-m-6-n-5-k-4"])
@@ -704,6 +713,14 @@ def test_interrupted_searches_end_with_the_same_value(rounds, tmp_path, monkeypa
     check(tmp_path / "p.npz")
     again = prove(game, checkpoint=path)
     assert again.value == whole.value and again.nodes - found.nodes < whole.nodes // 2
+
+
+def test_rounds_of_threats_that_are_over_are_not_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", ((10, 1), (20, 1)))
+    path = tmp_path / "search.npz"
+    assert prove("tictactoe-v0", checkpoint=path).value == 0
+    with np.load(path) as archive:
+        assert archive["x_rounds"] == 2
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
