@@ -133,7 +133,7 @@ def floods_errors() -> None:
 def floods_after_its_move() -> None:
     play()
     while True:
-        os.write(1, b"x" * 1_000_000)
+        os.write(1, (b"x" * 999 + b"\n") * 1_000)
 
 
 def closes_output() -> None:

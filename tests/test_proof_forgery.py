@@ -432,10 +432,11 @@ def test_both_checkers_say_the_same_about_mutations(files, tmp_path):
 
 
 @pytest.mark.slow
-def test_both_checkers_say_the_same_about_many_mutations(files, tmp_path):
-    accepted = agree_on_mutations(files, tmp_path / "p.npz", 20_000, 2)
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_both_checkers_say_the_same_about_many_mutations(files, tmp_path, seed):
+    accepted = agree_on_mutations(files, tmp_path / "p.npz", 2_000, seed)
     print({mutation.__name__: n for mutation, n in accepted.items()})
-    assert 1_000 < sum(accepted.values()) < 10_000
+    assert 100 < sum(accepted.values()) < 1_000
 
 
 # --- Forgeries --------------------------------------------------------------------------------------------
@@ -565,7 +566,8 @@ def test_forgeries_of_small_games_are_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_many_forgeries_of_small_games_are_refused(tmp_path):
-    n_false, n_accepted, n_refused = forge(3_000, tmp_path / "p.npz", 4)
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_many_forgeries_of_small_games_are_refused(tmp_path, seed):
+    n_false, n_accepted, n_refused = forge(750, tmp_path / "p.npz", seed)
     print(f"{n_false} false files refused; of the true ones {n_accepted} accepted, {n_refused} refused")
-    assert n_false > 5_000 and n_accepted > 500
+    assert n_false > 1_250 and n_accepted > 125

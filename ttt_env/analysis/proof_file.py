@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from ttt_env.analysis.seat_arrays import forms_in, joined, separated
 from ttt_env.analysis.strategy import MOST_POSITIONS, Strategy
-from ttt_env.errors import PolicyFileError, TttEnvError, shown
+from ttt_env.errors import GameTooLargeError, PolicyFileError, TttEnvError, shown
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import SEATS, Game, Position, Seat
-from ttt_env.rules.sizes import MASK_CELLS
+from ttt_env.rules.sizes import MASK_CELLS, check_size
 from ttt_env.rules.symmetry import automorphisms
 from ttt_env.storage.policy_file import (
     IDENTITY,
@@ -141,6 +141,10 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     """
     filed_game = game_of_file(path)
     game = filed_game if game is None else game
+    try:
+        check_size(game)
+    except GameTooLargeError as error:
+        raise PolicyFileError(f"{path} is no {KIND}: {error}") from error
     names = array_names(path)
     forms = _RESULT | forms_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
