@@ -9,6 +9,7 @@ import pytest
 from tests import naive, reference
 from ttt_env import Boards, Game, Position, get_game
 from ttt_env.rules.symmetry import (
+    automorphisms,
     canonical,
     canonical_boards,
     canonical_rows,
@@ -195,3 +196,10 @@ def games_up_to_symmetry(position):
 
 def test_games_up_to_symmetry():
     assert games_up_to_symmetry(TICTACTOE.start) == reference.GAMES_UP_TO_SYMMETRY
+
+
+def test_a_long_line_has_its_two_symmetries_and_keeps_nobody_waiting():
+    """There are 10! · 2¹⁰ ways to exchange its layers, which a file of a proof could ask for."""
+    line = Game("line", (20,), [(0, 1)])
+    assert automorphisms(line) == symmetries(line) == (tuple(range(20)),)
+    assert len(automorphisms(Game("line", (20,), [(0, 1), (18, 19)]))) == 2

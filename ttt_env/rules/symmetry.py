@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import permutations, product
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ttt_env.rules.boards import Boards, Masks, have_bits, packed
 from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.sizes import MASK_CELLS
 
+_MOST_EXCHANGES = 5_000  # of layers, that are tried: axes of up to 11 cells
 Permutation = tuple[int, ...]
 Rows = NDArray[np.uint8]
 Keys = NDArray[np.bytes_]
@@ -38,10 +40,11 @@ def automorphisms(game: Game) -> tuple[Permutation, ...]:
 
     They are the `symmetries`, and for a board with equal axes also those that exchange layers, in the same
     way along every axis and in the same way from both ends. So Qubic has 192, four times as many (Silver, The
-    group of automorphisms of the game of 3-dimensional ticktacktoe, 1967).
+    group of automorphisms of the game of 3-dimensional ticktacktoe, 1967). On axes of 12 or more cells, of
+    which there are too many exchanges, they are the `symmetries` alone.
     """
     length, motions = game.shape[0], symmetries(game)
-    if set(game.shape) != {length}:
+    if set(game.shape) != {length} or factorial(length // 2) << length // 2 > _MOST_EXCHANGES:
         return motions
     sets = {frozenset(cells) for cells in game.winning_sets}
     cells = np.arange(game.n_cells).reshape(game.shape)
