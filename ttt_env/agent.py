@@ -249,7 +249,7 @@ class BatchAgent(Agent):
 
 
 Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashed", "timed out", "flooded"]
-"""What came of a question: the cell of the answer was played; it names no cell in the agreed form; it names
+"""The outcome of a question: the cell of the answer was played; it names no cell in the agreed form; it names
 different ones; its number is no cell of the board; the cell is taken; the player crashed, and did so again
 when a fresh process was asked; it did not answer in time; it wrote far too much."""
 TIMED_OUT: Outcome = "timed out"
@@ -280,7 +280,7 @@ def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
 
 
 class Answer(NamedTuple):
-    """What was answered in a position: the cell, which is free, or None and by its outcome why there is none.
+    """The answer in a position: a free cell, or None with the reason in `outcome`.
 
     `said` is the answer itself, at most its first 1,000 letters.
     """

@@ -3,7 +3,6 @@
 Nothing here asks the agent: a certificate that passes may still be of no agent that there is.
 """
 
-from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,7 @@ from ttt_env.analysis.solution import solve
 from ttt_env.errors import ResultFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.sizes import check_enumerable, is_tabulated
+from ttt_env.rules.sizes import check_enumerable, is_tabulated, n_placements
 from ttt_env.rules.symmetry import canonical_boards
 
 if TYPE_CHECKING:
@@ -108,8 +107,7 @@ def _most_positions(game: Game, seat: Seat) -> int:
     first_ply = SEATS.index(seat)
     if is_tabulated(game):
         return sum(len(layer.open) for layer in reachable(game)[first_ply::2])
-    plies = range(first_ply, game.n_cells, 2)
-    return sum(comb(game.n_cells, ply) * comb(ply, ply // 2) for ply in plies)
+    return n_placements(game.n_cells, range(first_ply, game.n_cells, 2))
 
 
 def _check_blunders(c: "Certificate") -> None:

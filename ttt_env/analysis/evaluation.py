@@ -56,7 +56,7 @@ from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.fields import Fields
 
 CLOSE = 1e-9
-"""How far a number in a file may be from what follows from the others."""
+"""The largest distance of a number in a file from the one that follows from the others."""
 _POSITION = re.compile(r"[XO./|]+")
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
@@ -215,7 +215,7 @@ def _read_sampled(entries: Fields, as_x: Result, as_o: Result) -> Match:
 
 
 def _read_forfeits(entries: Fields, played: Match) -> Forfeits:
-    """What both agents have lost by forfeits: in games alone, and no more than they have lost in all."""
+    """The losses of both agents by forfeits: in games alone, and no more than they have lost in all."""
     if len(entries.items("forfeits")) != 2:
         raise entries.error("forfeits", "a list for each of the two agents is needed")
     lists = entries.part("forfeits")

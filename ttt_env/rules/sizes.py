@@ -4,6 +4,7 @@ A game of `n` cells has at most `n_placements(n)` positions, so what enumerating
 alone, whatever its winning sets are.
 """
 
+from collections.abc import Iterable
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -38,9 +39,10 @@ def n_words(n_cells: int) -> int:
     return next(number for number in _N_WORDS if n_cells <= number * MASK_CELLS)
 
 
-def n_placements(n_cells: int) -> int:
-    """The number of ways to place the stones of all plies on so many cells."""
-    return sum(comb(n_cells, ply) * comb(ply, ply // 2) for ply in range(n_cells + 1))
+def n_placements(n_cells: int, plies: Iterable[int] | None = None) -> int:
+    """The number of ways to place the stones of these plies, by default of all, on so many cells."""
+    counted = range(n_cells + 1) if plies is None else plies
+    return sum(comb(n_cells, ply) * comb(ply, ply // 2) for ply in counted)
 
 
 def is_enumerable(game: "Game") -> bool:

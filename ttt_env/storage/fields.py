@@ -79,7 +79,7 @@ class Fields:
         return self.value(key) is None
 
     def read(self, key: str | int, read: Callable[[Any], Read]) -> Read:
-        """What `read` makes of an entry; any error that it raises for wrong data is told as one of it."""
+        """The result of `read` for an entry; any error that it raises for wrong data is told as one of it."""
         value = self.value(key)
         try:
             return read(value)
@@ -88,7 +88,7 @@ class Fields:
             raise self.error(key, told) from error
 
     def whole(self, read: Callable[[Any], Read]) -> Read:
-        """What `read` makes of all entries; the errors that it raises name this object."""
+        """The result of `read` for all entries; the errors that it raises name this object."""
         return Fields({self._name: self._data}).read(self._name, read)
 
     def integer(self, key: str | int, least: int = 0, most: int = MOST) -> int:

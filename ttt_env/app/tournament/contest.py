@@ -40,7 +40,7 @@ Say = Callable[[str], object]
 
 
 class Verdict(NamedTuple):
-    """What is proved about an entry, or why nothing is, and what the certificate that it brought is worth.
+    """The proof about an entry, or why there is none, and the worth of the certificate that it brought.
 
     `not_judged` tells the accidents, or the line too many, by which an entry could not be judged.
     """

@@ -194,7 +194,7 @@ class Results:
         return "\n\n".join(parts) + "\n"
 
     def lost(self) -> list[str]:
-        """What the entries have lost by naming no free cell, and why, a line each."""
+        """The losses of the entries by naming no free cell, with the reasons, a line each."""
         return [f"{name} lost {each}." for name in self.order for each in self.forfeits[name]]
 
     def to_csv(self) -> str:

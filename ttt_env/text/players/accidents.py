@@ -9,9 +9,9 @@ from ttt_env.rules.game import Position
 from ttt_env.text.players.program import Said
 
 TRIES = 3
-"""How often a program is asked in a position at most; each time after the first a fresh process is asked."""
+"""The most times that a program is asked in a position; after the first a fresh process is asked."""
 CRASHES = 2
-"""How often it crashes there before this is its answer: a fresh process has then crashed as well."""
+"""The crashes there after which this is its answer: a fresh process has then crashed as well."""
 STARTUP = 30.0
 """Seconds that a program may take to start, by default."""
 END_GRACE = 1.0

@@ -189,7 +189,7 @@ def _serve(client: Any, started: "Future[_Loop]") -> None:
 
 
 def _message_of(error: "APIStatusError") -> str:
-    """What the endpoint says of an error: its message where the body has one, else the body."""
+    """The words of the endpoint about an error: its message where the body has one, else the body."""
     text: str = error.response.text
     try:
         return _error_in(json.loads(text))[1] or text
@@ -246,7 +246,7 @@ def _error_in(completion: object) -> tuple[int | None, str]:
 
 
 def _reply_of(choice: dict[str, Any]) -> Reply | None:
-    """What a choice says; None if it has no message of the protocol."""
+    """The reply of a choice; None if it has no message of the protocol."""
     message = choice.get("message")
     if not isinstance(message, dict):
         return None

@@ -72,7 +72,7 @@ class Program:
             os.set_blocking(descriptor, False)
         self._unread, self._stderr, self._n_stderr = bytearray(), bytearray(), 0
         self.n_lines = 0
-        """How many of its lines have been read."""
+        """The number of its lines that have been read."""
 
     @property
     def status(self) -> int | None:
@@ -108,7 +108,7 @@ class Program:
         return Said("line", _text(line))
 
     def unread(self) -> str:
-        """What it has said by now and nobody has read; it is forgotten here."""
+        """The lines that it has said by now and nobody has read; they are forgotten here."""
         with suppress(BlockingIOError):
             while len(self._unread) < _LONGEST_LINE and (chunk := os.read(self._out, _CHUNK)):
                 self._unread += chunk
@@ -120,7 +120,7 @@ class Program:
             self._process.stdin.close()
 
     def rest(self, deadline: float) -> str:
-        """What it says until it ends, or until `deadline` by the monotonic clock, and nobody has read."""
+        """The unread lines that it says until it ends, or until `deadline` by the monotonic clock."""
         with self._listening() as selector:
             while (left := deadline - time.monotonic()) > 0 and len(self._unread) < _LONGEST_LINE:
                 if not self._hear(selector, left):
