@@ -14,20 +14,20 @@ test: $(STAMP)
 
 # The page as people use it, and the site if it has been built, in Chromium; skipped where there is none.
 test-browser: $(STAMP)
-	$(PYTEST) -m "browser and not slow" tests/web tests/test_scripts.py
+	$(PYTEST) -m "browser and not slow" tests/web tests/scripts/test_scripts.py
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
 PARTS := contract effort engines games learning memory proofs ray scripts tables web
-SLOW_contract := tests/test_agents_contract.py
-SLOW_effort := tests/test_effort.py
+SLOW_contract := tests/agents/test_agents_contract.py
+SLOW_effort := tests/agent/test_effort.py
 SLOW_engines := tests/engines
-SLOW_games := tests/test_env_agreement.py tests/test_vector_agreement.py
-SLOW_learning := tests/test_q_learning.py tests/test_training.py
+SLOW_games := tests/envs/test_env_agreement.py tests/envs/test_vector_agreement.py
+SLOW_learning := tests/agents/test_q_learning.py tests/training/test_training.py
 SLOW_memory := tests/web/test_memory.py
-SLOW_proofs := tests/test_proof.py tests/test_proof_files.py tests/test_proof_forgery.py
-SLOW_ray := $(wildcard tests/test_ray*.py)
-SLOW_scripts := tests/test_scripts.py tests/test_framework_scripts.py tests/test_benchmark_selfplay.py
-SLOW_tables := tests/test_ladder.py tests/test_docs.py
+SLOW_proofs := tests/proofs/test_proof.py tests/proofs/test_proof_files.py tests/proofs/test_proof_forgery.py
+SLOW_ray := $(wildcard tests/*/test_ray*.py)
+SLOW_scripts := tests/scripts/test_scripts.py tests/scripts/test_framework_scripts.py tests/scripts/test_benchmark_selfplay.py
+SLOW_tables := tests/scripts/test_ladder.py tests/test_docs.py
 SLOW_web := $(filter-out $(SLOW_memory),$(wildcard tests/web/test_*.py))
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 

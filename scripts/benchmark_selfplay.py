@@ -57,9 +57,9 @@ from marked import write_table
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.agents.alphazero.search import Found, PuctSearch, prepare
-from ttt_env.agents.training.alphazero_games import SelfPlay
-from ttt_env.agents.training.alphazero_settings import Settings, settings_for
 from ttt_env.analysis.dossier import versions
+from ttt_env.training.alphazero_games import SelfPlay
+from ttt_env.training.alphazero_settings import Settings, settings_for
 
 # One thread on both sides. XLA reads it when JAX is imported.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

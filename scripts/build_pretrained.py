@@ -24,17 +24,17 @@ from ttt_env.agents.learned.q_learning import QLearning
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.agents.pretrained import FOLDER
-from ttt_env.agents.training import alphazero
-from ttt_env.agents.training import run as training
 from ttt_env.analysis.dossier import dossier, sampled_scorecard
-from ttt_env.analysis.proof import prove
 from ttt_env.analysis.saved import write_json
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError
+from ttt_env.proofs.proof import prove
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 from ttt_env.storage.policy_file import save_arrays
+from ttt_env.training import alphazero
+from ttt_env.training import run as training
 
 
 def trained_q_learning(game: Game, share: float) -> QLearning:

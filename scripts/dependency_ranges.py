@@ -26,7 +26,14 @@ FOLDER = ROOT / "build" / "ranges"
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 OF_TORCH = ["torch", "stable-baselines3", "sb3-contrib"]
 TESTS_OF_TORCH = [
-    f"tests/test_{name}.py" for name in ("frameworks", "population", "sweep", "vector_backends", "vector_sb3")
+    f"tests/{name}.py"
+    for name in (
+        "scripts/test_frameworks",
+        "training/test_population",
+        "training/test_sweep",
+        "envs/test_vector_backends",
+        "envs/test_vector_sb3",
+    )
 ]
 TESTS = ["-m", "not slow", "-n", "auto", "--dist", "worksteal", "--ignore-glob", "*_browser.py"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import ttt_env
-from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.render.charts import save
+from ttt_env.tournament import Tournament, tournament
 
 AGENTS = (
     "random",

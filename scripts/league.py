@@ -18,9 +18,9 @@ import ttt_env
 from ttt_env.agent import AgentLike
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.learned.value_network import ValueNetwork
-from ttt_env.analysis.tournament import Tournament, tournament
-from ttt_env.analysis.tournament.ratings import nash_mixture
-from ttt_env.analysis.workers import Backend, Workers
+from ttt_env.tournament import Tournament, tournament
+from ttt_env.tournament.ratings import nash_mixture
+from ttt_env.workers import Backend, Workers
 
 SIMULATIONS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)
 TEMPERATURES = np.logspace(-2, 1, 25).round(4).tolist()

@@ -70,7 +70,8 @@ def copy_of(root: Path) -> Path:
 def verdict_of(mutant: Mutant, path: Path, copy: Path, seconds: float) -> str:
     """The verdict of the tests on a mutant, which is in the copy meanwhile."""
     # numba's cache keeps a few versions of the kernels: edited ones have their own, and push no other out.
-    cache = copy.parent / ("edited" if mutant.before and "kernels" in path.parts else "compiled")
+    is_compiled = path.parent.name == "compiled" or path.name.endswith("_kernel.py")
+    cache = copy.parent / ("edited" if mutant.before and is_compiled else "compiled")
     # Bytecode would be taken for that of the file's next mutant, if that is made in the same second.
     own = {"PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
     options = {"cwd": copy, "env": os.environ | own, "start_new_session": True}

@@ -12,9 +12,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import ttt_env
-from ttt_env.agents.training import population, train
-from ttt_env.agents.training.recipe import recipe_names
-from ttt_env.analysis.workers import Workers
+from ttt_env.training import population, train
+from ttt_env.training.recipe import recipe_names
+from ttt_env.workers import Workers
 
 
 def alone(game: str, algo: str, steps: int, seed: int) -> list[tuple[int, float]]:

@@ -19,7 +19,7 @@ from typing import Any
 from marked import write_table
 
 import ttt_env
-from ttt_env.analysis.proof import prove
+from ttt_env.proofs.proof import prove
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import as_file_name
 

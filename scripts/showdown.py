@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 
 import ttt_env
-from ttt_env.analysis.tournament import tournament
 from ttt_env.render.charts import save
+from ttt_env.tournament import tournament
 
 BOTS = ("random", "block", "win-block", "brute-force", "minimax:depth=5")
 OPTIMAL = "minimax"

@@ -22,13 +22,13 @@ from typing import Any
 from marked import write_table
 
 import ttt_env
-from ttt_env.agents.training import alphazero
-from ttt_env.agents.training.alphazero_settings import KIND
-from ttt_env.agents.training.evaluation import Evaluation
-from ttt_env.agents.training.recipe import recipe_names
-from ttt_env.agents.training.run import train
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.words import RESULTS
+from ttt_env.training import alphazero
+from ttt_env.training.alphazero_settings import KIND
+from ttt_env.training.evaluation import Evaluation
+from ttt_env.training.recipe import recipe_names
+from ttt_env.training.run import train
 
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
 SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "seconds", "steps", "blunders left")

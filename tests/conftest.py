@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.endpoint import KEY, Endpoint
+from tests.support.endpoint import KEY, Endpoint
 
 # The tests run in one process for each core: more threads of torch in each would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import ttt_env
-from tests.documents import ROOT, Block, blocks_of, run_commands, run_session
-from tests.endpoint import Endpoint
-from tests.scripted_models import MODELS
+from tests.support.documents import ROOT, Block, blocks_of, run_commands, run_session
+from tests.support.endpoint import Endpoint
+from tests.support.scripted_models import MODELS
 from ttt_env import get_game
 from ttt_env.engines.uci.notation import variants_file
 from ttt_env.text.protocol import read_answer, read_question
@@ -151,7 +151,7 @@ def described_in(page: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["ttt_env", "ttt_env.agents.training", "ttt_env.text", "ttt_env.text.players", "ttt_env.datasets"]
+    "name", ["ttt_env", "ttt_env.training", "ttt_env.text", "ttt_env.text.players", "ttt_env.datasets"]
 )
 def test_the_reference_has_every_public_name(name: str) -> None:
     described = described_in("api.md") | described_in("agents.md") | described_in("errors.md")

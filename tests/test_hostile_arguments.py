@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ttt_env
-from tests.hostile_values import HOSTILE, HostileError
+from tests.support.hostile_values import HOSTILE, HostileError
 from ttt_env.text import TextEnv
 
 ID = "tictactoe-v0"

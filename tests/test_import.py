@@ -63,15 +63,15 @@ def test_data_sets_load_their_libraries_only_for_what_needs_them() -> None:
 
 def test_names_of_training_are_short_and_load_torch_only_when_asked_for() -> None:
     pytest.importorskip("sb3_contrib")
-    assert not imported_by("import ttt_env.agents.training") & set(HEAVY)
+    assert not imported_by("import ttt_env.training") & set(HEAVY)
     assert not imported_by("from ttt_env.agents.learned import q_learning") & set(HEAVY)
-    assert not imported_by("from ttt_env.agents.training import OpponentPool, RandomStarts") & set(HEAVY)
-    loaded = imported_by("from ttt_env.agents.training import SelfPlay, train")
+    assert not imported_by("from ttt_env.training import OpponentPool, RandomStarts") & set(HEAVY)
+    loaded = imported_by("from ttt_env.training import SelfPlay, train")
     assert "torch" in loaded
 
 
 def test_a_name_that_training_has_not() -> None:
-    from ttt_env.agents import training
+    from ttt_env import training
 
     assert set(training.__all__) <= set(dir(training))
     with pytest.raises(AttributeError, match="SelfPlai"):

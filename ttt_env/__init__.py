@@ -49,15 +49,15 @@ line does.
 """
 
 from ttt_env.agent import Agent, BatchAgent, ForfeitError, agent_names, make_agent
+from ttt_env.agent.explanation import CellNumbers, Explanation
+from ttt_env.agents.learned.network import network_agent
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.enumeration import Enumeration, enumerate_positions
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
 from ttt_env.analysis.many import certify_all, exploitability_all
 from ttt_env.analysis.play import play_game
-from ttt_env.analysis.proof import Proof, prove
 from ttt_env.analysis.recorded import Recorded
 from ttt_env.analysis.solution import Solution, solve
-from ttt_env.analysis.tournament import Tournament, tournament
 from ttt_env.envs import sb3 as _sb3
 from ttt_env.envs.observation import planes_of
 from ttt_env.envs.two_player import Transition, collect_episode
@@ -85,14 +85,14 @@ from ttt_env.errors import (
     UntrustedAnswersError,
     WorkerError,
 )
-from ttt_env.explanation import CellNumbers, Explanation
-from ttt_env.network import network_agent
+from ttt_env.proofs.proof import Proof, prove
 from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import game_names, get_game, register_game, runs, squares
 from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.notation import GameRecord
 from ttt_env.storage.game_file import load_game, save_game
+from ttt_env.tournament import Tournament, tournament
 
 __version__ = "0.1.0"
 

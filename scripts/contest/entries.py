@@ -13,9 +13,9 @@ from ttt_env.agent import Agent, BatchAgent, Floats
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.search import merged
 from ttt_env.agents.learned import cfr, q_learning, value_network
-from ttt_env.agents.training.alphazero_settings import Settings as AlphaZeroSettings
-from ttt_env.agents.training.recipe import recipe
 from ttt_env.rules.boards import Boards
+from ttt_env.training.alphazero_settings import Settings as AlphaZeroSettings
+from ttt_env.training.recipe import recipe
 
 NO_LIMIT = 2**62  # steps
 TEACHERS = ("rules", "responses", "solver")
@@ -61,9 +61,9 @@ class FirstOfBest(BatchAgent):
 
 
 def by_recipe(name: str, make_env: MakeEnv, seed: int, report: Report) -> Any:
-    """Train by a recipe of `ttt_env.agents.training`, looking when its self-play looks."""
+    """Train by a recipe of `ttt_env.training`, looking when its self-play looks."""
     from ttt_env.agents.learned.sb3 import SB3
-    from ttt_env.agents.training.run import begin, one_thread
+    from ttt_env.training.run import begin, one_thread
 
     with one_thread():
         model, callback = begin(
@@ -94,8 +94,8 @@ def by_alphazero(make_env: MakeEnv, seed: int, report: Report) -> Any:
 
     Nobody tells it where its network errs, so all its games begin with the empty board or with random moves.
     """
-    from ttt_env.agents.training.alphazero import AlphaZeroTraining
-    from ttt_env.agents.training.threads import one_thread
+    from ttt_env.training.alphazero import AlphaZeroTraining
+    from ttt_env.training.threads import one_thread
 
     known, is_over = 0, False
     with one_thread():

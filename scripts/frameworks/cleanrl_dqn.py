@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from outcome import MakeEnv, Report, learned, outcome
 
 import ttt_env  # ttt_env
-from ttt_env.agents.training import RandomStarts  # ttt_env
+from ttt_env.training import RandomStarts  # ttt_env
 
 
 @dataclass

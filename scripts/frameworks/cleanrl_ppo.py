@@ -30,7 +30,7 @@ from outcome import MakeEnv, Report, learned, outcome
 from torch.distributions.categorical import Categorical
 
 import ttt_env  # ttt_env
-from ttt_env.agents.training import RandomStarts  # ttt_env
+from ttt_env.training import RandomStarts  # ttt_env
 
 
 @dataclass

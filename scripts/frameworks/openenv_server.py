@@ -16,7 +16,7 @@ net in each position of its certificate.
 # dependencies = ["ttt-env[openenv]", "openenv-core==0.3.0"]
 #
 # [tool.frameworks]
-# tests = ["tests/test_text_adapters_openenv.py"]
+# tests = ["tests/integrations/test_openenv.py"]
 # ///
 
 import json
@@ -41,8 +41,8 @@ from outcome import outcome
 
 import ttt_env  # ttt_env
 from ttt_env.analysis.layers import reachable  # ttt_env
+from ttt_env.integrations.openenv import TttAction, TttEnv, TttEnvironment, TttObservation  # ttt_env
 from ttt_env.text import AnswerFormat, TextEnv  # ttt_env
-from ttt_env.text.adapters.openenv import TttAction, TttEnv, TttEnvironment, TttObservation  # ttt_env
 
 GAME = ttt_env.get_game("tictactoe-v0")
 OPPONENTS = ["random", "minimax"]
@@ -148,7 +148,7 @@ def command(*arguments: str) -> Iterator[str]:
     """The address of a server that the package's own command has started."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    module = [sys.executable, "-m", "ttt_env.text.adapters.openenv"]  # ttt_env
+    module = [sys.executable, "-m", "ttt_env.integrations.openenv"]  # ttt_env
     process = subprocess.Popen([*module, *arguments, "--port", port], stdout=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"

@@ -41,7 +41,7 @@ from outcome import outcome
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 import ttt_env  # ttt_env
-from ttt_env.agents.training import RandomStarts  # ttt_env
+from ttt_env.training import RandomStarts  # ttt_env
 
 with tempfile.TemporaryDirectory() as _folder, chdir(_folder):  # it puts a link into the working directory
     import pufferlib.emulation

@@ -35,7 +35,7 @@ from rllib_masking import GAME, against_minimax, greedy_agent, ppo  # ttt_env
 
 import ttt_env  # ttt_env
 from ttt_env.agents.learned.lookup import Lookup  # ttt_env
-from ttt_env.agents.training import OpponentPool  # ttt_env
+from ttt_env.training import OpponentPool  # ttt_env
 
 LEARNERS = 2  # one for each core; Tune starts more of them as cores are free
 MODULE = Path("learner_group", "learner", "rl_module", "default_policy")

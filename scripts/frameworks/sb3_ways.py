@@ -37,7 +37,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecNormalize
 
 import ttt_env  # ttt_env
-from ttt_env.agents.training import RandomStarts, SelfPlay  # ttt_env
+from ttt_env.training import RandomStarts, SelfPlay  # ttt_env
 
 ID = "ttt_env/tictactoe-v0"  # ttt_env
 SETTINGS = {"opponent": "random", "observation": "flat"}  # ttt_env

@@ -32,7 +32,7 @@ from skrl.trainers.torch import SequentialTrainer
 from skrl.utils import set_seed
 
 import ttt_env  # ttt_env
-from ttt_env.agents.training import RandomStarts  # ttt_env
+from ttt_env.training import RandomStarts  # ttt_env
 
 ROLLOUTS, PARTS, OPPONENTS = 32, 60, ["random", "minimax"]  # ttt_env
 

@@ -25,8 +25,8 @@ import textarena as ta
 from outcome import outcome
 
 import ttt_env  # ttt_env
+from ttt_env.integrations.textarena import AgentPlayer  # ttt_env
 from ttt_env.text import AnswerFormat, TextEnv, prompt_text  # ttt_env
-from ttt_env.text.adapters.textarena import AgentPlayer  # ttt_env
 from ttt_env.text.players import PromptAgent  # ttt_env
 
 GAMES = 500

@@ -43,8 +43,8 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.chat_template_utils import qwen3_chat_template
 
 import ttt_env  # ttt_env
+from ttt_env.integrations.trl import GameEnvironment, rows, start_rows  # ttt_env
 from ttt_env.text import TextEnv
-from ttt_env.text.adapters.trl import GameEnvironment, rows, start_rows  # ttt_env
 
 GAME = ttt_env.get_game("tictactoe-v0")
 SETTINGS = {"game": GAME, "opponent": "random", "board": "line", "reward": "shaped"}

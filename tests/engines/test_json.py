@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ttt_env
 from tests.engines.hearing import OURS, dialogue
-from tests.running import ttt
+from tests.support.running import ttt
 from ttt_env import Position
 from ttt_env.engines.json_engine import JsonEngine
 from ttt_env.engines.uci.notation import read_move

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from tests.naive import NaiveGame, lines
+from tests.support.naive import NaiveGame, lines
 from ttt_env import GameRecord, certify, get_game, make_agent, match
 from ttt_env.analysis.dossier import dossier
 from ttt_env.app.web.compare.chart import Axis, Line, axis, chart

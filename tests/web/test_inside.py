@@ -8,7 +8,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from tests.naive_uct import NaiveSearch
+from tests.support.naive_uct import NaiveSearch
 from ttt_env import GameRecord, get_game, make_agent, play_game, solve
 from ttt_env.agents.mcts.search import Search
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look

@@ -6,11 +6,11 @@ import pytest
 
 from tests import reference
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
-from ttt_env.analysis.known import known_value, known_values_of_moves
 from ttt_env.app.advice import advise, hint
 from ttt_env.app.web.insight import Sage, judged_moves, strength
 from ttt_env.app.web.roster import moved_over, presets
 from ttt_env.app.web.table import PlayTable
+from ttt_env.proofs.known import known_value, known_values_of_moves
 
 TICTACTOE = get_game("tictactoe-v0")
 QUBIC = get_game("qubic-v0")

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("selenium")
 
-from tests.documents import ROOT
+from tests.support.documents import ROOT
 from tests.web.axe import MEDIA, emulate, violations
 from tests.web.serving import Visitor, resize
 

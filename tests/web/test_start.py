@@ -9,7 +9,7 @@ import sys
 import httpx2
 import pytest
 
-from tests.documents import ROOT
+from tests.support.documents import ROOT
 from ttt_env import get_game, make_agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.start import PromptServer, config_of

@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 pytest.importorskip("networkx")
 from selenium.webdriver.common.keys import Keys
 
-from tests.running import ttt
+from tests.support.running import ttt
 from tests.web.axe import MEDIA, emulate, findings
 from tests.web.serving import Visitor, resize
 from ttt_env import GameRecord

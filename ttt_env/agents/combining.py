@@ -17,12 +17,12 @@ from ttt_env.agent import (
     name_of,
     of_legal_cells,
 )
+from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
-from ttt_env.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position

@@ -3,7 +3,7 @@
 This is the sweep of `induction` with `best` on both seats, where every value is −1, 0 or 1, and it fills the
 slots of the same `Grid` with the same values as `solve`. What makes larger games possible is what it leaves
 out: one byte for a slot, only two plies in use at a time, and no list of the positions, because whether a
-game reaches a slot can be told from its stones (`kernels.enumeration`).
+game reaches a slot can be told from its stones (`analysis.enumeration_kernel`).
 
 A ply is cut into chunks of whole rows, whose values depend on the next ply alone. So chunks are computed in
 any order, by processes of this machine or of a Ray cluster, and each is a file as soon as it is known: a
@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from ttt_env.analysis.grid import Grid
 from ttt_env.analysis.saved import Saved
-from ttt_env.analysis.workers import Backend, Progress, Workers
+from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ResultFileError
-from ttt_env.kernels.sets import winning_sets
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_integer, as_path
@@ -39,6 +38,7 @@ from ttt_env.rules.sizes import check_filed
 from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.files import reason, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.workers import Backend, Progress, Workers
 
 CHUNK = 1 << 22  # placements: half a second of work, and little enough to be sent about
 
@@ -380,7 +380,7 @@ class _Files:
 
 def _compute(files: _Files, ply: int, first: int, end: int) -> None:
     """Compute the values of these rows of a ply, and write them with what it took."""
-    from ttt_env.kernels.enumeration import N_TALLIES, fill
+    from ttt_env.analysis.enumeration_kernel import N_TALLIES, fill
 
     _prepare()
     begun, cpu_begun = time.perf_counter(), time.process_time()
@@ -407,8 +407,8 @@ def _read_only(values: Bytes) -> Bytes:
 @cache
 def _prepare() -> None:
     """Compile what a worker calls, or load it from disk, before its clock starts."""
-    from ttt_env.kernels.compiled import ready
-    from ttt_env.kernels.enumeration import N_TALLIES, fill
+    from ttt_env.analysis.enumeration_kernel import N_TALLIES, fill
+    from ttt_env.compiled.compiler import ready
 
     game = Game("one cell", (1,), [(0,)])
     grid = Grid(1, 1)

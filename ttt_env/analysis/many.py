@@ -11,9 +11,9 @@ from typing import TypeVar
 from ttt_env.agent import AgentLike, game_of, make_agent, named_agents
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import Exploitability, exploitability
-from ttt_env.analysis.workers import Backend, Progress, Workers
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_enumerable
+from ttt_env.workers import Backend, Progress, Workers
 
 Verdict = TypeVar("Verdict")
 

@@ -14,7 +14,6 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
 from ttt_env.agent import Agent, agent_names, make_agent
-from ttt_env.analysis.tournament import tournament
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
@@ -27,14 +26,15 @@ from ttt_env.app.console import (
 from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
-from ttt_env.app.models import game_of, spec_of
-from ttt_env.app.tournament.command import tournament as tournament_of_file
+from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules.catalogue import game_names, get_game, register_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.game_log import GameLog
+from ttt_env.storage.models import game_of, spec_of
+from ttt_env.tournament import tournament
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -147,8 +147,8 @@ def train(
 
     With --seeds or --set it is a sweep of many trainings; the same command goes on with what is missing.
     """
-    from ttt_env.agents.training.evaluation import Until
     from ttt_env.app.learning import Order, train_and_judge
+    from ttt_env.training.evaluation import Until
 
     network: dict[str, object] = {
         "hidden": hidden and [int(size) if size.isdecimal() else size for size in hidden.split(",")],
@@ -344,7 +344,7 @@ def export(
 
 def _write_network(agent: Agent, out: Path, model: str) -> None:
     """Write the network of an agent as an ONNX file, and say how large it is."""
-    from ttt_env.agents.onnx.export import export_onnx
+    from ttt_env.integrations.onnx.export import export_onnx
 
     with progress_line(f"export {model}"):
         write_file(out, lambda path: export_onnx(agent, path))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ttt_env.app.console import progress_line
-from ttt_env.app.models import game_of
+from ttt_env.storage.models import game_of
 
 
 def dataset(

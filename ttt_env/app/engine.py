@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from ttt_env.app.models import game_of
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import one_of
+from ttt_env.storage.models import game_of
 
 if TYPE_CHECKING:
     from ttt_env.engines.serving import Engine

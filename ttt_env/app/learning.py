@@ -21,18 +21,18 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent import make_agent
-from ttt_env.agents.training import alphazero
-from ttt_env.agents.training.checkpoint import checkpoint_of
-from ttt_env.agents.training.evaluation import Evaluation, Report, Until
-from ttt_env.agents.training.own import train_own
-from ttt_env.agents.training.recipe import recipe, recipe_names
-from ttt_env.app.models import spec_of
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, PolicyFileError, unknown
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import as_file_name
+from ttt_env.storage.models import spec_of
+from ttt_env.training import alphazero
+from ttt_env.training.checkpoint import checkpoint_of
+from ttt_env.training.evaluation import Evaluation, Report, Until
+from ttt_env.training.own import train_own
+from ttt_env.training.recipe import recipe, recipe_names
 
 _WORST = {1: "wins", 0: "safe", -1: "can lose"}
 _HOW = {
@@ -257,7 +257,7 @@ def _train(order: Order, report: Report) -> None:
     if order.is_own:
         train_own(order.game, order.algo, hyperparameters=order.network, **options)
         return
-    from ttt_env.agents.training.run import train
+    from ttt_env.training.run import train
 
     train(order.game, order.algo, order.opponents, **options, **more)
 

@@ -15,16 +15,16 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from ttt_env.agents.training.evaluation import Until
-from ttt_env.agents.training.own import OWN_ALGORITHMS
-from ttt_env.agents.training.sweeps import Sweep, sweep
-from ttt_env.agents.training.trial import TrialResult
 from ttt_env.app.learning import Terminated, terminable
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TRIALS
 from ttt_env.storage.files import as_file_name
+from ttt_env.training.evaluation import Until
+from ttt_env.training.own import OWN_ALGORITHMS
+from ttt_env.training.sweeps import Sweep, sweep
+from ttt_env.training.trial import TrialResult
 
 _SEEDS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 

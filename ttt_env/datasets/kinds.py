@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-from ttt_env.analysis.workers import Progress
 from ttt_env.datasets.chat import Chat, game_chats, position_chats, write_chats
 from ttt_env.datasets.files import DataFile, parquet_file
 from ttt_env.datasets.games import GameTable
@@ -12,6 +11,7 @@ from ttt_env.datasets.minari_sets import OPPONENT, write_minari
 from ttt_env.datasets.order import DataKind, DatasetOrder
 from ttt_env.datasets.players import EXPERT, NOVICES, Level
 from ttt_env.storage.files import opened
+from ttt_env.workers import Progress
 
 POSITIONS, POSITION_CHATS, GAME_CHATS = "positions.parquet", "chat-positions.jsonl", "chat-games.jsonl"
 GAMES: dict[Level, str] = {level: f"games-{level}.parquet" for level in get_args(Level)}

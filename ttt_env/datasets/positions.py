@@ -16,7 +16,6 @@ except ImportError as error:
 
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.layers import Bools, Floats, reachable
-from ttt_env.analysis.workers import Progress
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import SEATS, Game
@@ -26,6 +25,7 @@ from ttt_env.storage.files import write_atomically
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import number_at
 from ttt_env.text.wording import BoardStyle, prompt_text
+from ttt_env.workers import Progress
 
 _BATCH_ROWS = 1 << 15
 _GROUP_ROWS = 1 << 17  # of a Parquet file, kept until they are written: 100 MB with prompts of a 4×4 board

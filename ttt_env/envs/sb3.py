@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.compiled.codes import Games, Outcome
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError
-from ttt_env.kernels.codes import Games, Outcome
 from ttt_env.rules.checks import as_integer, as_options
 from ttt_env.rules.game import Game
 

@@ -7,11 +7,11 @@ from typing import Any, Literal, SupportsIndex, TypedDict, get_args
 from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Outcome, read_cell
-from ttt_env.analysis.known import PROOF_NODES
 from ttt_env.envs.board import PlayAs, StartLike
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError
+from ttt_env.proofs.known import PROOF_NODES
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.text.answers import AnswerFormat

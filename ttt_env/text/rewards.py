@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, get_args
 
-from ttt_env.analysis.known import known_value
 from ttt_env.errors import ParameterError, shown
+from ttt_env.proofs.known import known_value
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Position
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Effort, Floats, of_legal_cells
+from ttt_env.agent.explanation import CellNumbers, Explanation, Unit, named_cells
 from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
-from ttt_env.explanation import CellNumbers, Explanation, Unit, named_cells
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_bool, as_integer, as_number

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
+from ttt_env.agents.alphazero import network_kernel as residual
+from ttt_env.agents.alphazero import search_kernel as puct
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
-from ttt_env.kernels import puct, residual
-from ttt_env.kernels.compiled import ready
-from ttt_env.kernels.sets import winning_sets
+from ttt_env.compiled.compiler import ready
+from ttt_env.compiled.sets import winning_sets
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import motions
@@ -57,7 +58,7 @@ class Found(NamedTuple):
 
 
 class PuctSearch:
-    """A search by PUCT, guided by a network: see `ttt_env.kernels.puct`.
+    """A search by PUCT, guided by a network: see `ttt_env.agents.alphazero.search_kernel`.
 
     The constants `c_init` and `c_base` say how much is explored, `reduction` how much less an unvisited move
     counts than its position does. `noise` is the share of noise in the priors of the positions that are

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 
 from ttt_env.agent import Agent, BatchAgent, Floats, chances
+from ttt_env.agent.explanation import Explanation, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.explanation import Explanation, named_cells
 from ttt_env.rules.boards import (
     Boards,
     Masks,

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.kernels.sets import numbers_through
+from ttt_env.compiled.sets import numbers_through
 from ttt_env.rules.boards import Boards, Masks, bit_counts, each, have_bits, packed, set_masks
 from ttt_env.rules.game import Game
 

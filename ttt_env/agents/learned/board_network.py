@@ -16,7 +16,7 @@ from ttt_env.rules.game import Game
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays
 
 if TYPE_CHECKING:
-    from ttt_env.kernels.value_network import BoardView, Network
+    from ttt_env.agents.learned.value_network_kernel import BoardView, Network
 
 View: TypeAlias = Literal["mover", "xo", "xo+turn"]
 Start: TypeAlias = Literal["uniform01", "symmetric"]
@@ -95,7 +95,10 @@ class BoardNetwork:
 
     def compiled(self) -> "tuple[Network, BoardView]":
         """The network and how it sees a board, as compiled code takes them."""
-        from ttt_env.kernels.value_network import BoardView, Network  # imports numba: only where it is used
+        from ttt_env.agents.learned.value_network_kernel import (  # imports numba: only where it is used
+            BoardView,
+            Network,
+        )
 
         sizes = np.array(self.sizes)
         net = Network(sizes, np.concatenate(self.layers, axis=None), *np.zeros((2, sizes.sum())))

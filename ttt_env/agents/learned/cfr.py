@@ -19,8 +19,8 @@ from ttt_env.rules.checks import as_number, one_of
 from ttt_env.rules.game import Game
 
 if TYPE_CHECKING:
-    from ttt_env.kernels.cfr import Regrets
-    from ttt_env.kernels.q_learning import Graph
+    from ttt_env.agents.learned.cfr_kernel import Regrets
+    from ttt_env.agents.learned.q_learning_kernel import Graph
 
 Variant: TypeAlias = Literal["cfr", "cfr+"]
 _TIE = 1e-6  # totals closer than this share of the largest one are equal: they are sums of rounded numbers
@@ -88,9 +88,9 @@ def train(
 @cache
 def _prepare() -> None:
     """Compile the sweeps, or load them from disk, before the clock of a training starts."""
-    from ttt_env.kernels import cfr as kernel
-    from ttt_env.kernels.compiled import ready
-    from ttt_env.kernels.q_learning import Graph
+    from ttt_env.agents.learned import cfr_kernel as kernel
+    from ttt_env.agents.learned.q_learning_kernel import Graph
+    from ttt_env.compiled.compiler import ready
 
     no_moves = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
     state = _new_state(no_moves)
@@ -102,7 +102,7 @@ def _prepare() -> None:
 
 
 def _new_state(graph: "Graph") -> "Regrets":
-    from ttt_env.kernels.cfr import Regrets
+    from ttt_env.agents.learned.cfr_kernel import Regrets
 
     n_positions, n_moves = len(graph.reward), len(graph.next)
     regret, total, now = np.zeros((3, n_moves))
@@ -115,7 +115,7 @@ class _Learner:
     """The regrets of all moves while they are learned."""
 
     def __init__(self, game: Game, variant: Variant) -> None:
-        from ttt_env.kernels import cfr as kernel
+        from ttt_env.agents.learned import cfr_kernel as kernel
 
         self._kernel, self.game, self.is_plus = kernel, game, variant == "cfr+"
         self.positions, self.graph = explored(game)

@@ -20,8 +20,8 @@ from ttt_env.agent import (
     name_of,
     of_legal_cells,
 )
+from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.errors import GameLogError
-from ttt_env.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import Game, Position

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Effort, Floats, chances, checked_policies
+from ttt_env.agent.explanation import Explanation
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
-from ttt_env.explanation import Explanation
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.sizes import CODE_CELLS, check_enumerable, n_placements

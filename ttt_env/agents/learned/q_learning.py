@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.certificate import blunders_everywhere, certify
 from ttt_env.analysis.induction import best
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
-from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number
@@ -27,7 +27,7 @@ from ttt_env.rules.symmetry import canonical_boards
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
 if TYPE_CHECKING:
-    from ttt_env.kernels.q_learning import Graph
+    from ttt_env.agents.learned.q_learning_kernel import Graph
 
 Goal = Literal["unbeatable", "optimal"]
 
@@ -181,8 +181,11 @@ def _has_reached(goal: Goal | None, agent: QLearning) -> bool:
 @cache
 def _prepare() -> None:
     """Compile the training, or load it from disk, before its clock starts."""
-    from ttt_env.kernels.compiled import ready
-    from ttt_env.kernels.q_learning import Graph, play_games  # imports numba: only where something is learned
+    from ttt_env.agents.learned.q_learning_kernel import (  # imports numba: only where something is learned
+        Graph,
+        play_games,
+    )
+    from ttt_env.compiled.compiler import ready
 
     no_moves = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
     ready("q-learning", lambda: play_games(no_moves, np.zeros(1), np.zeros(1, np.uint64), 1.0, 1.0, 0))
@@ -205,7 +208,7 @@ class _TableLearner:
         return max(self.min_chunk, self.games // 4)
 
     def play(self, games: int) -> None:
-        from ttt_env.kernels.q_learning import play_games
+        from ttt_env.agents.learned.q_learning_kernel import play_games
 
         self.moves += play_games(self.graph, self.q, self.random, self.alpha, self.epsilon, games)
         self.games += games
@@ -221,7 +224,7 @@ def explored(game: Game) -> tuple[Codes, "Graph"]:
 
     Raises `GameTooLargeError` for a game of too many positions.
     """
-    from ttt_env.kernels.q_learning import Graph
+    from ttt_env.agents.learned.q_learning_kernel import Graph
 
     if not is_enumerable(game):
         raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a table of Q-values")

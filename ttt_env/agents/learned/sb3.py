@@ -16,10 +16,10 @@ import numpy as np
 from gymnasium import spaces
 
 from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import planes_of
 from ttt_env.errors import PolicyFileError, UnknownAgentError
-from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size

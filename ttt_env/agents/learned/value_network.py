@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
+from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ParameterError
-from ttt_env.explanation import CellNumbers, Explanation, named_cells
-from ttt_env.kernels.sets import winning_sets
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number, one_of
@@ -167,8 +167,8 @@ class _Learner:
     def __init__(
         self, network: BoardNetwork, rng: np.random.Generator, opponents: Opponents, learning_rate: float
     ) -> None:
-        from ttt_env.kernels import value_network as kernel
-        from ttt_env.kernels.compiled import ready
+        from ttt_env.agents.learned import value_network_kernel as kernel
+        from ttt_env.compiled.compiler import ready
 
         game, self._network = network.game, network
         self._net, board = network.compiled()

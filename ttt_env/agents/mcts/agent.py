@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ttt_env.agent import Agent, Effort, Floats, make_agent, of_legal_cells, sample
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.errors import ParameterError
-from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game, Position
 

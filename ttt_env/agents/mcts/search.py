@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
 from ttt_env.agents.learned.board_network import BoardNetwork
+from ttt_env.agents.mcts import search_kernel as kernel
 from ttt_env.agents.mcts.tree import Node, read_node
+from ttt_env.compiled.compiler import ready
+from ttt_env.compiled.sets import kernel_masks, winning_sets
+from ttt_env.compiled.threats import new_threats
 from ttt_env.errors import IllegalMoveError, ParameterError
-from ttt_env.kernels import mcts as kernel
-from ttt_env.kernels.compiled import ready
-from ttt_env.kernels.sets import kernel_masks, winning_sets
-from ttt_env.kernels.threats import new_threats
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules.checks import as_bool, as_integer, as_number, as_seconds, one_of

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ttt_env.agent import Agent, Effort, Floats, of_legal_cells, sample
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.planning.planners import Softmax
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.induction import best
 from ttt_env.errors import GameTooLargeError
-from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position

@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 
 from ttt_env.agent import Agent, Floats
-from ttt_env.explanation import CellNumbers, Explanation, named_cells
-from ttt_env.kernels.sets import winning_sets
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.compiled.sets import winning_sets
 from ttt_env.rules.game import Game, Position
 from ttt_env.stopping import check_wanted, is_due
 
@@ -124,8 +124,8 @@ class _Searcher:
     """The compiled search, with a table that is kept from move to move."""
 
     def __init__(self, game: Game) -> None:
-        from ttt_env.kernels import alphabeta as alphabeta_kernel
-        from ttt_env.kernels.compiled import ready
+        from ttt_env.agents.planning import alphabeta_kernel
+        from ttt_env.compiled.compiler import ready
 
         self.game, self._kernel = game, alphabeta_kernel
         self._sets, self._search = winning_sets(game), alphabeta_kernel.new_search(game)

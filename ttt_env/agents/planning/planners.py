@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.planning.lookahead import lookahead
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
@@ -17,7 +18,6 @@ from ttt_env.analysis.layers import Moves, reachable
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.analysis.value_tree import value_tree
 from ttt_env.errors import GameTooLargeError, ParameterError
-from ttt_env.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.render.tree import TreeNode
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards

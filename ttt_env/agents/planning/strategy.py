@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, Effort, Floats, effort_of, make_agent, name_of
-from ttt_env.analysis import proof_file
+from ttt_env.agent.explanation import Explanation, PartExplanation, named_cells
 from ttt_env.errors import PolicyFileError
-from ttt_env.explanation import Explanation, PartExplanation, named_cells
+from ttt_env.proofs import file as proof_file
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
 
+from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
 from ttt_env.app.web.assets import edition
@@ -24,7 +25,6 @@ from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.tickets import Tickets
-from ttt_env.explanation import fact_text
 from ttt_env.render.words import OUTCOMES, gain, percent, signed
 from ttt_env.rules.game import Game
 from ttt_env.storage.game_log import GameLog

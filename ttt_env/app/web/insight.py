@@ -8,7 +8,6 @@ from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.evaluation import Result, exploitability, match
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
-from ttt_env.analysis.known import is_solved, known_value, known_values_of_moves
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.advice import MoveVerdict, hint, judge
@@ -16,6 +15,7 @@ from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
+from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves
 from ttt_env.render.words import OUTCOMES, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game

@@ -10,7 +10,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from ttt_env.analysis.evaluation import Result
-from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
@@ -22,6 +21,7 @@ from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
+from ttt_env.proofs.known import is_solved
 from ttt_env.rules.catalogue import parameters_of_game
 from ttt_env.rules.game import SEATS
 

@@ -7,13 +7,12 @@ from math import inf
 from pathlib import Path
 
 from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent
-from ttt_env.analysis.known import is_solved
 from ttt_env.analysis.recorded import declared_agent
-from ttt_env.app.models import spec_of
 from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
 from ttt_env.engines.player import EngineAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
+from ttt_env.proofs.known import is_solved
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import (
@@ -24,6 +23,7 @@ from ttt_env.rules.sizes import (
     n_placements,
 )
 from ttt_env.rules.specs import split_spec
+from ttt_env.storage.models import spec_of
 from ttt_env.text.players import CommandAgent
 
 PERSON = "person"

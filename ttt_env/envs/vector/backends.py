@@ -113,7 +113,7 @@ class NumpyBackend:
 
     @cached_property
     def _are_below(self) -> Callable[[NDArray[np.int64], int], bool]:
-        from ttt_env.kernels.steps import are_below, of_types
+        from ttt_env.envs.vector.steps_kernel import are_below, of_types
 
         return of_types(are_below, np.empty(0, np.int64), 0)
 

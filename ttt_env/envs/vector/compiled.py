@@ -5,12 +5,12 @@ from typing import get_args
 
 import numpy as np
 
+from ttt_env.compiled.codes import Bools, Floats, Games, Integers, Outcome, StepTables, Worth
 from ttt_env.envs.board import PlayAs
+from ttt_env.envs.vector import steps_kernel as kernel
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.engine import Openings, Replies
 from ttt_env.envs.vector.states import Cells, TableStore
-from ttt_env.kernels import steps as kernel
-from ttt_env.kernels.codes import Bools, Floats, Games, Integers, Outcome, StepTables, Worth
 
 _BOOL, _INT8 = np.dtype(np.bool_), np.dtype(np.int8)
 _NEW = tuple.__new__  # half the time of the generated constructor

@@ -12,6 +12,20 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.agent import Agent, Forfeit
+from ttt_env.compiled.codes import (
+    FORFEITED_BY_OTHER,
+    N_DRAWS,
+    NOBODY,
+    OF_OTHER,
+    OPPONENT,
+    RESAMPLE,
+    SEAT,
+    WON,
+    WON_BY_OTHER,
+    Games,
+    Outcome,
+    Worth,
+)
 from ttt_env.envs.board import GameEnv, Illegal, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
@@ -27,20 +41,6 @@ from ttt_env.envs.vector.engine import (
 )
 from ttt_env.envs.vector.states import Cells, TableStore, store_of
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
-from ttt_env.kernels.codes import (
-    FORFEITED_BY_OTHER,
-    N_DRAWS,
-    NOBODY,
-    OF_OTHER,
-    OPPONENT,
-    RESAMPLE,
-    SEAT,
-    WON,
-    WON_BY_OTHER,
-    Games,
-    Outcome,
-    Worth,
-)
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules.boards import Boards

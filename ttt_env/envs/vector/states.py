@@ -18,10 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.layers import reachable
-from ttt_env.envs.observation import planes_of
-from ttt_env.envs.vector.backends import Array, Backend
-from ttt_env.errors import ParameterError
-from ttt_env.kernels.codes import (
+from ttt_env.compiled.codes import (
     FORFEITED_BY_OTHER,
     FULL_BY_OTHER,
     IS_TURNED,
@@ -30,7 +27,10 @@ from ttt_env.kernels.codes import (
     WON,
     WON_BY_OTHER,
 )
-from ttt_env.kernels.sets import numbers_through
+from ttt_env.compiled.sets import numbers_through
+from ttt_env.envs.observation import planes_of
+from ttt_env.envs.vector.backends import Array, Backend
+from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards, Masks, full_mask, set_masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import MASK_CELLS, TABLE_CELLS, is_tabulated, n_words
@@ -61,7 +61,7 @@ class Store(Protocol):
         """The state after each looker has chosen a cell, `[B]`, seen by the other player."""
 
     def codes(self, state: State) -> Array:
-        """How each board stands for its looker, `int64[B]`: `OPEN`, `WON`, … of `kernels.codes`."""
+        """How each board stands for its looker, `int64[B]`: `OPEN`, `WON`, … of `compiled.codes`."""
 
     def is_open(self, state: State) -> Array:
         """Whether the game goes on on each board, `bool[B]`."""

@@ -9,7 +9,6 @@ from ttt_env.analysis.dossier import LADDER
 from ttt_env.analysis.evaluation import Match, match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.recorded import Recorded, declared_agent
-from ttt_env.analysis.tournament.pairings import turned
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
@@ -17,6 +16,7 @@ from ttt_env.render.words import signed
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import TABLE_CELLS
+from ttt_env.tournament.pairings import turned
 
 GAMES = {
     "tictactoe-v0": "Tic-tac-toe",

@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import kinds, parse_game
 from ttt_env.app.web.house import House, fields_of
@@ -30,6 +29,7 @@ from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, IllegalMoveError, TttEnvError
+from ttt_env.proofs.known import is_solved
 from ttt_env.rules.sizes import is_instant
 
 PARTS = {

@@ -1,0 +1,353 @@
+"""What every registered agent has to keep, on every kind of game."""
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.documents import ROOT
+from ttt_env.agent import agent_class
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, PolicyFileError
+from ttt_env.rules.game import random_position
+from ttt_env.rules.specs import parameters_of
+from ttt_env.rules.symmetry import symmetries, transform_boards
+
+GAMES = {
+    "3×3": ttt_env.get_game("tictactoe-v0"),
+    "misère": ttt_env.get_game("tictactoe-v0:misere=true"),
+    "4,3,3": ttt_env.get_game("mnk-v0:m=4,n=3,k=3"),
+    "lopsided": ttt_env.Game(
+        "lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)]
+    ),
+    "square": ttt_env.get_game("square-v0"),
+    "5,5,4": ttt_env.get_game("mnk-v0:m=5,n=5,k=4"),
+    "qubic": ttt_env.get_game("qubic-v0"),
+    "9,9,5": ttt_env.get_game("mnk-v0:m=9,n=9,k=5"),
+}
+TO_BE_PLAYED = {"3×3": 4520, "misère": 4520}  # both games end with the first winning set
+N_SAMPLED = 40
+
+# Where an agent says that the game is too large for it.
+FEW_CELLS = {"9,9,5"}  # more than 64
+ENUMERABLE = {"5,5,4", "qubic", "9,9,5"}
+UNTABLED = {"square", *ENUMERABLE}  # more than 12
+EVERYWHERE: set[str] = set()
+# Where an agent says that it does not come trained for the game.
+UNTRAINED = set(GAMES) - {"3×3"}
+
+# Every registered agent: spec strings, and on which games they say that they cannot play them.
+SPECS = {
+    "random": [("random", EVERYWHERE)],
+    "block": [("block", EVERYWHERE)],
+    "win-block": [("win-block", EVERYWHERE)],
+    "rules": [("rules", EVERYWHERE), ("rules:side+fork+opposite-corner+block-fork", EVERYWHERE)],
+    "newell-simon": [("newell-simon", EVERYWHERE)],
+    "weights": [("weights", EVERYWHERE)],
+    "minimax": [
+        ("minimax", ENUMERABLE),
+        ("minimax:prefer=fast", ENUMERABLE),
+        ("minimax:depth=2", EVERYWHERE),
+        ("minimax:depth=3", EVERYWHERE),
+    ],
+    "brute-force": [("brute-force", ENUMERABLE)],
+    "adaptive": [("adaptive", UNTABLED), ("adaptive:likeliest", UNTABLED)],
+    "softmax": [
+        ("softmax", ENUMERABLE),
+        ("softmax:temperature=0.2,opponent_temperature=1", ENUMERABLE),
+        ("softmax:temperature=inf,opponent_temperature=0", ENUMERABLE),
+    ],
+    "strategy": [("strategy:{proof}", FEW_CELLS), ("strategy:{proof},fallback=random", FEW_CELLS)],
+    "best-response": [("best-response:newell-simon", ENUMERABLE)],
+    "punish": [("punish", ENUMERABLE), ("punish:newell-simon", ENUMERABLE)],
+    "epsilon": [
+        ("epsilon:random,epsilon=1", EVERYWHERE),
+        ("epsilon:softmax:temperature=0.2,epsilon=0.1", ENUMERABLE),
+    ],
+    "mixture": [
+        ("mixture:random+random", EVERYWHERE),
+        ("mixture:minimax+(epsilon:block,epsilon=0.5),weights=0.7+0.3", ENUMERABLE),
+    ],
+    "mcts": [
+        ("mcts:simulations=60,seed=0", EVERYWHERE),
+        ("mcts:simulations=30,playout=win-block,draw=0,c=1,solve=false,seed=1", EVERYWHERE),
+        ("mcts:simulations=30,threats=true,seed=1", EVERYWHERE),
+        ("mcts:simulations=40,evaluate=value-network,seed=2", UNTRAINED),
+        ("mcts:simulations=40,evaluate=value-network:{network},seed=2", FEW_CELLS),
+    ],
+    "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
+    "imitation": [("imitation:{games}", EVERYWHERE), ("imitation:{games},fallback=win-block", EVERYWHERE)],
+    "sb3": [("sb3:{model}", FEW_CELLS), ("sb3:{model},deterministic=false", FEW_CELLS)],
+    "onnx": [("onnx:{onnx}", FEW_CELLS), ("onnx:{onnx},temperature=0.5", FEW_CELLS)],
+    "ppo": [("ppo", UNTRAINED)],
+    "dqn": [("dqn", UNTRAINED)],
+    "q-learning": [("q-learning", UNTRAINED - {"misère"}), ("q-learning:{q}", ENUMERABLE)],
+    "value-network": [("value-network", UNTRAINED), ("value-network:{network}", FEW_CELLS)],
+    "alphazero": [
+        ("alphazero", UNTRAINED - {"square", "5,5,4", "qubic"}),
+        ("alphazero:{alphazero},simulations=1", FEW_CELLS),
+        ("alphazero:{alphazero},simulations=20,solve=false,seed=1", FEW_CELLS),
+    ],
+}
+# How they move depends on the game so far, of which they know nothing where a position alone is given.
+NOT_FIXED = {"adaptive"}
+# Others' programs, whose play is their own: see tests/text/test_players.py and tests/engines.
+PROGRAMS = {"process", "uci", "piskvork"}
+# A network and a random search know nothing of symmetry, and a strategy has one move where several are
+# symmetric. All others treat symmetric positions alike.
+WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}
+# All 9.3 million positions are looked at, or so much of the tree in each of many.
+SLOW = {
+    (agent, "square")
+    for agent in (
+        "lookup",
+        "best-response",
+        "punish",
+        "q-learning",
+        "softmax",
+        "minimax",
+        "epsilon",
+        "mixture",
+    )
+} | {("adaptive", name) for name in TO_BE_PLAYED}  # it is no fixed policy, and asked position by position
+
+
+def _table(game, path):
+    from ttt_env.agents.learned.lookup import Lookup
+
+    Lookup.of("newell-simon", game).save(path)
+
+
+def _model(game, path):
+    pytest.importorskip("stable_baselines3")
+    contrib = pytest.importorskip("sb3_contrib")
+    env = ttt_env.make(game, opponent="random")
+    contrib.MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, device="cpu").save(path)
+
+
+def _onnx(game, path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from tests.support.onnx_files import write_linear
+
+    write_linear(path, game)
+
+
+def _games(game, path):
+    from ttt_env.storage.game_log import GameLog
+
+    with GameLog(path) as log:
+        for seed in range(20):
+            log.add(ttt_env.play_game("random", "random", game, seed))
+
+
+def _q_table(game, path):
+    from ttt_env.agents.learned.q_learning import train
+
+    train(game, games=100, goal=None).save(path)
+
+
+def _network(game, path):
+    from ttt_env.agents.learned.value_network import train
+
+    train(game, games=100).save(path)
+
+
+def _alphazero(game, path):
+    from tests.agents.test_alphazero import network
+
+    network(game, scale=0.1).save(path)
+
+
+def _proof(game, path):
+    if game.name == "qubic-v0":  # the search takes a quarter of an hour
+        path.write_bytes((ROOT / "docs" / "proofs" / "qubic-v0.npz").read_bytes())
+    else:
+        ttt_env.prove(game).save(path)
+
+
+FILES = {
+    "{games}": (_games, "games.sqlite"),
+    "{table}": (_table, "table.npz"),
+    "{model}": (_model, "model.zip"),
+    "{onnx}": (_onnx, "network.onnx"),
+    "{q}": (_q_table, "q.npz"),
+    "{network}": (_network, "network.npz"),
+    "{alphazero}": (_alphazero, "alphazero.npz"),
+    "{proof}": (_proof, "proof.npz"),
+}
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    """A function from (spec, name of a game) to the agent; the file that the spec names is made first."""
+
+    @cache
+    def filled_in(blank, name):
+        write, file = FILES[blank]
+        path = tmp_path_factory.mktemp("agents") / file
+        write(GAMES[name], path)
+        return str(path)
+
+    @cache
+    def made(spec, name):
+        for blank in FILES:
+            if blank in spec:
+                spec = spec.replace(blank, filled_in(blank, name))
+        return ttt_env.make_agent(spec, GAMES[name])
+
+    return made
+
+
+@cache
+def some_boards(name):
+    """Every position to be played of a 3×3 game, a sample of another's."""
+    game = GAMES[name]
+    if name not in TO_BE_PLAYED:
+        rng = np.random.default_rng(0)
+        return ttt_env.Boards.of([random_position(game, rng) for _ in range(N_SAMPLED)])
+    boards = [layer.boards(layer.open) for layer in reachable(game)]
+    mine, theirs = (np.concatenate([getattr(b, side) for b in boards]) for side in ("mine", "theirs"))
+    assert len(mine) == TO_BE_PLAYED[name]
+    return ttt_env.Boards(game, mine, theirs)
+
+
+@cache
+def some_positions(name):
+    if GAMES[name].n_cells > 64:
+        rng = np.random.default_rng(0)
+        return [random_position(GAMES[name], rng) for _ in range(N_SAMPLED)]
+    boards = some_boards(name)
+    return [boards[i] for i in range(0, len(boards), max(1, len(boards) // (2 * N_SAMPLED)))]
+
+
+def cases(pick):
+    return [
+        pytest.param(spec, name, id=f"{spec}-{name}", marks=[pytest.mark.slow] * ((agent, name) in SLOW))
+        for agent in SPECS
+        for spec, too_large in SPECS[agent]
+        for name in GAMES
+        if pick(agent, name, too_large)
+    ]
+
+
+PLAYABLE = cases(lambda agent, name, too_large: name not in too_large)
+IN_BATCHES = cases(lambda agent, name, too_large: name not in too_large | FEW_CELLS)
+ALIKE = cases(
+    lambda agent, name, too_large: name not in too_large | FEW_CELLS and agent not in WITHOUT_SYMMETRY
+)
+REFUSED = cases(lambda agent, name, too_large: name in too_large)
+
+
+def test_every_registered_agent_is_here():
+    assert set(ttt_env.agent_names()) == set(SPECS) | PROGRAMS
+    assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
+
+
+@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
+def test_policies_are_distributions_over_the_free_cells(make, spec, name):
+    boards = some_boards(name)
+    policies = make(spec, name).policies(boards)
+    assert policies.shape == (len(boards), GAMES[name].n_cells)
+    assert policies.dtype == np.float64
+    assert (policies >= 0).all()
+    assert not policies[~boards.legal].any()
+    assert np.abs(policies.sum(axis=1) - 1).max() < 1e-12
+
+
+@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
+def test_the_policy_of_a_position_is_a_distribution_over_its_free_cells(make, spec, name):
+    for position in some_positions(name):
+        policy = make(spec, name).policy(position)
+        assert policy.shape == (GAMES[name].n_cells,)
+        assert (policy >= 0).all()
+        assert set(np.flatnonzero(policy)) <= set(position.legal_cells)
+        assert abs(policy.sum() - 1) < 1e-12
+
+
+@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
+def test_a_batch_is_its_positions_in_any_order(make, spec, name):
+    agent, positions = make(spec, name), some_positions(name)
+    shuffled = [positions[i] for i in np.random.default_rng(1).permutation(len(positions))]
+    batch = agent.policies(ttt_env.Boards.of(shuffled))
+    np.testing.assert_allclose(batch, [agent.policy(position) for position in shuffled], atol=1e-6)
+
+
+@pytest.mark.parametrize(("spec", "name"), ALIKE)
+def test_symmetric_positions_are_played_alike(make, spec, name):
+    agent, boards = make(spec, name), some_boards(name)
+    policies = agent.policies(boards)
+    for permutation in symmetries(GAMES[name])[::5]:
+        moved = agent.policies(transform_boards(boards, permutation))
+        np.testing.assert_allclose(moved[:, permutation], policies, atol=1e-9)
+
+
+@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
+def test_the_same_seed_gives_the_same_legal_move(make, spec, name):
+    agent = make(spec, name)
+    for seed, position in enumerate(some_positions(name)):
+        cell = agent.choose(position, np.random.default_rng(seed))
+        assert cell == agent.choose(position, np.random.default_rng(seed))
+        assert type(cell) is int
+        assert agent.policy(position)[cell] > 0
+
+
+@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
+def test_pickled_agents_play_on(make, spec, name):
+    agent = make(spec, name)
+    again = pickle.loads(pickle.dumps(agent))
+    assert again.game == agent.game
+    assert again.is_fixed is agent.is_fixed is (spec.partition(":")[0] not in NOT_FIXED)
+    for position in some_positions(name)[::9]:
+        np.testing.assert_array_equal(again.policy(position), agent.policy(position))
+
+
+@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
+def test_what_is_declared_holds_in_any_order_alone_and_in_batches(make, spec, name):
+    agent, positions = make(spec, name), some_positions(name)[::3]
+    assert agent.is_fixed or spec.partition(":")[0] in NOT_FIXED
+    rng = np.random.default_rng(2)
+    first = {position: agent.policy(position).copy() for position in positions}
+    for position in positions:
+        policy = agent.policy(position)
+        policy.setflags(write=True)  # what was handed out belongs to the caller
+        policy[:] = 0.0
+    for again in (agent, pickle.loads(pickle.dumps(agent))):
+        for position in (positions[i] for i in rng.permutation(len(positions))):
+            np.testing.assert_array_equal(again.policy(position), first[position])
+        for half in np.array_split(rng.permutation(len(positions)), 2):
+            batch = again.policies(ttt_env.Boards.of([positions[i] for i in half]))
+            np.testing.assert_allclose(batch, [first[positions[i]] for i in half], atol=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["mcts:simulations=9", "minimax:seconds=0.01", "epsilon:mcts,epsilon=0.5"])
+def test_agents_that_answer_differently_do_not_declare_it(spec):
+    agent = ttt_env.make_agent(spec)
+    assert agent.is_fixed is pickle.loads(pickle.dumps(agent)).is_fixed is False
+
+
+@pytest.mark.parametrize(("spec", "name"), REFUSED)
+def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
+    with pytest.raises((GameTooLargeError, PolicyFileError), match=GAMES[name].name):
+        make(spec, name).policy(GAMES[name].start)  # a model is looked at only when it plays
+
+
+@pytest.mark.parametrize("agent", SPECS)
+def test_parameters_that_do_not_exist_are_refused(agent, make):
+    if agent in ("sb3", "onnx"):
+        pytest.importorskip({"sb3": "stable_baselines3", "onnx": "onnxruntime"}[agent])
+    inner = {"best-response": "random,", "epsilon": "random,", "mixture": "random,"}.get(agent, "")
+    # Where the first parameter is a path, a file may be called so.
+    takes_path = next(iter(parameters_of(agent_class(agent), skip=1)), "") == "path"
+    told = "there is no|cannot be read" if takes_path else "unknown parameter"
+    with pytest.raises(ttt_env.TttEnvError, match=f"({told}).*no_such|no_such.*({told})"):
+        ttt_env.make_agent(f"{agent}:{inner}no_such=1")
+
+
+@pytest.mark.parametrize("agent", SPECS)
+def test_the_docstring_is_the_rule(agent):
+    from ttt_env.agent import agent_class
+
+    assert len((agent_class(agent).__doc__ or "").strip()) > 80

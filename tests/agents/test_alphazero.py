@@ -1,0 +1,389 @@
+"""AlphaZero: the same search as a plain one, the network without torch, the agent, its files."""
+
+import pickle
+from math import nan
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.naive_puct import NaivePuct, completing, wins_by_threats
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.alphazero.network import (
+    NetworkSize,
+    PolicyValueNetwork,
+    is_convolutional,
+    load_network,
+    shapes_of,
+)
+from ttt_env.agents.alphazero.search import Found, PuctSearch, merged
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game, Position, cells_of, random_position
+from ttt_env.rules.symmetry import canonical, symmetries, transform
+from ttt_env.storage.policy_file import save_arrays
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+LOPSIDED = Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
+LINE = Game("line", (8,), [(0, 1, 2), (2, 5), (3, 4, 6, 7), (1, 7)])
+GAMES = {
+    "3×3": TICTACTOE,
+    "misère": ttt_env.get_game("tictactoe-v0:misere=true"),
+    "square": ttt_env.get_game("square-v0"),
+    "5,4,4": ttt_env.get_game("mnk-v0:m=5,n=4,k=4"),
+    "qubic": ttt_env.get_game("qubic-v0"),
+    "lopsided": LOPSIDED,
+    "line": LINE,
+}
+SMALL = NetworkSize(channels=6, blocks=1, filters=2, units=5)
+SETTINGS = {
+    "default": {},
+    "unsolved": {"solve": False},
+    "little exploration": {"c": 0.3, "seed": 2**64 - 1},
+    "much exploration": {"c": 4.0, "reduction": 0.0, "seed": 3},
+}
+
+
+def network(game=TICTACTOE, size=SMALL, seed=0, scale=0.7):
+    """A network of random weights, of half precision as in a file."""
+    rng = np.random.default_rng(seed)
+    weights = {name: scale * rng.standard_normal(shape) for name, shape in shapes_of(game, size).items()}
+    return PolicyValueNetwork(game, weights).rounded()
+
+
+def positions(game, n=6):
+    rng = np.random.default_rng(5)
+    return [game.start, *(random_position(game, rng) for _ in range(n - 1))]
+
+
+class TestSearch:
+    @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+    def test_finds_what_a_plain_search_finds(self, game, settings):
+        options = {"c_init" if name == "c" else name: value for name, value in settings.items()}
+        seed = options.pop("seed", 0)
+        net, boards = network(game), Boards.of(positions(game))
+        for simulations in (1, 2, 40 if game.n_cells > 20 else 150):
+            found = PuctSearch(net, **options).find(boards, simulations, seed)
+            for row, position in enumerate(boards):
+                plain = NaivePuct(net, position, **{"seed": seed, **settings})
+                plain.run(simulations)
+                self.assert_same(found, row, plain.root, plain.solve and simulations > 1)
+
+    @pytest.mark.parametrize("name", ["3×3", "square", "5,4,4", "lopsided", "line"])
+    def test_makes_forced_moves_and_finds_threats_as_a_plain_search_does(self, name):
+        game = GAMES[name]
+        net, boards = network(game), Boards.of(positions(game, 12))
+        for simulations in (2, 60):
+            found = PuctSearch(net, threats=True).find(boards, simulations, 5)
+            for row, position in enumerate(boards):
+                if not completing(position) and wins_by_threats(position):
+                    assert found.proved[row] == 1
+                    (cell,) = np.flatnonzero(found.values[row] == 1)
+                    assert ttt_env.prove(game, position.child(int(cell))).value == -1
+                    continue
+                plain = NaivePuct(net, position, 5, threats=True)
+                plain.run(simulations)
+                self.assert_same(found, row, plain.root)
+                tried = {child.cell for child in plain.root.children}
+                assert (found.values[row, list(set(position.legal_cells) - tried)] == -1).all()
+
+    @pytest.mark.parametrize("name", ["3×3", "square"])
+    def test_what_threats_prove_is_true(self, name):
+        game = GAMES[name]
+        boards = Boards.of(positions(game, 60))
+        found = PuctSearch(network(game), threats=True).find(boards, 60, 5)
+        values, q = (getattr(ttt_env.solve(game).values, part)(boards) for part in ("of", "q"))
+        for proved, true in ((found.proved, values), (found.values, q)):
+            known = ~np.isnan(proved)
+            assert known.any()
+            np.testing.assert_array_equal(proved[known], true[known])
+
+    def test_two_threats_win_though_stopping_one_of_them_makes_two(self):
+        game, rng = ttt_env.get_game("mnk-v0:m=4,n=3,k=3"), np.random.default_rng(0)
+        before = set()
+        for position in (random_position(game, rng) for _ in range(2000)):
+            stops = completing(position, theirs=True)
+            if not completing(position) and len(stops) > 1:
+                if any(len(completing(position.child(stop), theirs=True)) > 1 for stop in stops):
+                    earlier = [
+                        (position.theirs ^ 1 << cell, position.mine) for cell in cells_of(position.theirs)
+                    ]
+                    before |= {p for p in (Position(game, *masks) for masks in earlier) if not p.is_won}
+        boards = Boards.of(sorted(before, key=str))
+        found = PuctSearch(network(game), threats=True).find(boards, 200, 5)
+        known, q = ~np.isnan(found.values), ttt_env.solve(game).values.q(boards)
+        np.testing.assert_array_equal(found.values[known], q[known])
+
+    def test_neither_the_network_alone_nor_a_misere_game_has_threats(self):
+        for game, simulations in ((TICTACTOE, 1), (GAMES["misère"], 60)):
+            net, boards = network(game), Boards.of(positions(game, 20))
+            with_threats = PuctSearch(net, threats=True).find(boards, simulations, 5)
+            for one, other in zip(with_threats, PuctSearch(net).find(boards, simulations, 5), strict=True):
+                np.testing.assert_array_equal(one, other)
+
+    def assert_same(self, found, row, root, proves=True):
+        """Every number, without tolerance."""
+        assert found.expected[row] == -root.total / root.visits
+        assert found.proved[row] == -root.value if root.value is not None else np.isnan(found.proved[row])
+        for child in root.children:
+            at = row, child.cell
+            assert (found.visits[at], found.priors[at]) == (child.visits, child.prior)
+            if child.visits:
+                assert found.means[at] == child.total / child.visits
+            if child.value is None or not proves:
+                assert np.isnan(found.values[at])
+            else:
+                assert found.values[at] == child.value
+
+    def test_noise_is_mixed_into_the_priors_of_the_position_alone(self):
+        net, boards = network(), Boards.of(positions(TICTACTOE))
+        noise = np.random.default_rng(0).dirichlet(np.ones(9), size=len(boards))
+        found = PuctSearch(net, noise=0.4).find(boards, 60, 7, noise)
+        for row, position in enumerate(boards):
+            plain = NaivePuct(net, position, 7, noise=(0.4, noise[row]))
+            plain.run(60)
+            self.assert_same(found, row, plain.root)
+
+    @pytest.mark.parametrize("solve", [True, False])
+    def test_counts_every_move_that_it_makes(self, solve):
+        net, boards = network(), positions(TICTACTOE)
+        search = PuctSearch(net, solve=solve)
+        assert search.moves == 0
+        made = 0
+        for simulations in (1, 60):
+            search.find(Boards.of(boards), simulations, 7)
+            for position in boards:
+                plain = NaivePuct(net, position, 7, solve=solve)
+                plain.run(simulations)
+                made += plain.moves
+            assert search.moves == made
+
+    def test_is_the_same_in_any_batch_and_with_little_memory(self, monkeypatch):
+        net, boards = network(), Boards.of(positions(TICTACTOE, 40))
+        found = PuctSearch(net).find(boards, 50, 1)
+        one_by_one = [PuctSearch(net).find(boards[i : i + 1], 50, 1) for i in range(len(boards))]
+        monkeypatch.setattr("ttt_env.agents.alphazero.search._rows_for", lambda game: 7)
+        forgetful = PuctSearch(net)
+        again = forgetful.find(boards, 50, 1)
+        assert forgetful.evaluated > 7
+        for column, of_single, of_forgetful in zip(found, zip(*one_by_one, strict=True), again, strict=True):
+            np.testing.assert_array_equal(column, np.concatenate(of_single))
+            np.testing.assert_array_equal(column, of_forgetful)
+
+    def test_the_network_is_asked_once_about_all_symmetric_positions(self):
+        search = PuctSearch(network())
+        position = ttt_env.Position.parse("XO./.../...", TICTACTOE)
+        images = Boards.of([transform(position, motion) for motion in symmetries(TICTACTOE)])
+        search.find(images, 1, 0)
+        assert search.evaluated == 1
+        search.find(images, 1, 0)
+        assert search.evaluated == 1
+        search.ask(network(seed=1))
+        search.find(images, 1, 0)
+        assert search.evaluated == 2
+
+    def test_proves_what_a_whole_tree_proves(self):
+        solution = ttt_env.solve(TICTACTOE)
+        boards = Boards.of([p for p in positions(TICTACTOE, 60) if p.ply >= 4])
+        assert len(boards) > 20
+        found = PuctSearch(network(scale=0.1)).find(boards, 2000, 0)
+        assert found.proved.tolist() == [solution.value_of(position) for position in boards]
+
+    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+    def test_merges_symmetric_positions_as_the_rules_do(self, game):
+        boards = Boards.of(positions(game, 30))
+        images, cells = merged(boards)
+        for position, image, motion in zip(boards, images, cells, strict=True):
+            assert image == canonical(position) == transform(position, tuple(motion.tolist()))
+
+    def test_no_positions_are_nothing(self):
+        found = PuctSearch(network()).find(Boards.joined(TICTACTOE, []), 10, 0)
+        assert found.visits.shape == (0, 9)
+
+    def test_another_network_is_asked_anew(self):
+        boards = Boards.of(positions(TICTACTOE))
+        search, other = PuctSearch(network()), network(seed=1)
+        search.find(boards, 20, 0)
+        search.ask(other)
+        for one, expected in zip(
+            search.find(boards, 20, 0), PuctSearch(other).find(boards, 20, 0), strict=True
+        ):
+            np.testing.assert_array_equal(one, expected)
+
+    @pytest.mark.parametrize(
+        ("values", "visits", "priors", "played"),
+        [
+            (
+                [1, nan, nan],
+                [1, 9, 9],
+                [0.2, 0.4, 0.4],
+                [1, 0, 0],
+            ),  # a proved win before what was visited more
+            ([-1, nan, 0], [9, 2, 5], [0.6, 0.2, 0.2], [0, 0, 1]),  # a proved loss last
+            ([-1, -1, -1], [1, 5, 5], [0.4, 0.3, 0.3], [0, 0.5, 0.5]),  # all of them lose
+            ([nan, nan, nan], [3, 3, 1], [0.3, 0.2, 0.5], [1, 0, 0]),  # of the most visited the likeliest
+        ],
+    )
+    def test_what_is_played_of_what_was_found(self, values, visits, priors, played):
+        rows = (np.array([[*row, last]]) for row, last in ((visits, 99), (priors, 0.0), (values, 1.0)))
+        counts, chances, proved = rows  # the last cell is taken, and nothing there counts
+        none = np.full(1, nan)
+        found = Found(counts, np.zeros((1, 4)), chances, proved, none, none)
+        assert found.policies(np.array([[True, True, True, False]])).tolist() == [[*played, 0]]
+
+
+class TestNetwork:
+    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+    def test_is_that_of_torch(self, game):
+        torch = pytest.importorskip("torch")
+        from ttt_env.training.residual import ResidualNetwork, planes_of
+
+        boards = Boards.of(positions(game, 40))
+        for blocks in (0, 2):
+            torch.manual_seed(blocks)
+            learner = ResidualNetwork(game, NetworkSize(9, blocks, 3, 5))
+            with torch.no_grad():
+                for parameter in learner.parameters():  # normalisations that do something
+                    parameter.add_(0.2 * torch.randn_like(parameter))
+                for _ in range(10):
+                    learner.train()(planes_of(boards))
+                logits, values = learner.eval()(planes_of(boards))
+            chances = torch.softmax(logits.masked_fill(torch.from_numpy(~boards.legal), -torch.inf), dim=1)
+            own_priors, own_values = learner.folded().evaluate(boards)
+            assert values.abs().max() > 0.01
+            np.testing.assert_allclose(own_priors, chances.numpy(), atol=1e-5)
+            np.testing.assert_allclose(own_values, values.numpy(), atol=1e-5)
+            assert learner.exported().size == learner.size
+
+    def test_is_convolutional_where_the_board_has_two_or_three_axes(self):
+        assert [name for name, game in GAMES.items() if not is_convolutional(game)] == ["line"]
+
+    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+    def test_a_position_gets_the_same_numbers_in_every_batch(self, game):
+        net, boards = network(game), Boards.of(positions(game, 20))
+        priors, values = net.evaluate(boards)
+        assert np.abs(priors.sum(axis=1) - 1).max() < 1e-6
+        assert not priors[~boards.legal].any()
+        assert (np.abs(values) <= 1).all()
+        for row in range(len(boards)):
+            one_prior, one_value = net.evaluate(boards[row : row + 1])
+            assert one_prior[0].tolist() == priors[row].tolist()
+            assert one_value[0] == values[row]
+
+    def test_comes_back_from_its_file(self, tmp_path):
+        net = network()
+        net.save(tmp_path / "net.npz")
+        again = load_network(tmp_path / "net.npz", TICTACTOE)
+        for name, array in net.weights.items():
+            np.testing.assert_array_equal(array, again.weights[name])
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"policy": None}, "lacks policy"),
+            ({"value": np.zeros(5)}, "another form, float64"),
+            ({"value_bias": np.zeros(2, np.float16)}, "value_bias has another form"),
+            ({"blocks": np.zeros((2, 9, 6), np.float16)}, "blocks has another form"),
+            ({"blocks": np.zeros((82, 54, 6), np.float16)}, "blocks"),
+            ({"first_bias": np.full(6, np.nan, np.float16)}, "beyond ±10000"),
+            ({"hidden_bias": np.full(5, np.inf, np.float16)}, "beyond ±10000"),
+        ],
+    )
+    def test_refuses_other_files(self, tmp_path, change, message):
+        arrays = {name: array.astype(np.float16) for name, array in network().weights.items()} | change
+        save_arrays(tmp_path / "bad.npz", TICTACTOE, {k: v for k, v in arrays.items() if v is not None})
+        with pytest.raises(PolicyFileError, match=message):
+            load_network(tmp_path / "bad.npz", TICTACTOE)
+
+    def test_refuses_the_file_of_another_game(self, tmp_path):
+        network().save(tmp_path / "net.npz")
+        with pytest.raises(PolicyFileError, match="not of square-v0"):
+            ttt_env.make_agent(f"alphazero:{tmp_path / 'net.npz'}", "square-v0")
+
+
+class TestAgent:
+    @pytest.fixture
+    def path(self, tmp_path):
+        network().save(tmp_path / "net.npz")
+        return tmp_path / "net.npz"
+
+    def test_plays_the_most_visited_move(self):
+        net, boards = network(), Boards.of(positions(TICTACTOE, 30))
+        policies = AlphaZero.of(net, 30, seed=4, solve=False).policies(boards)
+        for position, policy in zip(boards, policies, strict=True):
+            image = canonical(position)
+            motion = next(m for m in symmetries(TICTACTOE) if transform(position, m) == image)
+            plain = NaivePuct(net, image, seed=4, solve=False)
+            plain.run(30)
+            best = max(plain.root.children, key=lambda child: (child.visits, child.prior))
+            assert policy[motion.index(best.cell)] == 1.0
+
+    @pytest.mark.parametrize("simulations", [0, 1])
+    def test_the_network_plays_alone_without_a_search(self, simulations):
+        net = network()
+        agent = AlphaZero.of(net, simulations)
+        boards = Boards.of(sorted(map(canonical, positions(TICTACTOE, 30)), key=str))
+        priors, _ = net.evaluate(boards)
+        assert agent.is_fixed
+        assert agent.policies(boards).argmax(axis=1).tolist() == priors.argmax(axis=1).tolist()
+
+    def test_plays_proved_wins_and_avoids_proved_losses(self):
+        agent = AlphaZero.of(network(), 300, seed=0)
+        assert agent.policy(ttt_env.Position.parse("XX./OO./...", TICTACTOE))[2] == 1.0
+        assert agent.policy(ttt_env.Position.parse("XX./O../...", TICTACTOE))[2] == 1.0
+
+    def test_it_is_a_fixed_policy_and_has_a_certificate(self, path):
+        certificate = ttt_env.certify(f"alphazero:{path},simulations=20,seed=3", TICTACTOE)
+        assert certificate.source == "declared"
+        assert certificate == ttt_env.certify(f"alphazero:{path},simulations=20,seed=3", TICTACTOE)
+
+    def test_the_seed_orders_equal_moves(self):
+        shapes = shapes_of(TICTACTOE, SMALL)
+        even = PolicyValueNetwork(TICTACTOE, {name: np.zeros(shape) for name, shape in shapes.items()})
+        cells = {AlphaZero.of(even, 2, seed).policy(TICTACTOE.start).argmax() for seed in range(40)}
+        assert len(cells) > 4
+
+    def test_is_the_same_after_pickling(self):
+        agent = AlphaZero.of(network(), 20, seed=9)
+        again = pickle.loads(pickle.dumps(agent))
+        boards = Boards.of(positions(TICTACTOE, 20))
+        np.testing.assert_array_equal(agent.policies(boards), again.policies(boards))
+
+    def test_no_positions_have_no_policies(self):
+        assert AlphaZero.of(network(), 5).policies(Boards.joined(TICTACTOE, [])).shape == (0, 9)
+
+    def test_explains_itself(self):
+        position = TICTACTOE.start
+        net = network()
+        alone = AlphaZero.of(net, 1).explain(position)
+        assert "the largest probability" in alone.reason
+        assert [numbers.meaning for numbers in alone.numbers] == ["network’s probability"]
+        searched = AlphaZero.of(net, 40, seed=0).explain(position)
+        assert "simulations most began with" in searched.reason
+        visits = next(numbers for numbers in searched.numbers if numbers.meaning == "simulations")
+        assert sum(visits.by_cell.values()) == 39
+        won = AlphaZero.of(net, 40, seed=0).explain(ttt_env.Position.parse("XX./OO./...", TICTACTOE))
+        assert "proved that X wins, and plays cell 2" in won.reason
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ("simulations=-1", "simulations=-1 of alphazero"),
+            ("simulations=1000001", "integers from 0 to 1000000"),
+            ("seed=-1", "seed=-1 of alphazero"),
+            ("c=-1", "c=-1"),
+            ("solve=2", "solve='2' of alphazero"),
+        ],
+    )
+    def test_refuses_bad_parameters_by_name(self, path, options, message):
+        with pytest.raises(ParameterError, match=message):
+            ttt_env.make_agent(f"alphazero:{path},{options}")
+
+    def test_says_which_file_is_missing(self, tmp_path):
+        with pytest.raises(PolicyFileError, match="cannot be read: there is no such file"):
+            ttt_env.make_agent(f"alphazero:{tmp_path / 'nothing.npz'}")
+
+    def test_refuses_a_game_of_more_than_64_cells(self, path):
+        with pytest.raises(GameTooLargeError):
+            ttt_env.make_agent(f"alphazero:{path}", "mnk-v0:m=9,n=9,k=5")

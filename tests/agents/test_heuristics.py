@@ -1,0 +1,295 @@
+"""Rule lists and weights: against literal ones, cell by cell, and the figures that are known of them."""
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests import reference
+from tests.support import naive
+from ttt_env.agents.heuristics.rules import RULES, NewellSimon, Rules
+from ttt_env.agents.heuristics.threats import Sight
+from ttt_env.agents.heuristics.weights import cell_weights
+from ttt_env.rules.game import random_position
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+SQUARE = ttt_env.get_game("square-v0")
+LOPSIDED = ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3,), (0, 7, 8, 9)])
+GAMES = [
+    TICTACTOE,
+    ttt_env.get_game("tictactoe-v0:misere=true"),
+    SQUARE,
+    ttt_env.get_game("mnk-v0:m=5,n=5,k=4"),
+    ttt_env.get_game("qubic-v0"),
+    LOPSIDED,
+]
+by_name = pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+
+
+@cache
+def positions(game):
+    """All positions to be played of 3×3, some of a larger game."""
+    if game.n_cells == 9:
+        twin = naive.NaiveGame(9, game.winning_sets, game.misere)
+        return [ttt_env.Position(game, *naive.masks(board)) for board in twin.boards() if twin.moves(board)]
+    rng = np.random.default_rng(1)
+    return [random_position(game, rng) for _ in range(300 if game.n_cells < 20 else 60)]
+
+
+def cells(mask):
+    return {cell for cell in range(mask.bit_length()) if mask >> cell & 1}
+
+
+# --- The rules once more, with sets of cells --------------------------------------------------------------
+
+
+def lacking(sets, own, other, count):
+    """The empty cells of each set that lacks `count` cells and has none of the other player's."""
+    return [s - own for s in map(set, sets) if len(s - own) == count and not s & other]
+
+
+def wins(sets, own, other):
+    return {cell for rest in lacking(sets, own, other, 1) for cell in rest}
+
+
+def forks(sets, own, other, free):
+    ways = {c: wins([s for s in sets if c in s], own | {c}, other) for c in free}
+    return {cell for cell in free if len(ways[cell]) >= 2}
+
+
+def fork_blocks(sets, own, other, free):
+    danger = forks(sets, other, own, free)
+    if len(danger) < 2:
+        return danger
+    forced = {c: wins(sets, own | {c}, other) for c in free}
+    left = {c: forks(sets, other, own | {c}, free - {c}) for c in free}
+    without = {c for c in free if forced[c] and not left[c]}
+    elsewhere = {c for c in free if forced[c] and not forced[c] & left[c]}
+    return without or elsewhere or danger
+
+
+def places(shape):
+    return [np.unravel_index(cell, shape) for cell in range(int(np.prod(shape)))]
+
+
+def n_ends(at, shape):
+    return sum(c in (0, size - 1) for c, size in zip(at, shape, strict=True))
+
+
+def opposite(at, shape):
+    return int(np.ravel_multi_index([size - 1 - c for c, size in zip(at, shape, strict=True)], shape))
+
+
+def naive_rule(name, position):
+    game, own, other = position.game, cells(position.mine), cells(position.theirs)
+    sets, shape, at = game.winning_sets, game.shape, places(game.shape)
+    free = set(position.legal_cells)
+    corners = {c for c, a in enumerate(at) if n_ends(a, shape) == len(shape)}
+    border = {c for c, a in enumerate(at) if n_ends(a, shape)}
+    return (
+        free
+        & {
+            "win": lambda: wins(sets, own, other),
+            "block": lambda: wins(sets, other, own),
+            "fork": lambda: forks(sets, own, other, free),
+            "block-fork": lambda: fork_blocks(sets, own, other, free),
+            "centre": lambda: {c for c, a in enumerate(at) if opposite(a, shape) == c},
+            "opposite-corner": lambda: {opposite(at[c], shape) for c in corners & other},
+            "corner": lambda: corners,
+            "side": lambda: border - corners,
+        }[name]()
+    )
+
+
+def newell_simon(board):
+    """The rule list as a naive policy on 3×3."""
+    position = ttt_env.Position(TICTACTOE, *naive.masks(board))
+    for name in ["win", "block", "fork", "block-fork", "centre", "opposite-corner", "corner", "side"]:
+        if chosen := naive_rule(name, position):
+            return dict.fromkeys(chosen, Fraction(1, len(chosen)))
+    raise AssertionError(f"no rule fires in {board}")
+
+
+class TestRules:
+    @by_name
+    @pytest.mark.parametrize("name", RULES)
+    def test_each_rule_proposes_what_its_words_say(self, game, name):
+        boards = ttt_env.Boards.of(positions(game))
+        proposed = RULES[name](Sight(boards)) & ~boards.occupied_masks
+        assert [cells(m) for m in proposed.tolist()] == [naive_rule(name, p) for p in positions(game)]
+
+    @pytest.mark.parametrize(
+        ("name", "text", "expected"),
+        [
+            ("win", "XX./OO./...", {2}),
+            ("block", "XX./OO./...", {5}),
+            ("fork", "XO./.X./..O", {3, 6}),
+            ("block-fork", "X../.O./..X", {1, 3, 5, 7}),  # not the corners, which fork: the side forces
+            ("block-fork", "XO./.X./..O", set()),
+            ("centre", "X../.../...", {4}),
+            ("opposite-corner", "X../.O./...", set()),
+            ("opposite-corner", "X../.../...", {8}),
+            ("corner", "X../.../...", {2, 6, 8}),
+            ("side", "X../.../...", {1, 3, 5, 7}),
+        ],
+    )
+    def test_examples(self, name, text, expected):
+        boards = ttt_env.Boards.of([ttt_env.Position.parse(text)])
+        proposed = RULES[name](Sight(boards)) & ~boards.occupied_masks
+        assert cells(int(proposed[0])) == expected
+
+    @pytest.mark.parametrize(("last", "forks"), [(5, set()), (4, {0})])
+    def test_two_sets_that_lack_the_same_last_cell_are_one_way_to_win(self, last, forks):
+        game = ttt_env.Game("two sets", (2, 4), [(0, 1, 5), (0, 2, last)])
+        position = ttt_env.Position(game, 0b0000_0110, 0b1100_0000)
+        assert cells(int(RULES["fork"](Sight(ttt_env.Boards.of([position])))[0])) == forks
+        assert naive_rule("fork", position) == forks
+
+    def test_the_first_rule_that_fires_moves(self):
+        agent = Rules(TICTACTOE, "side+centre")
+        only_corners_free = ttt_env.Position.parse(".X./OXX/.O.")
+        assert np.flatnonzero(agent.policy(TICTACTOE.start)).tolist() == [1, 3, 5, 7]
+        assert agent.policy(only_corners_free)[[0, 2, 6, 8]].tolist() == [0.25] * 4
+
+    def test_there_is_no_centre_on_an_even_board(self):
+        agent = ttt_env.make_agent("rules:centre", SQUARE)
+        assert agent.policy(SQUARE.start).tolist() == [1 / 16] * 16
+        assert (
+            ttt_env.make_agent("rules:centre", "mnk-v0:m=7,n=5,k=4")
+            .policies(ttt_env.Boards.start(ttt_env.get_game("mnk-v0:m=7,n=5,k=4")))[0]
+            .tolist()
+            == [0.0] * 17 + [1.0] + [0.0] * 17
+        )
+
+    @pytest.mark.parametrize(
+        ("short", "rules"),
+        [
+            ("block", "rules:block"),
+            ("win-block", "rules:win+block"),
+            ("rules", "rules:centre+block"),
+            (
+                "newell-simon",
+                "rules:win + block + fork + block-fork + centre + opposite-corner + corner + side",
+            ),
+        ],
+    )
+    def test_short_names(self, short, rules):
+        boards = ttt_env.Boards.of(positions(TICTACTOE))
+        one, other = (ttt_env.make_agent(spec).policies(boards) for spec in (short, rules))
+        np.testing.assert_array_equal(one, other)
+
+    @pytest.mark.parametrize("rules", ["center", "centre+blok", "centre++block", "", "centre,block"])
+    def test_unknown_rules_are_refused_with_the_allowed_ones(self, rules):
+        with pytest.raises(
+            ttt_env.ParameterError, match=r"unknown rule .* Allowed: block, block-fork, centre"
+        ):
+            Rules(TICTACTOE, rules)
+
+    def test_the_nearest_rule_is_named(self):
+        with pytest.raises(ttt_env.ParameterError, match="did you mean centre"):
+            ttt_env.make_agent("rules:block+center")
+
+    def test_finished_positions_do_no_harm(self):
+        over = ttt_env.Boards.of([ttt_env.Position.parse("XXX/OO./...")])
+        for spec in ("newell-simon", "weights"):
+            assert np.isfinite(ttt_env.make_agent(spec).policies(over)).all()
+
+
+class TestNewellSimon:
+    def test_plays_as_the_literal_rules_do(self):
+        agent = NewellSimon(TICTACTOE)
+        for position in positions(TICTACTOE):
+            expected = newell_simon(naive.board_of(str(position)))
+            found = agent.policy(position)
+            assert found == pytest.approx([float(expected.get(cell, 0)) for cell in range(9)])
+
+    def test_nobody_beats_it(self):
+        certificate = ttt_env.certify("newell-simon")
+        assert certificate.unbeatable
+        assert certificate.worst_case == {"X": 0, "O": 0}
+        assert len(certificate.blunders) == 0
+        assert ttt_env.exploitability("newell-simon").nash_conv == 0
+
+    def test_results_against_random(self):
+        twin = naive.NaiveGame(9, TICTACTOE.winning_sets)
+        as_x = twin.results(newell_simon, twin.uniform)[twin.empty]
+        as_o = twin.results(twin.uniform, newell_simon)[twin.empty]
+        assert as_x == (Fraction(23, 24), Fraction(1, 24), 0)
+        assert as_o == (0, Fraction(37, 315), Fraction(278, 315))
+        match = ttt_env.match("newell-simon", "random")
+        assert match.as_x == pytest.approx([float(p) for p in as_x], abs=1e-12)
+        assert match.as_o == pytest.approx([float(p) for p in reversed(as_o)], abs=1e-12)
+
+    def test_draws_with_best_play(self):
+        match = ttt_env.match("newell-simon", "minimax")
+        assert match.as_x == match.as_o == (0, 1, 0)
+
+
+# --- Weights ----------------------------------------------------------------------------------------------
+
+
+def literal_weights(position, own, other):
+    weights = [0] * position.game.n_cells
+    for members in position.game.winning_sets:
+        if not other & set(members):
+            for cell in set(members) - own:
+                weights[cell] += len(own & set(members)) ** 2 + 1
+    return weights
+
+
+def literal_choice(position):
+    """Agarwal's rules, word by word."""
+    own, other, free = cells(position.mine), cells(position.theirs), position.legal_cells
+    sets = position.game.winning_sets
+    if urgent := wins(sets, own, other) or wins(sets, other, own):
+        return urgent
+    mine, theirs = literal_weights(position, own, other), literal_weights(position, other, own)
+    if not any(mine) and not any(theirs):
+        return set(free)
+    first, second = (theirs, mine) if max(theirs) > max(mine) else (mine, theirs)
+    candidates = [cell for cell in free if first[cell] == max(first)]
+    return {cell for cell in candidates if second[cell] == max(second[c] for c in candidates)}
+
+
+class TestWeights:
+    def test_opening_weights(self):
+        opening = [[3, 5, 5, 3], [5, 7, 7, 5], [5, 7, 7, 5], [3, 5, 5, 3]]
+        for weights in cell_weights(ttt_env.Boards.start(SQUARE)):
+            assert weights.reshape(4, 4).tolist() == opening
+
+    @by_name
+    def test_weights_are_the_literal_ones(self, game):
+        mine, theirs = cell_weights(ttt_env.Boards.of(positions(game)))
+        for row, position in enumerate(positions(game)):
+            own, other = cells(position.mine), cells(position.theirs)
+            assert mine[row].tolist() == literal_weights(position, own, other)
+            assert theirs[row].tolist() == literal_weights(position, other, own)
+
+    @by_name
+    def test_plays_as_the_literal_rules_do(self, game):
+        policies = ttt_env.make_agent("weights", game).policies(ttt_env.Boards.of(positions(game)))
+        for position, policy in zip(positions(game), policies, strict=True):
+            chosen = literal_choice(position)
+            assert policy == pytest.approx([(c in chosen) / len(chosen) for c in range(game.n_cells)])
+
+    @pytest.mark.parametrize(("game", "moves"), [("tictactoe-v0", 7), ("square-v0", 11)])
+    def test_it_is_beaten_only_by_a_player_who_moves_first(self, game, moves):
+        certificate = ttt_env.certify("weights", game)
+        assert certificate.worst_case == {"X": 0, "O": -1}
+        assert certificate.refutations["X"] is None
+        assert len(certificate.refutations["O"].cells) == moves
+        assert ttt_env.exploitability("weights", game).as_x == 0
+        assert ttt_env.exploitability("weights", game).as_o == 1
+
+    def test_results_against_random_on_square(self):
+        match = ttt_env.match("weights", "random", "square-v0")
+        assert match.exact
+        assert match.as_x == pytest.approx((0.99969536636203, 0.00030463363797, 0), abs=1e-12)
+        assert match.as_o == pytest.approx((0.96859351174401, 0.03136268718883, 4.380106716e-05), abs=1e-12)
+
+
+def test_random_loses_and_wins_as_published():
+    match = ttt_env.match("random", "random")
+    assert match.as_x == pytest.approx([float(p) for p in reference.RANDOM_V_RANDOM], abs=1e-12)

@@ -1,0 +1,441 @@
+"""Monte Carlo tree search: the same tree as a plain search, proofs, budgets, pictures of the tree."""
+
+import json
+import pickle
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.naive_uct import NaiveSearch
+from ttt_env import Position
+from ttt_env.agents.mcts import search as mcts_search
+from ttt_env.agents.mcts.agent import MCTS
+from ttt_env.agents.mcts.search import Search
+from ttt_env.analysis.layers import reachable
+from ttt_env.rules.game import cells_of
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+MNK = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
+LOPSIDED = ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
+POSITIONS = {
+    "empty": TICTACTOE.start,
+    "X in the centre": Position.parse(".../.X./...", TICTACTOE),
+    "X in a corner": Position.parse("X../.../...", TICTACTOE),
+    "X on an edge": Position.parse(".X./.../...", TICTACTOE),
+    "late": Position.parse("XO./.X./..O", TICTACTOE),
+    "won": Position.parse("XX./OO./XO.", TICTACTOE),
+    "misère": ttt_env.get_game("tictactoe-v0:misere=true").start,
+    "5,5,4": MNK.start,
+    "5,5,4 later": Position.parse("..X../.OXO./.XOX./...../.....", MNK),
+    "square": ttt_env.get_game("square-v0").start,
+    "qubic": ttt_env.get_game("qubic-v0").start,
+    "lopsided": LOPSIDED.start,
+    "misère lopsided": ttt_env.Game("upside down", (3, 4), LOPSIDED.winning_sets, misere=True).start,
+}
+SETTINGS = {
+    "default": {},
+    "unsolved": {"solve": False},
+    "win-block": {"playout": "win-block"},
+    "win-block unsolved": {"playout": "win-block", "solve": False, "seed": 3},
+    "draw 0": {"draw": 0.0, "seed": 1},
+    "draw 0.7, c 0.3": {"draw": 0.7, "c": 0.3, "seed": 2**64 - 1},
+    "c 0": {"c": 0.0},
+}
+
+
+def naive(position, **settings):
+    return NaiveSearch(position.game, cells_of(position.mine), cells_of(position.theirs), **settings)
+
+
+def assert_same(node, plain):
+    """Every number of every node: no tolerance."""
+    assert (node.cell, node.visits, node.wins, node.value) == (
+        plain.cell,
+        plain.visits,
+        plain.wins,
+        plain.value,
+    )
+    assert len(node.children) == len(plain.children)
+    for child, other in zip(node.children, plain.children, strict=True):
+        assert_same(child, other)
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("position", POSITIONS.values(), ids=POSITIONS)
+def test_the_same_draws_give_the_same_tree_as_a_plain_search(position, settings):
+    search, plain = Search(position, **settings), naive(position, **settings)
+    for iterations in (1, 2, 3, 94, 400):
+        search.run(iterations)
+        plain.run(iterations)
+        assert_same(search.tree(), plain.root)
+
+
+def test_a_long_search_is_the_same_tree_too():
+    search, plain = Search(TICTACTOE.start, seed=5), naive(TICTACTOE.start, seed=5)
+    search.run(20_000)
+    plain.run(20_000)
+    assert_same(search.tree(), plain.root)
+
+
+def test_a_full_tree_is_searched_on_without_new_nodes(monkeypatch):
+    monkeypatch.setattr(mcts_search, "MAX_SLOTS", 1 << 12)
+    search = Search(MNK.start)
+    assert search.run(20_000) == search.visits.sum() == 20_000
+    nodes = search.tree()
+    search.run(5_000)
+    assert count(search.tree()) == count(nodes)
+    assert search.iterations == 25_000
+
+
+def count(node):
+    return 1 + sum(map(count, node.children))
+
+
+def test_how_the_iterations_are_divided_makes_no_difference():
+    at_once, one_by_one, in_time = (Search(MNK.start, seed=4) for _ in range(3))
+    n = in_time.run(seconds=0.01)
+    at_once.run(n)
+    for _ in range(n):
+        assert one_by_one.step()
+    assert at_once.tree() == one_by_one.tree() == in_time.tree()
+
+
+def to_be_played():
+    for layer in reachable(TICTACTOE):
+        yield from layer.boards(layer.open)
+
+
+def test_what_is_proved_is_true():
+    solution = ttt_env.solve(TICTACTOE)
+    for position in to_be_played():
+        search = Search(position)
+        search.run(300)
+        if search.is_proved:
+            assert search.value == solution.value_of(position)
+            assert set(search.best_cells()) <= set(solution.best_cells(position)) or search.value == -1
+        for cell in np.flatnonzero(~np.isnan(search.values)):
+            assert search.values[cell] == -solution.value_of(position.child(int(cell)))
+
+
+def test_a_proved_position_stops_the_search():
+    search = Search(POSITIONS["won"])
+    assert search.run(1_000_000) == search.iterations < 100
+    assert (search.value, search.best_cells()) == (1, [2])
+    assert not search.step()
+    assert search.run(seconds=60) == 0
+
+
+def test_a_draw_is_proved_too():
+    search = Search(Position.parse("O../.X./...", TICTACTOE))
+    assert search.run(1_000_000) < 10_000
+    assert search.value == 0
+    assert not np.isnan(search.values[search.best_cells()]).any()
+
+
+def test_a_proved_loss_is_played_only_where_all_moves_lose():
+    position = Position.parse("X../.O./..X", TICTACTOE)  # corners lose
+    for seed in range(20):
+        search = Search(position, seed=seed, c=0.0)
+        search.run(1000)
+        assert not {2, 6} & set(search.best_cells())
+    lost = Position.parse("X.O/O../X.X", TICTACTOE)  # O to move: X threatens twice
+    search = Search(lost)
+    search.run(1000)
+    assert search.value == -1
+    assert search.best_cells()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_10_000_simulations_it_holds_the_value_of_every_position(seed):
+    certificate = ttt_env.certify(f"mcts:simulations=10000,seed={seed}", TICTACTOE)
+    assert certificate.unbeatable
+    agent, solution = (
+        ttt_env.make_agent(f"mcts:simulations=10000,seed={seed}", TICTACTOE),
+        ttt_env.solve(TICTACTOE),
+    )
+    for position in to_be_played():
+        assert set(np.flatnonzero(agent.policy(position))) <= set(solution.best_cells(position)), position
+
+
+def test_a_step_can_be_read():
+    search = Search(TICTACTOE.start)
+    assert search.iterations == 0
+    assert search.best_cells() == list(range(9))
+    for n in range(1, 40):
+        before = search.visits
+        assert search.step()
+        taken = np.zeros(9, int)
+        taken[search.path[0]] = 1
+        np.testing.assert_array_equal(search.visits, before + taken)
+        assert search.iterations == n == search.visits.sum()
+        assert search.last_result in (-1, 0, 1)
+    wins, losses = search.wins.sum(), search.tree().wins
+    assert wins + losses == 39  # draws count a half for both
+    assert search.best_cells() == np.flatnonzero(search.visits == search.visits.max()).tolist()
+
+
+def test_advance_keeps_the_subtree():
+    search = Search(MNK.start, seed=1)
+    search.run(30_000)
+    cell = search.best_cells()[0]
+    below = next(child for child in search.tree().children if child.cell == cell)
+    search.advance(np.int64(cell))
+    kept = search.tree()
+    assert (kept.visits, kept.wins, kept.value, kept.children) == (
+        below.visits,
+        below.wins,
+        below.value,
+        below.children,
+    )
+    assert search.position == MNK.start.play(cell)
+    search.run(10_000)
+    assert search.iterations == below.visits + 10_000
+    assert search.visits.sum() + 1 == search.iterations  # one made the root, when it was a child
+
+
+def test_advance_to_a_move_never_tried_begins_anew():
+    search = Search(TICTACTOE.start)
+    search.advance(4)
+    assert (search.iterations, str(search.position)) == (0, ".../.X./...")
+    search.run(100)
+    assert search.iterations == 100
+
+
+def test_advance_refuses_what_is_no_move_and_changes_nothing():
+    search = Search(POSITIONS["won"])
+    search.run(1)
+    before = search.tree()
+    for cell, message in ((0, "taken"), (9, "not a cell"), (2, "over")):
+        with pytest.raises(ttt_env.IllegalMoveError, match=message):
+            search.advance(cell)
+    assert (search.tree(), search.position) == (before, POSITIONS["won"])
+
+
+def test_without_a_seed_the_tree_is_kept_between_moves():
+    agent, rng = MCTS(MNK, simulations=500), np.random.default_rng(0)
+    position = MNK.start
+    position = position.play(agent.choose(position, rng))
+    position = position.play(12 if position.legal_mask >> 12 & 1 else 0)
+    kept = agent.search
+    known = [
+        c for c in kept.tree(2).children if c.cell == cells_of(position.theirs ^ position.occupied_mask)[0]
+    ]
+    agent.choose(position, rng)
+    assert known and agent.search.iterations > 500
+    agent.choose(MNK.start, rng)
+    assert agent.search.iterations == 500
+
+
+def test_without_a_seed_the_rng_decides():
+    def game(seed):
+        return ttt_env.play_game(
+            MCTS(TICTACTOE, 20), MCTS(TICTACTOE, 20), TICTACTOE, np.random.default_rng(seed)
+        )
+
+    assert not MCTS(TICTACTOE).is_fixed
+    assert [game(seed) for seed in range(5)] == [game(seed) for seed in range(5)]
+    assert len({game(seed) for seed in range(20)}) > 5
+    match = ttt_env.match("mcts:simulations=20", "random", games=20)
+    assert not match.exact
+
+
+def test_only_a_seed_and_simulations_make_a_fixed_policy():
+    assert MCTS(TICTACTOE, seed=0).is_fixed
+    assert not MCTS(TICTACTOE, seconds=0.01, seed=0).is_fixed
+    other = MCTS(TICTACTOE, 50, seed=1)
+    agent = MCTS(TICTACTOE, 50, seed=0)
+    policies = [np.stack([a.policy(p) for p in to_be_played()]) for a in (agent, other, agent)]
+    np.testing.assert_array_equal(policies[0], policies[2])
+    assert (policies[0] != policies[1]).any()
+    assert ttt_env.match(agent, "minimax").exact
+
+
+def test_seconds_are_kept_to():
+    agent = MCTS(MNK, seconds=0.05)
+    agent.choose(MNK.start, np.random.default_rng(0))
+    begin = perf_counter()
+    agent.choose(MNK.start, np.random.default_rng(0))
+    assert 0.05 <= perf_counter() - begin < 2
+    assert agent.search.iterations > 100
+
+
+def test_a_large_game_wins_in_one_move():
+    qubic = ttt_env.get_game("qubic-v0")
+    position = Position(qubic, 0b111, 0b111 << 40)
+    assert ttt_env.make_agent("mcts:simulations=2000,seed=0", qubic).policy(position)[3] == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("simulations=0", "simulations=0 of mcts: integers from 1"),
+        ("simulations=-5", "simulations=-5"),
+        ("seconds=0", "seconds=0.0 of mcts: positive"),
+        ("seconds=-1", "seconds=-1"),
+        ("seconds=nan", "seconds=nan"),
+        ("seconds=inf", "seconds=inf"),
+        ("simulations=10,seconds=1", "one of them, not 10 and 1.0"),
+        ("c=-1", "c=-1.0 of mcts: numbers from 0"),
+        ("c=nan", "c=nan"),
+        ("c=inf", "c=inf"),
+        ("draw=1.5", "draw=1.5 of mcts: numbers from 0 to 1"),
+        ("draw=-0.1", "draw=-0.1"),
+        ("draw=nan", "draw=nan"),
+        ("playout=winblock", "did you mean win-block"),
+        ("seed=-1", "seed=-1 of mcts: integers from 0 to 18446744073709551615"),
+        ("seed=18446744073709551616", "seed="),
+        ("solve=2", "solve='2'"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(spec, message):
+    with pytest.raises(ttt_env.ParameterError, match=message):
+        ttt_env.make_agent(f"mcts:{spec}")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"simulations": 1.5},
+        {"simulations": True},
+        {"simulations": np.True_},
+        {"seconds": "1"},
+        {"solve": 1},
+        {"seed": 0.5},
+    ],
+)
+def test_parameters_of_another_type_are_refused(parameters):
+    with pytest.raises(ttt_env.ParameterError, match=next(iter(parameters))):
+        MCTS(TICTACTOE, **parameters)
+
+
+def test_budgets_of_a_search_are_refused_alike():
+    search = Search(TICTACTOE.start)
+    for budget in ({}, {"simulations": 0}, {"seconds": -1.0}, {"simulations": 1, "seconds": 1.0}):
+        with pytest.raises(ttt_env.ParameterError, match="mcts"):
+            search.run(**budget)
+    assert search.iterations == 0
+
+
+def test_a_finished_game_is_refused():
+    with pytest.raises(ttt_env.IllegalMoveError, match="over"):
+        Search(Position.parse("XXX/OO./...", TICTACTOE))
+
+
+def test_an_interrupt_leaves_the_search_usable(monkeypatch):
+    search, same = Search(MNK.start), Search(MNK.start)
+    iterate, calls = Search._iterate, []
+
+    def interrupted(self, n):
+        calls.append(iterate(self, n))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return calls[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Search, "_iterate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            search.run(1_000_000)
+    same.run(sum(calls))
+    assert search.tree() == same.tree()
+    search.run(100)
+    same.run(100)
+    assert search.tree() == same.tree()
+
+
+def test_an_interrupt_passes_through_an_agent_that_plays_on(monkeypatch):
+    agent, rng = MCTS(TICTACTOE, 100), np.random.default_rng(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Search, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            agent.choose(TICTACTOE.start, rng)
+    assert agent.choose(TICTACTOE.start, rng) in range(9)
+
+
+def test_a_ctrl_c_ends_a_long_search_between_two_chunks():
+    script = """
+import signal, ttt_env
+from ttt_env.agents.mcts.search import Search
+search = Search(ttt_env.get_game("mnk-v0:m=5,n=5,k=4").start)
+search.step()
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    search.run(seconds=60)
+except KeyboardInterrupt:
+    print(search.visits.sum() == search.iterations > 100)
+"""
+    assert output_of(script) == "True\n"
+
+
+def output_of(script):
+    command = [sys.executable, "-W", "error", "-c", script]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+    return run.stdout
+
+
+def test_numba_is_loaded_when_a_search_is_made_and_not_before():
+    script = """
+import sys, ttt_env, ttt_env.agents.mcts.agent
+ttt_env.make_agent("minimax")
+assert "numba" not in sys.modules
+ttt_env.make_agent("mcts")
+print("numba" in sys.modules)
+"""
+    assert output_of(script) == "True\n"
+
+
+def test_pickles_hold_the_parameters_and_not_the_tree():
+    agent = MCTS(MNK, simulations=2000, c=1.0, playout="win-block", seed=7)
+    agent.policy(MNK.start)
+    text = pickle.dumps(agent)
+    assert len(text) < 5_000
+    np.testing.assert_array_equal(pickle.loads(text).policy(MNK.start), agent.policy(MNK.start))
+
+
+def some_search():
+    search = Search(Position.parse("XX./OO./XO.", TICTACTOE), seed=1)
+    search.run(2)
+    return search
+
+
+def test_json_is_the_tree():
+    told = json.loads(some_search().to_json())
+    assert (told["game"], told["position"], told["playout"]) == ("tictactoe-v0", "XX./OO./XO.", "random")
+    root = told["tree"]
+    assert (root["cell"], root["visits"], root["value"]) == (None, 2, -1)
+    assert sorted(child["cell"] for child in root["children"]) == [2, 8]
+    assert {child["cell"]: child["value"] for child in root["children"]}[2] == 1
+
+
+def test_dot_has_a_node_and_an_edge_for_each():
+    text = some_search().to_dot()
+    assert text.startswith("digraph {") and text.endswith("}")
+    assert text.count("label=") == 3
+    assert text.count("->") == 2
+    assert r'label="XXX\nOO.\nXO.\n1/1\nX wins"' in text
+    assert text.count("penwidth=3") == 1  # the path
+
+
+def test_svg_is_whole_and_shows_every_number():
+    search = Search(TICTACTOE.start)
+    search.run(30)
+    picture = ET.fromstring(search.to_svg(max_depth=1))
+    texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == [f"{n.wins:g}/{n.visits}" for n in (search.tree(0), *search.tree(1).children)]
+    svg = "{http://www.w3.org/2000/svg}svg"
+    assert sum(element.tag == svg for element in picture.iter()) == 1 + 10
+
+
+def test_depth_and_visits_limit_what_is_shown():
+    search = Search(TICTACTOE.start)
+    search.run(500)
+    assert not search.tree(max_depth=0).children
+    assert all(not child.children for child in search.tree(max_depth=1).children)
+    shown = search.tree(min_visits=50).children
+    assert 0 < len(shown) < 9
+    assert all(child.visits >= 50 for child in shown)

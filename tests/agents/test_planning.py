@@ -1,0 +1,281 @@
+"""Agents that look ahead: against naive recursion on every position of 3×3, and published figures."""
+
+import warnings
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests import reference
+from tests.support import naive
+from ttt_env.agents.planning.lookahead import utility
+from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax, every_move
+from ttt_env.analysis.induction import backward_induction, softmax
+from ttt_env.analysis.layers import reachable
+from ttt_env.rules.game import random_position
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+MISERE = ttt_env.get_game("tictactoe-v0:misere=true")
+BOTH = pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=["tictactoe", "misère"])
+
+
+@cache
+def twin(game):
+    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
+@cache
+def to_be_played(game):
+    """The boards to be played, and the same as positions."""
+    texts = [board for board in twin(game).boards() if twin(game).moves(board)]
+    return texts, ttt_env.Boards.of([ttt_env.Position(game, *naive.masks(board)) for board in texts])
+
+
+def expect_largest(agent, game, score):
+    """The agent plays uniformly among the cells of largest `score(board, cell)`, on every position."""
+    texts, boards = to_be_played(game)
+    for board, policy in zip(texts, agent.policies(boards), strict=True):
+        scores = {cell: score(board, cell) for cell in twin(game).moves(board)}
+        largest = [cell for cell, value in scores.items() if value == max(scores.values())]
+        assert np.flatnonzero(policy).tolist() == largest
+        assert policy[largest] == pytest.approx([1 / len(largest)] * len(largest))
+
+
+# --- Minimax ----------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_fast_minimax_wins_soonest_and_loses_latest(game):
+    def is_perfect(board, cell):
+        return cell in twin(game).perfect_cells(board)
+
+    expect_largest(Minimax(game, "fast"), game, is_perfect)
+
+
+def test_fast_minimax_is_optimal():
+    _, boards = to_be_played(TICTACTOE)
+    fast, any_ = (ttt_env.make_agent(spec).policies(boards) for spec in ("minimax:fast", "minimax"))
+    assert not (fast > 0)[any_ == 0].any()
+    assert ((fast > 0).sum(axis=1) < (any_ > 0).sum(axis=1)).any()
+    assert ttt_env.certify("minimax:prefer=fast").unbeatable
+
+
+def naive_utility(game, board):
+    threats = Fraction(0)
+    for members in game.winning_sets:
+        stones = sorted(board[cell] for cell in members)
+        for seat in "XO":
+            if stones == [".", *[seat] * (len(members) - 1)]:
+                threats += 1 if seat == naive.mover(board) else -1
+    value = threats / 5 * (-1 if game.misere else 1)
+    return max(Fraction(-99, 100), min(Fraction(99, 100), value))
+
+
+def negamax(game, depth):
+    @cache
+    def value(board, left):
+        cells = twin(game).moves(board)
+        if not cells:
+            return Fraction(twin(game).result(board, naive.mover(board)))
+        if left == 0:
+            return naive_utility(game, board)
+        return max(-value(naive.play(board, cell), left - 1) for cell in cells)
+
+    return lambda board, cell: -value(naive.play(board, cell), depth - 1)
+
+
+@BOTH
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
+def test_depth_limited_minimax_is_the_naive_one(game, depth):
+    expect_largest(Minimax(game, depth=depth), game, negamax(game, depth))
+
+
+@pytest.mark.parametrize("depth", [9, 20])
+def test_a_depth_beyond_the_end_is_exact(depth):
+    _, boards = to_be_played(TICTACTOE)
+    exact, deep = (agent.policies(boards) for agent in (Minimax(TICTACTOE), Minimax(TICTACTOE, depth=depth)))
+    np.testing.assert_array_equal(deep, exact)
+
+
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("game", ["mnk-v0:m=5,n=5,k=3", "mnk-v0:m=5,n=4,k=4,misere=true"])
+def test_the_tree_of_a_large_game_gives_the_naive_choice(game, depth):
+    game, rng = ttt_env.get_game(game), np.random.default_rng(depth)
+    agent, score = Minimax(game, depth=depth), negamax(game, depth)
+    for _ in range(15):
+        position = random_position(game, rng)
+        board = naive.board_of(str(position))
+        scores = {cell: score(board, cell) for cell in position.legal_cells}
+        largest = [cell for cell, value in scores.items() if value == max(scores.values())]
+        assert np.flatnonzero(agent.policy(position)).tolist() == largest
+
+
+def test_utility_stays_inside_of_a_win():
+    game = ttt_env.Game("star", (4, 4), [(0, 8 + cell) for cell in range(8)])
+    eight_threats = ttt_env.Position(game, 1, 0b10)
+    boards = ttt_env.Boards.of([eight_threats, eight_threats.play(2)])
+    assert utility(boards).tolist() == [0.99, -0.99]
+    assert utility(ttt_env.Boards.of([ttt_env.Position.parse("XX./.../OO.")])).tolist() == [0]
+
+
+# --- Softmax ----------------------------------------------------------------------------------------------
+
+
+def test_softmax_example_to_all_printed_digits():
+    position = ttt_env.Position.parse(reference.SOFTMAX_POSITION)
+    policy = ttt_env.make_agent("softmax:temperature=0.2,opponent_temperature=1").policy(position)
+    assert {c: round(100 * policy[c], 2) for c in position.legal_cells} == reference.SOFTMAX_PERCENT
+    values = backward_induction(reachable(TICTACTOE), softmax(0.2), softmax(1.0)).values()
+    assert round(values.of(ttt_env.Boards.of([position]))[0], 4) == reference.SOFTMAX_VALUE
+
+
+def test_each_seat_ascribes_the_other_temperature_to_the_other_seat():
+    _, boards = to_be_played(TICTACTOE)
+    agent = Softmax(TICTACTOE, 0.2, 1.0)
+    for parity, seats in ((0, (0.2, 1.0)), (1, (1.0, 0.2))):
+        values = backward_induction(reachable(TICTACTOE), *map(softmax, seats)).values()
+        mine = boards[boards.ply % 2 == parity]
+        np.testing.assert_allclose(agent.policies(mine), softmax(0.2)(values.q(mine), mine.legal), atol=1e-12)
+
+
+@pytest.mark.parametrize("temperature", [0, 1e-9, 5e-324])
+def test_softmax_without_heat_is_minimax(temperature):
+    _, boards = to_be_played(TICTACTOE)
+    cold, best = Softmax(TICTACTOE, temperature).policies(boards), Minimax(TICTACTOE).policies(boards)
+    np.testing.assert_allclose(cold, best, atol=1e-12)
+    assert len(boards) == reference.TO_BE_PLAYED
+
+
+@pytest.mark.parametrize("temperature", [1e9, 1e300, float("inf")])
+def test_softmax_of_great_heat_is_random(temperature):
+    _, boards = to_be_played(TICTACTOE)
+    hot = Softmax(TICTACTOE, temperature).policies(boards)
+    np.testing.assert_allclose(hot, boards.legal / boards.legal.sum(axis=1, keepdims=True), atol=1e-8)
+
+
+@pytest.mark.parametrize("temperature", [1e-9, 1e9])
+def test_no_temperature_warns(temperature):
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        Softmax(TICTACTOE, temperature, 1 / temperature).policies(to_be_played(TICTACTOE)[1])
+
+
+# --- Brute force ------------------------------------------------------------------------------------------
+
+
+@cache
+def naive_sums(game):
+    """For each board the sums over all ends below it, as scored by (X, O)."""
+    rules, found = twin(game), {}
+    for board in reversed(rules.boards()):
+        after = [found[naive.play(board, cell)] for cell in rules.moves(board)]
+        share = Fraction(1, len(board.replace(".", "")) + 1)
+        points = [{1: 50, 0: 10, -1: -10}[rules.result(board, seat)] * share for seat in "XO"]
+        found[board] = tuple(map(sum, zip(*after, strict=True))) if after else tuple(points)
+    return found
+
+
+@BOTH
+def test_brute_force_takes_the_largest_sum(game):
+    sums = naive_sums(game)
+    expect_largest(
+        BruteForce(game),
+        game,
+        lambda board, cell: sums[naive.play(board, cell)]["XO".index(naive.mover(board))],
+    )
+
+
+def test_brute_force_scores_of_the_openings_are_those_of_the_tree_walked_game_by_game():
+    def walk(board, seat):
+        """The sum over all ends, visiting every history."""
+        cells = [cell for cell, stone in enumerate(board) if stone == "."]
+        winner = next(
+            (board[a] for a, b, c in TICTACTOE.winning_sets if board[a] == board[b] == board[c] != "."), None
+        )
+        if winner is None and cells:
+            return sum(walk(naive.play(board, cell), seat) for cell in cells)
+        points = 10 if winner is None else 50 if winner == seat else -10
+        return points * 2520 // (10 - len(cells))  # 2520 makes them whole
+
+    scores = BruteForce(TICTACTOE).scores(ttt_env.Boards.start(TICTACTOE))[0]
+    assert [round(score * 2520) for score in scores[[0, 1, 4]]] == [
+        walk("." * cell + "X" + "." * (8 - cell), "X") for cell in (0, 1, 4)
+    ]
+
+
+def test_its_tree_has_as_many_nodes_as_published():
+    layers = reachable(TICTACTOE)
+    perft = [nodes_of_ply(layers, ply) for ply in range(10)]
+    assert perft == reference.PERFT
+    assert sum(perft) == reference.HISTORIES == 549_946
+
+
+def nodes_of_ply(layers, ply):
+    """Histories of `ply` moves: all of them pay 1 to the player to move, ends before pay nothing."""
+
+    def payoff(at):
+        return (0.0, 1.0, 1.0) if at == ply else (0.0, 0.0, 0.0)
+
+    found = backward_induction(
+        layers[: ply + 1], every_move, every_move, payoff=payoff, leaves=lambda boards: np.ones(len(boards))
+    )
+    return found.start[ply % 2]
+
+
+def test_every_game_is_counted_once():
+    outcomes = backward_induction(reachable(TICTACTOE), every_move, every_move)
+    assert outcomes.start == (reference.GAMES_BY_WINNER["X"], reference.GAMES_BY_WINNER["O"])
+
+
+# --- Who is beaten ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "worst", "as_x", "as_o"),
+    [
+        ("block", (-1, -1), Fraction(7, 15), Fraction(89, 96)),
+        ("win-block", (-1, -1), Fraction(2, 5), Fraction(89, 96)),
+        ("rules", (-1, -1), Fraction(3, 35), Fraction(5, 6)),
+        ("weights", (0, -1), 0, 1),
+        ("brute-force", (0, -1), 0, 1),
+        ("minimax:depth=4", (0, 0), 0, 0),
+        ("minimax:depth=5", (0, -1), 0, Fraction(2, 3)),
+        ("minimax", (0, 0), 0, 0),
+    ],
+)
+def test_what_the_best_response_gets(spec, worst, as_x, as_o):
+    assert tuple(ttt_env.certify(spec).worst_case.values()) == worst
+    found = ttt_env.exploitability(spec)
+    assert (found.as_x, found.as_o) == pytest.approx((float(as_x), float(as_o)), abs=1e-12)
+
+
+# --- Parameters -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("minimax:depth=0", "depth=0 of minimax: integers from 1 on"),
+        ("minimax:depth=-3", "depth=-3 of minimax"),
+        ("minimax:depth=1.5", "depth='1.5' of minimax is not a value of type int"),
+        ("minimax:prefer=slow", "prefer='slow' of minimax: any and fast are allowed"),
+        ("minimax:prefer=fast,depth=2", "not both"),
+        ("minimax:detph=2", "did you mean depth"),
+        ("softmax:temperature=-0.1", "temperature=-0.1 of softmax: numbers from 0 to inf are allowed"),
+        ("softmax:temperature=nan", "temperature=nan of softmax"),
+        ("softmax:temperature=1,opponent_temperature=-1", "opponent_temperature=-1.0 of softmax"),
+        ("softmax:temperature=cold", "not a value of type float"),
+        ("brute-force:depth=2", "unknown parameter of brute-force 'depth'"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(spec, message):
+    with pytest.raises(ttt_env.ParameterError, match=message):
+        ttt_env.make_agent(spec)
+
+
+@pytest.mark.parametrize("depth", [True, 2.0, "2"])
+def test_a_depth_from_python_is_an_int(depth):
+    with pytest.raises(ttt_env.ParameterError, match="integers from 1 on"):
+        Minimax(TICTACTOE, depth=depth)

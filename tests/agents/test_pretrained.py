@@ -1,0 +1,156 @@
+"""The agents that come with this package are what their certificates say."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.agents.test_q_learning import open_boards
+from ttt_env.agents.alphazero.network import load_network
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.agents.pretrained import FOLDER, PretrainedTable
+from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.play import play_game
+from ttt_env.errors import PolicyFileError
+from ttt_env.storage.policy_file import array_names
+
+SAMPLED = sorted(path for path in FOLDER.glob("*.npz") if path.with_suffix(".scorecard.json").exists())
+FILES = sorted(set(FOLDER.glob("*.npz")) - set(SAMPLED))  # judged exactly
+NAMES = ("ppo", "dqn", "q-learning", "value-network", "alphazero")
+MOST, MOST_OF_A_NETWORK = 100_000, 300_000  # bytes of a file, and of one that is a network alone
+TABLES = [path for path in FILES if "codes" in array_names(path)]
+NETWORKS = [path for path in FILES if path not in TABLES]
+
+
+def each(paths):
+    """The files as cases of a test that judges them: to judge a search on 16 cells takes up to a minute."""
+    slow = [pytest.mark.slow]
+    return [pytest.param(path, id=path.stem, marks=slow if path in NETWORKS else []) for path in paths]
+
+
+def certificate(path, suffix=".certificate.json"):
+    return json.loads(path.with_suffix(suffix).read_text(encoding="utf-8"))
+
+
+def rounded(found):
+    if isinstance(found, dict):
+        return {key: rounded(value) for key, value in found.items() if key != "versions"}
+    return round(found, 9) if isinstance(found, float) else found
+
+
+def test_there_are_some():
+    assert set(NAMES) <= {path.stem for path in FILES}
+
+
+def shipped(path):
+    """The name of the agent of a file, and its game."""
+    return path.stem.split("@")[0], ttt_env.get_game(certificate(path)["game"]["name"])
+
+
+@pytest.mark.parametrize("path", each(FILES))
+def test_the_certificate_comes_out_again(path):
+    saved = certificate(path)
+    found = dossier(*shipped(path), file=path)
+    assert rounded(json.loads(json.dumps(found))) == rounded(saved)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_certificate_is_that_of_the_file(path):
+    agent = certificate(path)["agent"]
+    assert (agent["name"], agent["file"]) == (path.stem.split("@")[0], path.name)
+    assert agent["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_the_file_is_a_policy_table_of_the_agent(path):
+    assert path.stat().st_size < MOST
+    name, game = shipped(path)
+    agent, boards = ttt_env.make_agent(name, game), open_boards(game)
+    table = Lookup(game, str(path))
+    np.testing.assert_allclose(table.policies(boards), agent.policies(boards), atol=1e-6)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_they_are_unbeatable(path):
+    assert certificate(path)["unbeatable"]
+
+
+def test_networks_of_16_cells_come_too():
+    assert {path.stem for path in NETWORKS} == {"alphazero@square", "alphazero@4-4-4"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+def test_a_network_is_found_by_its_game_and_does_not_lose(path):
+    assert path.stat().st_size < MOST_OF_A_NETWORK
+    name, game = shipped(path)
+    agent = ttt_env.make_agent(name, game)
+    for array, expected in load_network(path, game).weights.items():
+        np.testing.assert_array_equal(agent.network.weights[array], expected)
+    for seed, opponent in enumerate(["random", "win-block", "minimax:depth=2"] * 3):
+        assert play_game(agent, opponent, game, rng=seed).value("X") >= 0
+        assert play_game(opponent, agent, game, rng=seed).value("O") >= 0
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+def test_a_network_says_of_its_game_only_what_was_looked_at(path):
+    facts = certificate(path)
+    assert facts["worst_case"] == {"X": 0, "O": 0}
+    assert facts["optimal_everywhere"] is facts["blunders_everywhere"] is None
+
+
+class TestThoseOfLargeBoards:
+    """Nothing is proved of them: their scorecards are of games that were played."""
+
+    def test_there_are_some(self):
+        assert [path.stem.partition("@")[2] for path in SAMPLED] == ["5-5-4", "6-5-4", "qubic"]
+
+    @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
+    def test_the_scorecard_is_that_of_the_file(self, path):
+        facts = certificate(path, ".scorecard.json")
+        assert path.stat().st_size < MOST_OF_A_NETWORK
+        assert facts["agent"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert facts["agent"]["file"] == path.name
+        assert all(not result["exact"] for result in facts["results"].values())
+
+    @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
+    def test_it_is_found_by_its_game_and_beats_random_players(self, path):
+        facts = certificate(path, ".scorecard.json")
+        game = ttt_env.get_game(facts["game"]["name"])
+        agent = ttt_env.make_agent("alphazero:simulations=20", game)
+        assert ttt_env.match(agent, "random", game, exact=False, games=6).score == 1
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
+    def test_the_scorecard_comes_out_again(self, path):
+        facts = certificate(path, ".scorecard.json")
+        game = ttt_env.get_game(facts["game"]["name"])
+        for opponent in ("random", "mcts:simulations=1000"):
+            played = ttt_env.match(
+                "alphazero", opponent, game, exact=False, games=facts["results"][opponent]["games"], rng=0
+            )
+            assert played.to_dict() == facts["results"][opponent]
+
+
+def test_they_are_opponents():
+    for name in NAMES:
+        env = ttt_env.make("tictactoe-v0", opponent=name, play_as="O")
+        observation, _ = env.reset(seed=0)
+        assert observation.sum() == 1
+
+
+def test_a_table_is_found_by_its_name(tmp_path):
+    class Some(PretrainedTable):
+        name = "q-learning"
+
+    class No(PretrainedTable):
+        name = "nobody"
+
+    game = ttt_env.get_game("tictactoe-v0")
+    assert ttt_env.certify(Some(game)).unbeatable
+    Lookup.of("random").save(tmp_path / "t.npz")
+    assert Some(game, str(tmp_path / "t.npz")).policy(game.start)[1] == pytest.approx(1 / 9)
+    with pytest.raises(PolicyFileError, match="nobody comes trained for no game, not for tictactoe-v0"):
+        No(game)

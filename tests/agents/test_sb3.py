@@ -1,0 +1,248 @@
+"""Models of Stable-Baselines3 as agents."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import PolicyFileError, UnknownAgentError
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+
+from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
+
+ALGORITHMS = {
+    "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 16, "batch_size": 16}),
+    "PPO": (sb3.PPO, {"n_steps": 16, "batch_size": 16}),
+    "A2C": (sb3.A2C, {}),
+    "DQN": (sb3.DQN, {"learning_starts": 8}),
+    "QRDQN": (contrib.QRDQN, {"learning_starts": 8}),
+    "TRPO": (contrib.TRPO, {"n_steps": 16, "batch_size": 16}),
+}
+
+
+def fresh(algorithm, observation="planes", game="tictactoe-v0", **extra):
+    make_model, options = ALGORITHMS[algorithm]
+    policy = "MultiInputPolicy" if observation == "dict" else "MlpPolicy"
+    env = ttt_env.make(game, opponent="random", observation=observation)
+    return make_model(policy, env, device="cpu", seed=0, **options, **extra)
+
+
+def some_boards(game="tictactoe-v0"):
+    layers = reachable(ttt_env.get_game(game))
+    return [position for layer in layers if len(layer.open) for position in layer.boards(layer.open)][::41]
+
+
+@pytest.mark.parametrize("observation", ["planes", "dict"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_any_algorithm_is_loaded_and_masked(algorithm, observation, tmp_path):
+    model = fresh(algorithm, observation)
+    model.learn(48)
+    model.save(tmp_path / "model.zip")
+    agent = ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
+    boards = ttt_env.Boards.of(some_boards())
+    policies = agent.policies(boards)
+    assert np.allclose(policies.sum(axis=1), 1)
+    assert (policies[~boards.legal] == 0).all()
+    assert np.array_equal(policies, SB3.from_model(agent.game, model).policies(boards))
+
+
+def planes(position):
+    env = ttt_env.make("tictactoe-v0", opponent="random", start=position, play_as=position.to_move)
+    return env.reset(seed=0)
+
+
+def test_plays_what_predict_says():
+    model = fresh("MaskablePPO")
+    agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+    for position in some_boards():
+        observation, info = planes(position)
+        predicted, _ = model.predict(observation, action_masks=info["action_mask"], deterministic=True)
+        policy = agent.policy(position)
+        assert policy[predicted] == policy.max()
+        assert position.ply == 0 or policy[predicted] == 1  # an empty board is all zeros: all cells are equal
+
+
+def test_a_q_network_plays_its_best_legal_cell():
+    import torch
+
+    model = fresh("DQN")
+    agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+    for position in some_boards():
+        observation, info = planes(position)
+        with torch.no_grad():
+            q = model.q_net(model.q_net.obs_to_tensor(observation)[0]).numpy()[0]
+        best = np.where(info["action_mask"], q, -np.inf).argmax()
+        assert agent.choose(position, np.random.default_rng(0)) == best
+
+
+def test_the_distribution_of_a_masked_model():
+    model = fresh("MaskablePPO")
+    game = ttt_env.get_game("tictactoe-v0")
+    agent = SB3.from_model(game, model, deterministic=False)
+    for position in some_boards():
+        observation, info = planes(position)
+        tensor, _ = model.policy.obs_to_tensor(observation)
+        masks = info["action_mask"][None]
+        probabilities = model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
+        assert np.allclose(agent.policy(position), probabilities.detach().numpy()[0], atol=1e-6)
+
+
+def test_a_model_that_is_sure_of_taken_cells_plays_the_best_of_the_free_ones():
+    import torch
+
+    model, position = fresh("PPO"), ttt_env.Position.parse("XO./.../...")
+    with torch.no_grad():
+        model.policy.action_net.weight[:] = 0
+        model.policy.action_net.bias[:] = torch.tensor([900.0, 0, 1, 2, 3, 2, 1, 2, 1])
+    game = ttt_env.get_game("tictactoe-v0")
+    assert SB3.from_model(game, model).policy(position)[4] == 1
+    weights = np.exp([-np.inf, -np.inf, 1, 2, 3, 2, 1, 2, 1])
+    drawn = SB3.from_model(game, model, deterministic=False).policy(position)
+    assert np.allclose(drawn, weights / weights.sum(), atol=1e-4)
+
+
+def test_a_flat_observation(tmp_path):
+    from gymnasium.wrappers import FlattenObservation
+
+    env = FlattenObservation(ttt_env.make("tictactoe-v0", opponent="random"))
+    sb3.PPO("MlpPolicy", env, n_steps=16, batch_size=16, device="cpu").save(tmp_path / "flat.zip")
+    assert ttt_env.match(f"sb3:{tmp_path}/flat.zip", "random").exact
+
+
+def test_a_model_of_another_game(tmp_path):
+    fresh("A2C", game="square-v0").save(tmp_path / "square.zip")
+    with pytest.raises(PolicyFileError, match="no model for tictactoe-v0"):
+        ttt_env.make_agent(f"sb3:{tmp_path}/square.zip")
+
+
+def test_a_trained_model_knows_its_game_and_not_only_the_shape(tmp_path):
+    from ttt_env.training.run import train
+
+    train(steps=10, out=tmp_path / "model.zip")
+    assert ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", "mnk-v0:m=3,n=3,k=3")
+    for other in ("mnk-v0:m=3,n=3,k=2", "tictactoe-v0:misere=true"):
+        with pytest.raises(PolicyFileError, match=f"a model for tictactoe-v0, not for {other}"):
+            ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", other)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no zip at all"])
+def test_a_file_that_is_no_model(content, tmp_path):
+    path = tmp_path / "model.zip"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(PolicyFileError, match=r"model\.zip is no model"):
+        ttt_env.make_agent(f"sb3:{path}")
+
+
+def test_a_table_in_place_of_a_model(tmp_path):
+    ttt_env.make_agent("lookup").save(tmp_path / "table.zip")
+    with pytest.raises(PolicyFileError):
+        ttt_env.make_agent(f"sb3:{tmp_path}/table.zip")
+
+
+def test_as_an_opponent_and_pickled(tmp_path):
+    import pickle
+
+    fresh("MaskablePPO").save(tmp_path / "model.zip")
+    agent = ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
+    copy = pickle.loads(pickle.dumps(agent))
+    boards = ttt_env.Boards.of(some_boards())
+    assert np.array_equal(copy.policies(boards), agent.policies(boards))
+    env = ttt_env.make("tictactoe-v0", opponent=agent, play_as="O")
+    _, info = env.reset(seed=0)
+    assert info["action_mask"].sum() == 8
+
+
+def test_a_copy_stays_as_it_is():
+    model = fresh("MaskablePPO")
+    agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+    boards = ttt_env.Boards.of(some_boards())
+    before, copy = agent.policies(boards), agent.copy()
+    model.learn(64)
+    assert not np.array_equal(agent.policies(boards), before)
+    assert np.array_equal(copy.policies(boards), before)
+
+
+class TestLiveModels:
+    def test_is_an_agent_everywhere(self):
+        model = fresh("MaskablePPO")
+        agent = SB3.from_model(ttt_env.get_game("tictactoe-v0"), model)
+        boards = ttt_env.Boards.of(some_boards())
+        assert np.array_equal(ttt_env.make_agent(model).policies(boards), agent.policies(boards))
+        assert ttt_env.match(model, "random") == ttt_env.match(agent, "random")
+        assert ttt_env.certify(model).unbeatable == ttt_env.certify(agent).unbeatable
+        for opponent in (model, ["random", model]):
+            env = ttt_env.make("tictactoe-v0", opponent=opponent, play_as="O")
+            assert env.reset(seed=0)[1]["action_mask"].sum() == 8
+
+    @pytest.mark.parametrize("algorithm", ALGORITHMS)
+    def test_of_any_algorithm(self, algorithm):
+        assert ttt_env.match(fresh(algorithm), "random").exact
+
+    def test_of_a_class_of_ones_own(self):
+        class Mine(sb3.PPO):
+            pass
+
+        env = ttt_env.make("tictactoe-v0", opponent="random")
+        assert isinstance(ttt_env.make_agent(Mine("MlpPolicy", env, n_steps=16, batch_size=16)), SB3)
+
+    def test_is_asked_as_it_is_at_the_time(self):
+        model = fresh("MaskablePPO")
+        agent, boards = ttt_env.make_agent(model), ttt_env.Boards.of(some_boards())
+        before = agent.policies(boards)
+        model.learn(64)
+        assert not np.array_equal(agent.policies(boards), before)
+
+    def test_of_another_game(self):
+        with pytest.raises(PolicyFileError, match="this A2C is no model for tictactoe-v0"):
+            ttt_env.make_agent(fresh("A2C", game="square-v0"))
+
+    def test_what_is_no_model(self):
+        for thing in (fresh("A2C").policy, fresh("A2C").get_env()):
+            with pytest.raises(UnknownAgentError, match="model of Stable-Baselines3 itself"):
+                ttt_env.make_agent(thing)
+
+
+def test_things_that_are_no_model_import_nothing():
+    script = """
+import sys, ttt_env
+for thing in (42, object(), ttt_env, print):
+    try:
+        ttt_env.make_agent(thing)
+    except ttt_env.TttEnvError:
+        pass
+assert not {"torch", "stable_baselines3"} & {*sys.modules}
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+def test_the_suffix_may_be_left_out(tmp_path):
+    fresh("A2C").save(tmp_path / "model")  # which writes model.zip
+    assert ttt_env.make_agent(f"sb3:{tmp_path}/model")
+
+
+def test_spaces_are_looked_at_before_a_network_is_made(tmp_path):
+    """One that is made for so many moves would not fit into memory."""
+    from gymnasium.spaces import Discrete
+
+    model = fresh("A2C")
+    model.action_space = Discrete(10**12)
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(PolicyFileError, match=r"no model for tictactoe-v0.*1000000000000"):
+        ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
+
+
+def test_a_model_that_diverged_is_refused(tmp_path):
+    import torch
+
+    model = fresh("A2C")
+    with torch.no_grad():
+        next(model.policy.parameters())[0] = torch.nan
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(PolicyFileError, match=r"model\.zip .* no finite number"):
+        ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")

@@ -1,0 +1,308 @@
+"""The value network: what it sees, how it plays and learns, its files."""
+
+from math import tanh
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.agents.test_q_learning import open_boards
+from ttt_env.agents.learned import value_network_kernel as kernel
+from ttt_env.agents.learned.board_network import BoardNetwork, layer_sizes
+from ttt_env.agents.learned.value_network import CYCLES, ValueNetwork, _Learner, train
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
+from ttt_env.rules.boards import Boards
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=4,n=3,k=3")]
+VIEWS = ["mover", "xo", "xo+turn"]
+RATE = 0.1
+
+
+def seen(position, view, empty):
+    """What a network sees of a position, by the rules of the text."""
+    mover_is_x = position.ply % 2 == 1
+    own = 1.0 if view == "mover" or mover_is_x else -1.0
+    moved, other = position.theirs, position.mine
+    cells = [
+        own if moved >> c & 1 else -own if other >> c & 1 else empty for c in range(position.game.n_cells)
+    ]
+    return [*cells, 1.0 if mover_is_x else -1.0] if view == "xo+turn" else cells
+
+
+def side(position, view):
+    """1 where the network's output is good for the player who has just moved, −1 where for the other."""
+    return -1 if view != "mover" and position.ply % 2 == 0 else 1
+
+
+def signals_of(layers, inputs):
+    """The signals of all layers, with plain Python numbers."""
+    signals = [list(inputs)]
+    for layer in layers:
+        sums = [sum(w * x for w, x in zip(row, [*signals[-1], 1.0], strict=True)) for row in layer.tolist()]
+        signals.append([tanh(total) for total in sums])
+    return signals
+
+
+def half_squared_error(layers, inputs, target):
+    return (signals_of(layers, inputs)[-1][0] - target) ** 2 / 2
+
+
+def network(game=TICTACTOE, view="mover", empty=0.01, seed=0, hidden=None):
+    rng = np.random.default_rng(seed)
+    made = BoardNetwork.random(game, rng, hidden=hidden, start="symmetric", view=view, empty=empty)
+    # Larger numbers than at the start of training, so that tanh bends.
+    return made.with_numbers(3 * np.concatenate(made.layers, axis=None))
+
+
+def learner(given, opponents="mixed", seed=1):
+    return _Learner(given, np.random.default_rng(seed), opponents, RATE)
+
+
+def positions_of(made, n_plies):
+    """The positions of the game that was played last, after each ply."""
+    board = made._arguments[1]
+    game = made._network.game
+    return [ttt_env.Position(game, int(board.masks[p, 1]), int(board.masks[p, 0])) for p in range(n_plies)]
+
+
+def last_game(made):
+    """The same, up to the end of the game."""
+    plies = range(1, made._network.game.n_cells + 1)
+    return next(found for found in (positions_of(made, n) for n in plies) if found[-1].is_over)
+
+
+def test_it_has_the_layers_of_the_source():
+    assert layer_sizes(TICTACTOE, "mover") == [9, 18, 9, 3, 1]
+    assert layer_sizes(TICTACTOE, "xo") == [9, 18, 9, 3, 1]
+    assert layer_sizes(TICTACTOE, "xo+turn") == [10, 18, 9, 3, 1]
+    assert layer_sizes(TICTACTOE, "mover", [5, 4]) == [9, 5, 4, 1]
+
+
+def test_it_starts_as_it_is_told():
+    """The library of the source draws from [0, 1]; the other start has the same scale on each layer."""
+    rng = np.random.default_rng(0)
+    ones = [BoardNetwork.random(TICTACTOE, rng) for _ in range(50)]
+    others = [BoardNetwork.random(TICTACTOE, rng, start="symmetric") for _ in range(50)]
+    for layer in range(4):
+        drawn = np.stack([one.layers[layer] for one in ones])
+        assert 0 <= drawn.min() < 0.05 and 0.95 < drawn.max() < 1
+        drawn = np.stack([one.layers[layer] for one in others]) * np.sqrt(others[0].sizes[layer])
+        assert -1 < drawn.min() < -0.95 and 0.95 < drawn.max() < 1
+
+
+@pytest.mark.parametrize("hidden", [None, [4], [3, 5, 2, 2], []], ids=str)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("game", GAMES)
+def test_values_are_those_of_the_plain_network(game, view, hidden):
+    given, boards = network(game, view, hidden=hidden), open_boards(game)
+    boards = boards[np.arange(0, len(boards), max(1, len(boards) // 200))]
+    plain = [
+        side(position, view) * signals_of(given.layers, seen(position, view, 0.01))[-1][0]
+        for position in boards
+    ]
+    np.testing.assert_allclose(given.values(boards), plain, atol=1e-12)
+
+
+@pytest.mark.parametrize("hidden", [None, [7, 4]], ids=str)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("empty", [0.0, 0.01])
+def test_a_game_is_learned_as_the_text_says(view, empty, hidden):
+    made = learner(network(view=view, empty=empty, hidden=hidden), "random")
+    before = made.agent().network.layers
+    made.play(1)
+    game, step = last_game(made), 1e-6
+    for position in game:
+        target = {None: 0, "X": 1, "O": -1}[game[-1].winner]
+        if view == "mover" and position.ply % 2 == 0:
+            target = -target
+        inputs, slopes = seen(position, view, empty), [np.zeros_like(layer) for layer in before]
+        for layer, slope in zip(before, slopes, strict=True):
+            for at in np.ndindex(layer.shape):
+                ends = []
+                for change in (step, -step):
+                    layer[at] += change
+                    ends.append(half_squared_error(before, inputs, target))
+                    layer[at] -= change
+                slope[at] = (ends[0] - ends[1]) / (2 * step)
+        for layer, slope in zip(before, slopes, strict=True):
+            layer -= RATE * slope
+    for learned, layer in zip(made.agent().network.layers, before, strict=True):
+        np.testing.assert_allclose(learned, layer, atol=1e-8)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("game", GAMES)
+def test_games_are_legal_and_the_network_plays_its_best_moves(game, view):
+    made = learner(network(game, view))
+    for is_x, is_o in 3 * CYCLES["mixed"]:
+        made._arguments = *made._arguments[:4], np.array([[is_x, is_o]]), RATE
+        agent = made.agent()
+        good = made.play(1)[0]
+        position = game.start
+        for after in last_game(made):
+            stone = after.theirs & ~position.mine
+            assert position.play(stone.bit_length() - 1) == after
+            if (is_x, is_o)[position.ply % 2]:
+                assert agent.policy(position)[stone.bit_length() - 1] > 0
+            position = after
+        winner = position.winner
+        assert position.is_over
+        assert good == (winner is None if is_x and is_o else winner == ("X" if is_x else "O"))
+
+
+def test_the_random_player_opens_anywhere():
+    made, first = learner(network(), "random"), set()
+    for _ in range(100):
+        made.play(2)  # the second time the network is O
+        first.add(last_game(made)[0].theirs)
+    assert first == {1 << cell for cell in range(9)}
+
+
+def test_the_cycle_of_six_is_fair():
+    mixed = CYCLES["mixed"]
+    assert len(mixed) == 6
+    assert [mixed.count(pair) for pair in ((True, True), (True, False), (False, True))] == [2, 2, 2]
+
+
+def test_the_kernels_output_is_the_networks():
+    given = network()
+    made, boards = learner(given), open_boards(TICTACTOE)[np.arange(1, 4520, 20)]
+    net, board = made._arguments[:2]
+    found = []
+    for position in boards:
+        masks = np.uint64(position.theirs), np.uint64(position.mine)
+        kernel.see(net, board, *masks, position.ply - 1)
+        found.append(kernel.forward(net, 0))
+    np.testing.assert_allclose(found, given.values(boards), atol=1e-12)
+
+
+def test_equals_are_played_alike():
+    blind = network().with_numbers(np.zeros(9 * 18 + 18 + 18 * 9 + 9 + 9 * 3 + 3 + 3 + 1))
+    policy = ValueNetwork.of(blind).policy(ttt_env.Position.parse("X../.O./..X"))
+    np.testing.assert_array_equal(policy, np.where([0, 1, 1, 1, 0, 1, 1, 1, 0], 1 / 6, 0))
+
+
+def test_the_same_seed_learns_the_same():
+    one, two, other = (train(seed=seed, games=700).network.layers for seed in (2, 2, 3))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert not np.array_equal(one[0], other[0])
+
+
+def test_snapshots_count_games():
+    looks = []
+    agent = train(games=13_000, report=looks.append)
+    assert [look.games for look in looks] == [6_000, 12_000, 13_000]
+    assert [len(look.is_good) for look in looks] == [6_000, 6_000, 1_000]
+    assert looks[-1].is_against_random[:7].tolist() == [False, True, True, False, True, True, False]
+    boards = open_boards(TICTACTOE)
+    np.testing.assert_array_equal(looks[-1].agent.policies(boards), agent.policies(boards))
+    assert (looks[0].agent.network.values(boards) != agent.network.values(boards)).any()
+
+
+@pytest.mark.slow
+def test_self_play_alone_looks_perfect_and_learns_least():
+    """Its last hundreds are good games, as its author saw; its exact score against random play is low."""
+    looks = {opponents: [] for opponents in CYCLES}
+    for opponents, reports in looks.items():
+        train(games=60_000, opponents=opponents, report=reports.append)
+    assert looks["self"][-1].is_good.reshape(-1, 100).sum(axis=1).min() >= 99
+    assert not looks["self"][-1].is_against_random.any() and looks["random"][-1].is_against_random.all()
+    scores = {opponents: ttt_env.match(found[-1].agent, "random").score for opponents, found in looks.items()}
+    assert scores["self"] < min(scores["random"], scores["mixed"])
+
+
+def test_half_a_game_is_played_whole():
+    looks = []
+    train(games=1.5, report=looks.append)
+    assert [look.games for look in looks] == [2]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"learning_rate": -1},
+        {"learning_rate": float("nan")},
+        {"empty": 2},
+        {"view": "own"},
+        {"start": "small"},
+        {"hidden": [18, 0]},
+        {"hidden": [18, 1.5]},
+        {"hidden": [3] * 10},
+        {"hidden": "18"},
+        {"hidden": 18},
+        {"opponents": "minimax"},
+        {"games": "many"},
+        {"seconds": -1},
+        {"games": None},
+    ],
+)
+def test_parameters_out_of_their_ranges(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        train(**{"games": 10, **wrong})
+
+
+def test_too_large():
+    with pytest.raises(GameTooLargeError, match="81 cells"):
+        train("mnk-v0:m=9,n=9,k=5", games=1)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "network.npz"
+    train(games=500, view="xo+turn", empty=0.0, hidden=[6, 5]).save(path)
+    return path
+
+
+def test_a_saved_network_plays_on(saved):
+    boards = open_boards(TICTACTOE)
+    expected = train(games=500, view="xo+turn", empty=0.0, hidden=[6, 5]).policies(boards)
+    np.testing.assert_array_equal(ttt_env.make_agent(f"value-network:{saved}").policies(boards), expected)
+
+
+def test_wrong_files(saved, tmp_path):
+    with pytest.raises(PolicyFileError, match="table of tictactoe-v0, not of square-v0"):
+        ttt_env.make_agent(f"value-network:{saved}", "square-v0")
+    with pytest.raises(PolicyFileError, match="nowhere"):
+        ttt_env.make_agent(f"value-network:{tmp_path}/nowhere.npz")
+    ttt_env.make_agent("lookup").save(tmp_path / "lookup.npz")
+    with pytest.raises(PolicyFileError, match="lacks empty, layer_1"):
+        ttt_env.make_agent(f"value-network:{tmp_path}/lookup.npz")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"view": np.array("mover")},
+        {"view": np.array("own")},
+        {"view": np.array(3)},
+        {"view": np.array(["xo"] * 2)},
+        {"empty": np.zeros(2)},
+        {"empty": np.array(np.nan)},
+        {"layer_2": np.zeros((5, 6))},
+        {"layer_2": np.zeros(7)},
+        {"layer_2": np.zeros((0, 7))},
+        {"layer_3": np.zeros((2, 6))},
+        {"layer_3": np.zeros((1, 6), np.float32)},
+        {"layer_3": np.full((1, 6), np.inf)},
+        {"layer_3": np.array([["a"] * 6])},
+        {"layer_5": np.zeros((1, 2))},
+        {"layer_x": np.zeros((1, 2))},
+    ],
+)
+def test_arrays_that_are_no_network(saved, change):
+    with np.load(saved) as file:
+        arrays = {**file, **change}
+    np.savez(saved, **arrays)
+    with pytest.raises(PolicyFileError, match="is no value network"):
+        ttt_env.make_agent(f"value-network:{saved}")
+
+
+def test_a_game_that_it_does_not_come_trained_for():
+    with pytest.raises(PolicyFileError, match="trained for tictactoe-v0, not for square-v0"):
+        ttt_env.make_agent("value-network", "square-v0")
+
+
+def test_values_of_an_empty_batch_of_moves():
+    nothing = Boards(TICTACTOE, np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+    assert network().values(nothing).shape == (0,)

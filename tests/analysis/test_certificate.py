@@ -1,0 +1,259 @@
+"""The proof that an agent is unbeatable, or the game that beats it."""
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests import reference
+from tests.support import naive
+from ttt_env import Agent, Game, Position, certify, get_game, solve
+from ttt_env.analysis.certificate import blunders_everywhere
+
+TICTACTOE = get_game("tictactoe-v0")
+MISERE = get_game("tictactoe-v0:misere=true")
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+O_WINS = Game("O wins", (2, 2), [(0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (1, 2)], misere=True)
+X_WINS = get_game("mnk-v0:m=4,n=2,k=2")
+SMALL = [TICTACTOE, MISERE, LOPSIDED, O_WINS, X_WINS]
+SIGN = {"X": 1, "O": -1}
+
+
+@cache
+def twin(game):
+    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
+def board_of(position):
+    return naive.board_of(str(position))
+
+
+class Plays(Agent):
+    """Plays a naive policy: a function from a board to chances."""
+
+    is_fixed = True
+
+    def __init__(self, game, chances):
+        super().__init__(game)
+        self.chances = chances
+
+    def policy(self, position):
+        found = np.zeros(self.game.n_cells)
+        chances = self.chances(board_of(position))
+        found[list(chances)] = list(chances.values())
+        return found
+
+
+@cache
+def best_play(game):
+    return {board: twin(game).optimal(board) for board in twin(game).boards() if twin(game).moves(board)}
+
+
+def optimal_but(game, mistaken, cell):
+    """Best play, but for one cell in one position."""
+    return (best_play(game) | {mistaken: {cell: Fraction(1)}}).__getitem__
+
+
+@cache
+def mistakes(game):
+    """(board, cell) of the moves that give value away where best play of the mover can lead."""
+    other = twin(game)
+    boards = [
+        b
+        for seat in "XO"
+        for layer in other.layers({seat: other.optimal})
+        for b in layer
+        if naive.mover(b) == seat
+    ]
+    return [(b, c) for b in sorted(set(boards)) for c in other.moves(b) if c not in other.best_cells(b)]
+
+
+def check_refutation(game, seat, chances, record):
+    """A whole game that the policy on its seat can play, and that ends below the value of the game."""
+    assert record.game == game
+    assert record.is_over
+    assert record.value(seat) < solve(game).value * SIGN[seat]
+    for position, cell in zip(record.positions(), record.cells, strict=False):
+        if position.to_move == seat:
+            assert chances(board_of(position)).get(cell)
+
+
+@pytest.mark.parametrize("game", SMALL, ids=repr)
+@pytest.mark.parametrize("name", ["uniform", "odd", "first", "optimal"])
+class TestAgainstNaiveSearch:
+    def test_refutations_replay_and_none_is_shorter(self, game, name):
+        chances = getattr(twin(game), name)
+        found = certify(Plays(game, chances), game)
+        for seat, record in found.refutations.items():
+            shortest = twin(game).shortest_refutation(seat, chances)
+            assert (record and len(record.cells)) == shortest
+            if record:
+                check_refutation(game, seat, chances, record)
+        assert found.unbeatable == bool(found) == (set(found.refutations.values()) == {None})
+
+    def test_blunders(self, game, name):
+        chances = getattr(twin(game), name)
+        found = [board_of(position) for position in certify(Plays(game, chances), game).blunders]
+        assert len(found) == len(set(found))
+        assert set(found) == twin(game).blunders("X", chances) | twin(game).blunders("O", chances)
+
+    def test_missed_wins_are_the_blunders_in_won_positions(self, game, name):
+        found = certify(Plays(game, getattr(twin(game), name)), game)
+        won = [position for position in found.blunders if twin(game).value(board_of(position)) == 1]
+        assert list(found.missed_wins) == won
+
+    def test_blunders_everywhere(self, game, name):
+        chances = getattr(twin(game), name)
+        found = blunders_everywhere(Plays(game, chances), game)
+        other = twin(game)
+        wrong = {
+            board
+            for board in other.boards()
+            if any(
+                chances(board).get(cell) for cell in other.moves(board) if cell not in other.best_cells(board)
+            )
+        }
+        assert sorted(board_of(position) for position in found) == sorted(wrong)
+
+    def test_worst_case(self, game, name):
+        chances = getattr(twin(game), name)
+        found = certify(Plays(game, chances), game)
+        for seat in "XO":
+            layers = twin(game).layers({seat: chances})
+            ends = [board for layer in layers for board in layer if not twin(game).moves(board)]
+            assert found.worst_case[seat] == min(twin(game).result(board, seat) for board in ends)
+
+    def test_value_of_the_game(self, game, name):
+        found = certify(Plays(game, getattr(twin(game), name)), game)
+        assert (found.game, found.game_value) == (game, twin(game).value(twin(game).empty))
+
+
+class TestRandom:
+    certificate = certify("random")
+
+    def test_loses_in_the_fewest_moves_there_are(self):
+        assert self.certificate.worst_case == {"X": -1, "O": -1}
+        assert {seat: len(record.cells) for seat, record in self.certificate.refutations.items()} == {
+            "X": 6,
+            "O": 5,
+        }
+        assert {seat: record.winner for seat, record in self.certificate.refutations.items()} == {
+            "X": "O",
+            "O": "X",
+        }
+
+    def test_may_go_wrong_wherever_one_can(self):
+        assert len(self.certificate.blunders) == reference.CAN_BLUNDER
+
+    def test_of_4_3_3_even_a_draw_refutes_x(self):
+        record = certify("random", "mnk-v0:m=4,n=3,k=3").refutations["X"]
+        assert record.value("X") < 1
+        assert certify("random", "mnk-v0:m=4,n=3,k=3").refutations["O"] is None
+
+
+@pytest.mark.parametrize("game", [*SMALL, get_game("mnk-v0:m=4,n=3,k=3")], ids=repr)
+def test_minimax_is_certified(game):
+    found = certify("minimax", game)
+    assert found.unbeatable
+    assert found.refutations == {"X": None, "O": None}
+    assert found.worst_case == {"X": solve(game).value, "O": -solve(game).value}
+    assert len(found.blunders) == 0
+
+
+class TestOnePlantedMistake:
+    @pytest.mark.parametrize(
+        "game, step", [(TICTACTOE, 149), (MISERE, 97), (LOPSIDED, 2), (X_WINS, 7)], ids=repr
+    )
+    def test_is_caught(self, game, step):
+        assert mistakes(game)
+        for board, cell in mistakes(game)[::step]:
+            chances = optimal_but(game, board, cell)
+            found = certify(Plays(game, chances), game)
+            assert [board_of(position) for position in found.blunders] == [board]
+            seat = naive.mover(board)
+            after = -twin(game).value(naive.play(board, cell))
+            is_beaten = after < twin(game).value(twin(game).empty) * SIGN[seat]
+            assert found.unbeatable == (not is_beaten)
+            assert found.refutations["O" if seat == "X" else "X"] is None
+            if is_beaten:
+                record = found.refutations[seat]
+                check_refutation(game, seat, chances, record)
+                before = [board_of(position) for position in record.positions()].index(board)
+                assert record.cells[before] == cell
+
+    def test_in_an_edge_reply_to_the_corner(self):
+        found = certify(Plays(TICTACTOE, optimal_but(TICTACTOE, "X........", 1)))
+        assert list(found.blunders) == [Position.parse("X../.../...")]
+        assert found.refutations["X"] is None
+        assert found.refutations["O"].cells[:2] == (0, 1)
+        assert found.worst_case == {"X": 0, "O": -1}
+
+    def test_that_cannot_come_up_is_found_by_looking_everywhere(self):
+        # An agent that opens in the centre never sees its own stone in a corner and nothing there.
+        def chances(board):
+            if board == "." * 9:
+                return {4: Fraction(1)}
+            return {8: Fraction(1)} if board == "XO......." else twin(TICTACTOE).optimal(board)
+
+        agent = Plays(TICTACTOE, chances)
+        assert len(certify(agent).blunders) == 0
+        assert [str(position) for position in blunders_everywhere(agent)] == ["XO./.../..."]
+
+    def test_that_costs_a_win_only_is_a_blunder_and_no_refutation(self):
+        # X may win by 2 and takes the draw: the opponent had gone wrong before.
+        board = naive.board_of("XX./OO./...")
+        found = certify(Plays(TICTACTOE, optimal_but(TICTACTOE, board, 5)))
+        assert found.unbeatable
+        assert [board_of(position) for position in found.blunders] == [board]
+
+    @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 10**12)])
+    def test_of_small_probability_counts(self, chance):
+        def chances(board):
+            return {1: chance, 4: 1 - chance} if board == "X........" else twin(TICTACTOE).optimal(board)
+
+        found = certify(Plays(TICTACTOE, chances))
+        assert found.refutations["O"].cells[:2] == (0, 1)
+
+    def test_of_no_probability_does_not(self):
+        def chances(board):
+            return (
+                {1: Fraction(0), 4: Fraction(1)} if board == "X........" else twin(TICTACTOE).optimal(board)
+            )
+
+        assert certify(Plays(TICTACTOE, chances)).unbeatable
+
+    def test_that_cannot_come_up_does_not_count(self):
+        # This agent as X opens in the centre, so what it does after a corner opening of its own is nothing.
+        other = twin(TICTACTOE)
+
+        def chances(board):
+            if board == other.empty:
+                return {4: Fraction(1)}
+            return (
+                {other.moves(board)[0]: Fraction(1)}
+                if board[4] != "X" and naive.mover(board) == "X"
+                else other.optimal(board)
+            )
+
+        assert certify(Plays(TICTACTOE, chances)).unbeatable
+
+
+class TestFunctions:
+    def test_a_perfect_function_is_certified(self):
+        solution = solve(TICTACTOE)
+        assert certify(lambda position: solution.best_cells(position)[-1]).unbeatable
+
+    def test_a_simple_one_is_refuted(self):
+        found = certify(lambda position: position.legal_cells[0])
+        for seat, record in found.refutations.items():
+            check_refutation(TICTACTOE, seat, twin(TICTACTOE).first, record)
+
+
+@pytest.mark.parametrize("agent", ["random", "minimax"])
+@pytest.mark.parametrize("game", ["mnk-v0:m=1,n=1,k=1", "mnk-v0:m=3,n=1,k=1", "mnk-v0:m=2,n=1,k=2"])
+def test_games_in_which_a_seat_hardly_moves(agent, game):
+    found = certify(agent, game)
+    assert found.unbeatable
+    assert len(found.blunders) == 0
+    assert found.worst_case["X"] == found.game_value == -found.worst_case["O"]

@@ -1,0 +1,260 @@
+"""The one sweep and its responders: against naive recursion everywhere, and against published values."""
+
+from collections import Counter
+from functools import cache
+from math import exp
+
+import numpy as np
+import pytest
+
+from tests import reference
+from tests.support import naive
+from ttt_env import Boards, Game, GameTooLargeError, ImpossiblePositionError, Position, get_game, solve
+from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
+from ttt_env.analysis.layers import reachable
+
+TICTACTOE = get_game("tictactoe-v0")
+MISERE = get_game("tictactoe-v0:misere=true")
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)
+SMALL = [TICTACTOE, MISERE, LOPSIDED, SHORT, *map(get_game, ("mnk-v0:m=4,n=2,k=3", "mnk-v0:m=1,n=1,k=1"))]
+ALL = np.ones((1, 3), bool)
+
+
+@cache
+def twin(game):
+    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
+@cache
+def positions(game):
+    return {board: Position(game, *naive.masks(board)) for board in twin(game).boards()}
+
+
+def to_be_played(game):
+    return [position for position in positions(game).values() if not position.is_over]
+
+
+def policy_of(game, policy):
+    """A naive policy as a batch policy."""
+
+    def policies(boards):
+        found = np.zeros((len(boards), game.n_cells))
+        for row, position in zip(found, boards, strict=True):
+            chances = policy(naive.board_of(str(position)))
+            row[list(chances)] = list(chances.values())
+        return found
+
+    return policies
+
+
+class TestResponders:
+    def test_best_is_uniform_among_the_best(self):
+        assert best(np.array([[0.5, -1.0, 0.5]]), ALL).tolist() == [[0.5, 0.0, 0.5]]
+
+    def test_best_calls_equal_what_differs_by_rounding(self):
+        assert best(np.array([[0.1 + 0.2, 0.3, 0.0]]), ALL).tolist() == [[0.5, 0.5, 0.0]]
+
+    def test_best_keeps_apart_what_differs_by_more(self):
+        assert best(np.array([[0.3 + 1e-6, 0.3, 0.0]]), ALL).tolist() == [[1.0, 0.0, 0.0]]
+
+    @pytest.mark.parametrize("respond", [best, uniform, softmax(0), softmax(0.1), softmax(np.inf)])
+    def test_what_is_not_legal_is_not_played(self, respond):
+        q, legal = (
+            np.array([[9.0, -1.0, -1.0], [np.nan, 0.0, np.nan]]),
+            np.array([[0, 1, 1], [0, 1, 0]], bool),
+        )
+        assert respond(q, legal).tolist() == [[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]
+
+    def test_softmax_by_hand(self):
+        found = softmax(0.5)(np.array([[1.0, 0.0, -1.0]]), ALL)[0]
+        weights = np.array([exp(2), 1.0, exp(-2)])
+        assert found == pytest.approx(weights / weights.sum(), abs=1e-8)
+
+    @pytest.mark.parametrize("temperature", [0, 1e-6, 1e-300, 5e-324])
+    def test_a_cold_softmax_is_best_without_overflow(self, temperature):
+        q = np.array([[0.1 + 0.2, 0.3, -1.0]])
+        assert softmax(temperature)(q, ALL).tolist() == [[0.5, 0.5, 0.0]]
+
+    @pytest.mark.parametrize("temperature", [1e12, 1e300, np.inf])
+    def test_a_hot_softmax_is_uniform(self, temperature):
+        assert softmax(temperature)(np.array([[1.0, 0.0, -1.0]]), ALL)[0] == pytest.approx([1 / 3] * 3)
+
+    def test_follow_needs_to_know_the_moves(self):
+        with pytest.raises(ValueError, match="`moves` is needed"):
+            follow(lambda boards: boards.legal)(np.zeros((1, 3)), ALL)
+
+
+@pytest.mark.parametrize("game", SMALL, ids=repr)
+class TestTheSweepIsTheNaiveOne:
+    def test_value_of_every_position(self, game):
+        solution = solve(game)
+        for board, position in positions(game).items():
+            assert solution.value_of(position) == twin(game).value(board)
+
+    def test_best_cells_of_every_position(self, game):
+        solution = solve(game)
+        for board, position in positions(game).items():
+            assert solution.best_cells(position) == twin(game).best_cells(board)
+
+    def test_best_policy_of_every_position(self, game):
+        found = solve(game).policy().policies(Boards.of(to_be_played(game)))
+        assert found == pytest.approx(policy_of(game, twin(game).optimal)(to_be_played(game)))
+
+    @pytest.mark.parametrize("x, o", [("odd", "odd"), ("uniform", "odd"), ("first", "uniform")])
+    def test_outcome_of_every_position_under_two_policies(self, game, x, o):
+        other = twin(game)
+        expected = other.results(getattr(other, x), getattr(other, o))
+        seats = [follow(policy_of(game, getattr(other, name))) for name in (x, o)]
+        values = backward_induction(reachable(game), *seats).values()
+        boards = Boards.of(positions(game).values())
+        for board, found in zip(positions(game), values.of(boards), strict=True):
+            x_wins, _, o_wins = expected[board]
+            assert found == pytest.approx(
+                float(x_wins - o_wins) * (1, -1)[naive.mover(board) == "O"], abs=1e-12
+            )
+        start = backward_induction(reachable(game), *seats).start
+        assert start == pytest.approx((float(expected[other.empty][0]), float(expected[other.empty][2])))
+
+    def test_only_what_can_come_up_is_enough(self, game):
+        policies = [policy_of(game, twin(game).odd), policy_of(game, twin(game).first)]
+        seats = list(map(follow, policies))
+        whole = backward_induction(reachable(game), *seats).start
+        assert backward_induction(reachable(game, *seats), *seats).start == pytest.approx(whole)
+
+    def test_softmax_on_both_seats(self, game):
+        values = backward_induction(reachable(game), softmax(0.3), softmax(1.5)).values()
+        expected = softmax_value(twin(game), twin(game).empty, {"X": 0.3, "O": 1.5}, {})
+        assert values.of(Boards.start(game))[0] == pytest.approx(expected, abs=1e-8)
+
+    def test_q_is_the_value_of_the_next_position(self, game):
+        values = solve(game).values
+        boards = Boards.of(positions(game).values())
+        for position, q in zip(positions(game).values(), values.q(boards), strict=True):
+            assert np.flatnonzero(~np.isnan(q)).tolist() == position.legal_cells
+            for cell in position.legal_cells:
+                assert q[cell] == -twin(game).value(naive.board_of(str(position.play(cell))))
+
+
+def softmax_value(game, board, temperatures, known):
+    """The value for the mover where each seat plays by softmax(value / temperature)."""
+    if board not in known:
+        seat = naive.mover(board)
+        q = [-softmax_value(game, naive.play(board, c), temperatures, known) for c in game.moves(board)]
+        weights = [exp(value / temperatures[seat]) for value in q]
+        known[board] = (
+            sum(w * v for w, v in zip(weights, q, strict=True)) / sum(weights)
+            if q
+            else game.result(board, seat)
+        )
+    return known[board]
+
+
+class TestPayoffs:
+    @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED], ids=repr)
+    def test_an_end_pays_by_its_number_of_stones(self, game):
+        def payoff(ply):
+            return 50.0 / (ply + 1), 10.0 / (ply + 1), -10.0 / (ply + 2)
+
+        start = backward_induction(reachable(game), uniform, uniform, payoff=payoff).start
+        expected = [self.expected(twin(game), seat, payoff, twin(game).empty, {}) for seat in "XO"]
+        assert start == pytest.approx(expected, abs=1e-12)
+
+    def expected(self, game, seat, payoff, board, known):
+        if board not in known:
+            after = [
+                self.expected(game, seat, payoff, naive.play(board, c), known) for c in game.moves(board)
+            ]
+            ply = len(board) - board.count(".")
+            known[board] = sum(after) / len(after) if after else payoff(ply)[1 - game.result(board, seat)]
+        return known[board]
+
+
+class TestPartsOfAGame:
+    @pytest.mark.parametrize("ply", range(10))
+    def test_true_values_at_the_leaves_give_true_values_above(self, ply):
+        values = solve(TICTACTOE).values
+        above = backward_induction(reachable(TICTACTOE)[: ply + 1], best, best, leaves=values.of).values()
+        boards = Boards.of([p for p in positions(TICTACTOE).values() if p.ply <= ply])
+        assert above.of(boards) == pytest.approx(values.of(boards))
+
+    @pytest.mark.parametrize("ply", range(10))
+    def test_from_some_ply_on(self, ply):
+        values = solve(TICTACTOE).values
+        below = backward_induction(reachable(TICTACTOE)[ply:], best, best).values()
+        boards = Boards.of([p for p in positions(TICTACTOE).values() if p.ply >= ply])
+        assert below.of(boards) == pytest.approx(values.of(boards))
+        assert below.q(boards) == pytest.approx(values.q(boards), nan_ok=True)
+
+
+class TestTicTacToe:
+    solution = solve(TICTACTOE)
+
+    def test_values(self):
+        signs = {"X": 1, "O": -1}
+        values = Counter(self.solution.value_of(p) * signs[p.to_move] for p in to_be_played(TICTACTOE))
+        assert values == reference.VALUES_FOR_X
+
+    def test_positions_in_which_one_can_go_wrong(self):
+        moves = [(len(self.solution.best_cells(p)), len(p.legal_cells)) for p in to_be_played(TICTACTOE)]
+        assert sum(right < legal for right, legal in moves) == reference.CAN_BLUNDER
+        assert sum(right == 1 for right, _ in moves) == reference.ONE_RIGHT_MOVE
+
+    def test_every_opening_draws(self):
+        assert self.solution.value == 0
+        assert self.solution.best_cells(TICTACTOE.start) == list(range(9))
+
+    @pytest.mark.parametrize("opening, replies", reference.DRAWING_REPLIES.items())
+    def test_replies_that_hold_the_draw(self, opening, replies):
+        position = TICTACTOE.start.play(opening)
+        assert self.solution.value_of(position) == 0
+        assert self.solution.best_cells(position) == replies
+
+    def test_misere(self):
+        assert solve(MISERE).value == reference.MISERE_VALUE
+        assert solve(MISERE).best_cells(MISERE.start) == reference.MISERE_DRAWING_OPENINGS
+
+
+def test_softmax_minimax_as_published():
+    values = backward_induction(reachable(TICTACTOE), softmax(0.2), softmax(1)).values()
+    boards = Boards.of([Position.parse(reference.SOFTMAX_POSITION)])
+    percent = 100 * softmax(0.2)(values.q(boards), boards.legal)[0]
+    assert round(float(values.of(boards)[0]), 4) == reference.SOFTMAX_VALUE
+    assert {
+        cell: round(float(percent[cell]), 2) for cell in range(9) if percent[cell]
+    } == reference.SOFTMAX_PERCENT
+
+
+@pytest.fixture(scope="module")
+def large(request):
+    yield get_game(request.param)
+    for n in range(1, 5):  # layers and solutions are kept of the last four games: push the large ones out
+        solve(get_game("mnk-v0", m=n, n=1, k=1))
+
+
+class TestLargerGames:
+    @pytest.mark.parametrize("large", reference.ENUMERABLE, indirect=True)
+    def test_reachable_positions_and_value(self, large):
+        assert (sum(map(len, reachable(large))), solve(large).value) == reference.ENUMERABLE[large.name]
+
+    @pytest.mark.parametrize("large", reference.FAILING_OPENINGS, indirect=True)
+    def test_openings(self, large):
+        failing = reference.FAILING_OPENINGS[large.name]
+        assert solve(large).best_cells(large.start) == [c for c in range(large.n_cells) if c not in failing]
+
+    @pytest.mark.parametrize("large", ["square-v0"], indirect=True)
+    def test_square_random_against_random(self, large):
+        x, o = backward_induction(reachable(large), uniform, uniform).start
+        assert [round(number, 12) for number in (x, 1 - x - o, o)] == list(reference.SQUARE_RANDOM_V_RANDOM)
+
+
+class TestSolution:
+    @pytest.mark.parametrize("ask", ["value_of", "best_cells"])
+    def test_a_position_of_another_game(self, ask):
+        with pytest.raises(ImpossiblePositionError, match="of tictactoe-v0:misere=true, not of tictactoe-v0"):
+            getattr(solve(TICTACTOE), ask)(MISERE.start)
+
+    @pytest.mark.parametrize("game", ["mnk-v0", "qubic-v0"])
+    def test_a_game_too_large(self, game):
+        with pytest.raises(GameTooLargeError, match=r"18 cells are the limit\. On larger boards `match`"):
+            solve(game)

@@ -1,0 +1,165 @@
+"""All reachable positions, ply by ply, and their numbering."""
+
+from collections import Counter
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+from tests import reference
+from tests.support import naive
+from ttt_env import Game, GameTooLargeError, Position, get_game
+from ttt_env.analysis.grid import Grid, grid
+from ttt_env.analysis.induction import follow
+from ttt_env.analysis.layers import reachable
+from ttt_env.rules.sizes import is_enumerable
+
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+SHORT = Game("short", (2, 3), [(0,), (1, 2)])  # never played to a full board by all
+GAMES = [
+    *map(get_game, ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=3", "mnk-v0:m=2,n=1,k=1")),
+    LOPSIDED,
+    SHORT,
+]
+
+
+def twin(game):
+    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
+def positions(game, boards):
+    return {Position(game, *naive.masks(board)) for board in boards}
+
+
+def slots_of(layer):
+    return np.concatenate([layer.open, layer.won, layer.drawn])
+
+
+class TestGrid:
+    @pytest.mark.parametrize("n_cells", [1, 2, 5, 8, 9, 11])
+    def test_it_numbers_every_placement_once(self, n_cells):
+        for ply in range(n_cells + 1):
+            places = Grid(n_cells, ply)
+            assert places.n_slots == comb(n_cells, ply) * comb(ply, ply // 2)
+            mine, theirs = places.masks(np.arange(places.n_slots))
+            assert len(set(zip(mine.tolist(), theirs.tolist(), strict=True))) == places.n_slots
+            assert not (mine & theirs).any()
+            assert (np.bitwise_count(mine) == ply // 2).all()
+            assert (np.bitwise_count(theirs) == (ply + 1) // 2).all()
+            assert (mine | theirs).max() < 1 << n_cells
+
+    @pytest.mark.parametrize("n_cells", [1, 2, 5, 8, 9, 11, 16])
+    def test_slots_are_found_again(self, n_cells):
+        for ply in range(n_cells + 1):
+            places = grid(n_cells, ply)
+            slots = np.arange(0, places.n_slots, 1 + places.n_slots // 20_000)
+            assert (places.slots(*places.masks(slots)) == slots).all()
+
+    @pytest.mark.parametrize("n_cells", [1, 3, 6, 9])
+    def test_successors_are_played(self, n_cells):
+        game = Game("free", (n_cells,), [range(n_cells)])
+        for ply in range(n_cells):
+            places, after = grid(n_cells, ply), grid(n_cells, ply + 1)
+            slots = np.arange(places.n_slots)
+            found = [after.masks(row) for row in places.successors(slots)]
+            for i, masks in enumerate(zip(*places.masks(slots), strict=True)):
+                position = Position(game, *map(int, masks))
+                assert places.free_cells(slots)[:, i].tolist() == position.legal_cells
+                children = [Position(game, int(mine[i]), int(theirs[i])) for mine, theirs in found]
+                assert children == [position.play(cell) for cell in position.legal_cells]
+
+    def test_successors_on_sixteen_cells(self):
+        game, rng = get_game("square-v0"), np.random.default_rng(0)
+        for ply in range(16):
+            places, after = grid(16, ply), grid(16, ply + 1)
+            slots = rng.integers(places.n_slots, size=50)
+            mine, theirs = places.masks(slots)
+            for cells, next_slots in zip(places.free_cells(slots), places.successors(slots), strict=True):
+                stones = mine | np.uint64(1) << cells.astype(np.uint64)
+                assert (after.slots(theirs, stones) == next_slots).all()
+        assert game.n_cells == 16
+
+
+@pytest.mark.parametrize("game", GAMES, ids=repr)
+class TestReachable:
+    def test_layers_are_the_naive_ones(self, game):
+        layers, expected = reachable(game), twin(game).layers()
+        assert [layer.ply for layer in layers] == list(range(len(expected)))
+        for layer, boards in zip(layers, expected, strict=True):
+            assert set(layer.boards(slots_of(layer))) == positions(game, boards)
+            assert len(layer) == len(boards)
+
+    def test_open_won_and_drawn(self, game):
+        for layer in reachable(game):
+            assert not any(position.is_over for position in layer.boards(layer.open))
+            assert all(position.is_won for position in layer.boards(layer.won))
+            assert all(p.is_over and not p.is_won for p in layer.boards(layer.drawn))
+            assert (np.diff(layer.open) > 0).all()
+
+    def test_moves(self, game):
+        for layer in reachable(game):
+            for moves in layer.moves():
+                for i, position in enumerate(moves.boards):
+                    assert moves.cells[i].tolist() == position.legal_cells
+
+    def test_with_a_policy_on_one_seat_or_both(self, game):
+        other = twin(game)
+
+        def first(board):
+            return {other.moves(board)[0]: Fraction(1)}
+
+        def first_of(boards):
+            return np.cumsum(boards.legal, axis=1) * boards.legal == 1
+
+        for x, o in [(True, False), (False, True), (True, True)]:
+            layers = reachable(game, follow(first_of) if x else None, follow(first_of) if o else None)
+            expected = other.layers({"X": first if x else None, "O": first if o else None})
+            found = [set(layer.boards(slots_of(layer))) for layer in layers]
+            assert found == [positions(game, boards) for boards in expected]
+
+
+class TestTicTacToe:
+    layers = reachable(GAMES[0])
+
+    def test_positions(self):
+        assert [len(layer) for layer in self.layers] == reference.POSITIONS_BY_PLY
+
+    def test_finished(self):
+        won = Counter()
+        for layer in self.layers:
+            won["XO"[(layer.ply + 1) % 2]] += len(layer.won)
+            won[None] += len(layer.drawn)
+        assert won == reference.FINISHED_BY_WINNER
+
+    def test_to_be_played(self):
+        to_move = Counter()
+        for layer in self.layers:
+            to_move["XO"[layer.ply % 2]] += len(layer.open)
+        assert to_move == reference.TO_BE_PLAYED_BY_SEAT
+
+    def test_perft(self):
+        games = [np.ones(1, np.int64)]
+        for layer, after in zip(self.layers[:-1], self.layers[1:], strict=True):
+            games.append(np.zeros(after.grid.n_slots, np.int64))
+            for moves in layer.moves():
+                for row in moves.successors:
+                    np.add.at(games[-1], row, games[-2][moves.slots])
+        assert [int(ply.sum()) for ply in games] == reference.PERFT
+        ends = [
+            ply[layer.won].sum() + ply[layer.drawn].sum()
+            for ply, layer in zip(games, self.layers, strict=True)
+        ]
+        assert sum(ends) == reference.GAMES
+
+
+class TestTooLarge:
+    @pytest.mark.parametrize("game", ["mnk-v0", "qubic-v0", "mnk-v0:m=19,n=1,k=3", "mnk-v0:m=15,n=15,k=5"])
+    def test_is_refused_by_name(self, game):
+        assert not is_enumerable(get_game(game))
+        with pytest.raises(GameTooLargeError, match=rf"{game}.* has \d+ cells.*18 cells are the limit"):
+            reachable(get_game(game))
+
+    @pytest.mark.parametrize("game", ["tictactoe-v0", "square-v0", "mnk-v0:m=6,n=3,k=3"])
+    def test_up_to_18_cells_is_not(self, game):
+        assert is_enumerable(get_game(game))

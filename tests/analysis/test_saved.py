@@ -1,0 +1,183 @@
+"""Results as text, as dictionaries, as JSON and as files."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.agents.test_pretrained import FILES, each, shipped
+from ttt_env import Certificate, Exploitability, Game, Match, Proof, ResultFileError, TttEnvError
+from ttt_env.analysis import certificate as certificate_module
+from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.evaluation import match_of
+from ttt_env.analysis.saved import write_json
+
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+MISERE = "tictactoe-v0:misere=true"
+
+
+def lowest(position):
+    return position.legal_cells[0]
+
+
+RESULTS = {
+    "beatable": ttt_env.certify("random"),
+    "unbeatable": ttt_env.certify("minimax"),
+    "misère": ttt_env.certify("block", MISERE),
+    "own game": ttt_env.certify("random", LOPSIDED),
+    "recorded": ttt_env.certify(lowest),
+    "match": ttt_env.match("random", "minimax"),
+    "sampled match": ttt_env.match("random", "random", exact=False, games=10),
+    "recorded match": ttt_env.match(lowest, "random", exact=True),
+    "exploitability": ttt_env.exploitability("random"),
+    "tournament": ttt_env.tournament(["random", "minimax", "win-block"]),
+    "tournament of functions": ttt_env.tournament({"lowest": lowest, "random": "random"}, width=1.0),
+    "proof": ttt_env.prove("tictactoe-v0"),
+    "unfinished proof": ttt_env.prove("qubic-v0", nodes=1),
+    "proof of a position": ttt_env.prove(LOPSIDED, LOPSIDED.start.play(3)),
+}
+
+
+@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+class TestRoundTrips:
+    def test_by_a_dictionary_that_json_can_hold(self, result):
+        data = json.loads(json.dumps(result.to_dict()))
+        assert type(result).from_dict(data) == result
+
+    def test_by_json(self, result):
+        assert type(result).from_json(result.to_json()) == result
+
+    def test_by_a_file(self, result, tmp_path):
+        result.save(tmp_path / "result.json")
+        again = type(result).load(tmp_path / "result.json")
+        assert again == result and again.to_json() == result.to_json()
+
+    def test_what_is_left_out_is_an_error(self, result, tmp_path):
+        for key in result.to_dict():
+            if isinstance(result, Proof) and key == "value":  # follows from the others
+                continue
+            data = result.to_dict()
+            del data[key]
+            with pytest.raises(ResultFileError, match=f"no {type(result).__name__}"):
+                type(result).from_dict(data)
+
+    def test_what_has_another_type_is_an_error(self, result):
+        for key in result.to_dict():
+            for wrong in ("x", [7], {"a": 1}):
+                try:
+                    type(result).from_dict(result.to_dict() | {key: wrong})
+                except TttEnvError as error:
+                    assert isinstance(error, ResultFileError)
+
+    def test_another_kind_of_result_is_refused(self, result):
+        other = Match if not isinstance(result, Match) else Proof
+        with pytest.raises(ResultFileError, match="what its format should be"):
+            other.from_dict(result.to_dict())
+
+    def test_print_is_short_and_has_no_arrays(self, result):
+        text = str(result)
+        assert len(text) < 900 and "array" not in text and "<" not in text
+        assert len(repr(result)) < 400
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "content", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"a": 1}']
+    )
+    def test_that_hold_no_result_are_named(self, content, tmp_path):
+        path = tmp_path / "some.json"
+        path.write_bytes(content)
+        with pytest.raises(ResultFileError, match=r"some\.json"):
+            Certificate.load(path)
+
+    def test_that_are_not_there_are_named(self, tmp_path):
+        with pytest.raises(ResultFileError, match=r"nothing\.json"):
+            Exploitability.load(tmp_path / "nothing.json")
+
+    def test_are_utf8_whatever_the_machine_speaks(self, tmp_path):
+        path = tmp_path / "own.json"
+        ttt_env.certify("random", dataclasses.replace(LOPSIDED, name="schräg−")).save(path)
+        code = f"import ttt_env; print(ttt_env.Certificate.load({str(path)!r}).n_blunders)"
+        run = subprocess.run([sys.executable, "-X", "utf8=0", "-c", code], env={"LC_ALL": "C"}, check=True)
+        assert run.returncode == 0
+
+    def test_a_verdict_that_does_not_follow_is_refused(self):
+        data = ttt_env.certify("random").to_dict() | {"unbeatable": True}
+        with pytest.raises(ResultFileError, match="unbeatable: True, and False follows"):
+            Certificate.from_dict(data)
+
+    def test_long_lists_are_cut_off_and_counted(self, monkeypatch):
+        monkeypatch.setattr(certificate_module, "MAX_LISTED", 10)
+        found = ttt_env.certify("random")
+        again = Certificate.from_dict(found.to_dict())
+        assert len(again.blunders) == 10 and again.n_blunders == len(found.blunders) > 3000
+        assert again == found and again.unbeatable is False
+
+    @pytest.mark.parametrize("path", each(FILES))
+    def test_shipped_certificates_are_certificates(self, path):
+        saved = Certificate.load(path.with_suffix(".certificate.json"))
+        assert saved == ttt_env.certify(*shipped(path))
+
+    def test_a_dossier_is_a_certificate_and_more(self, tmp_path):
+        facts = dossier("block", opponents=["random"])
+        write_json(facts, tmp_path / "block.json")
+        assert Certificate.load(tmp_path / "block.json") == ttt_env.certify("block")
+        assert facts.items() >= ttt_env.certify("block").to_dict().items()
+
+
+class TestWords:
+    def test_of_a_certificate(self):
+        text = str(RESULTS["beatable"])
+        assert text.startswith("tictactoe-v0: beatable.\nAs X it loses at worst. A shortest game")
+        assert str(RESULTS["beatable"].refutations["O"]) in text
+        assert "In 3,191 of them it may give value away" in text
+        assert "certified unbeatable" in str(RESULTS["unbeatable"])
+        assert repr(RESULTS["unbeatable"]) == "<Certificate of tictactoe-v0: certified unbeatable>"
+        assert f"asked once in {RESULTS['recorded'].asked:,} positions" in str(RESULTS["recorded"])
+        assert "asked once" in RESULTS["recorded"].picture().svg
+
+    def test_of_a_match_say_whose_gain_it_is(self):
+        text = str(RESULTS["match"])
+        assert "The first agent against the second, computed:" in text
+        assert "as O, moving second  wins 0%, draws" in text
+        assert "what the first agent wins less what it loses" in text
+        assert "sampled in 10 games (with 95 % confidence" in str(RESULTS["sampled match"])
+
+    def test_of_exploitability_say_whose_gain_it_is(self):
+        text, found = str(RESULTS["exploitability"]), RESULTS["exploitability"]
+        assert "What the best response gains against the agent" in text
+        assert f"against the agent as O, moving first itself   +{found.as_o:.4f}" in text
+        assert f"Exploitability {found.exploitability:.4f}" in text
+
+    def test_of_a_proof(self):
+        assert "X to move: X draws.\nBest play: " in str(RESULTS["proof"])
+        assert "too small to know more" in str(RESULTS["unfinished proof"])
+
+    def test_the_positions_of_a_certificate_are_counted_by_seat(self):
+        # Against a function that plays the lowest cell: by hand, as X it is asked on the empty board first.
+        found = RESULTS["recorded"]
+        assert found.asked == found.positions["X"] + found.positions["O"]
+        assert ttt_env.certify("random").positions == {"X": 2423, "O": 2097}
+
+
+class TestIntervals:
+    """Wins and losses count one more each, so that games that all end alike leave some doubt."""
+
+    @pytest.mark.parametrize(
+        "counts", [[[50, 0, 0], [50, 0, 0]], [[0, 0, 50], [0, 0, 50]], [[0, 50, 0], [0, 50, 0]]]
+    )
+    def test_where_all_games_end_alike(self, counts):
+        found = match_of(np.array(counts))
+        wins, losses = counts[0][0] + 1, counts[0][2] + 1
+        mean = (wins - losses) / 52
+        margin = 1.959964 * (((wins + losses) / 52 - mean**2) / 50 / 2) ** 0.5
+        assert found.interval == pytest.approx((max(-1, found.score - margin), min(1, found.score + margin)))
+
+    def test_wins_and_losses_count_alike(self):
+        low, high = match_of(np.array([[30, 10, 10], [20, 20, 10]])).interval
+        turned_low, turned_high = match_of(np.array([[10, 10, 30], [10, 20, 20]])).interval
+        assert (low, high) == pytest.approx((-turned_high, -turned_low))

@@ -1,0 +1,588 @@
+"""The command `ttt`: most of it in this process, what signals end as a program."""
+
+import hashlib
+import inspect
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.running import ttt
+from ttt_env import training
+from ttt_env.agent import Agent, agent_class
+from ttt_env.agents.learned import q_learning, value_network
+from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.recorded import answering
+from ttt_env.app import cli, installed
+from ttt_env.app.scorecard import scorecard
+
+
+def test_demo_trains_saves_and_judges(tmp_path):
+    run = ttt("demo", "--seconds", "3", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "Scorecard of models/demo.zip" in run.stdout
+    assert "against minimax" in run.stdout and "What next" in run.stdout
+    agent = ttt_env.make_agent(f"sb3:{tmp_path}/models/demo.zip")
+    verdict = "CERTIFIED UNBEATABLE" if ttt_env.certify(agent).unbeatable else "BEATABLE."
+    assert f"\n{verdict}" in run.stdout
+    env = ttt_env.make("tictactoe-v0", opponent=f"sb3:{tmp_path}/models/demo.zip")
+    env.reset(seed=0)
+
+
+def test_what_comes_next_can_be_typed_where_no_environment_is_active(tmp_path, monkeypatch):
+    folder = Path(sys.executable).parent
+    command = [str(folder / "ttt"), "train", "q-learning", "--steps", "100", "--out", "q.npz"]
+    for path, typed in ((str(folder), "ttt"), ("", command[0])):
+        environment = os.environ | {"PATH": path}
+        run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert f"\n  {typed} play q-learning:q.npz\n" in run.stdout, run.stderr
+
+
+def test_train_shows_exploitability_as_it_falls(tmp_path):
+    run = ttt("train", "q-learning", "--steps", "2000", "--out", "q.npz", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    shown = re.findall(r" s  exploitability (\d\.\d{4})", run.stdout)
+    assert shown == sorted(shown, reverse=True) and len(set(shown)) == len(shown) > 0
+    kept = ttt_env.exploitability(f"q-learning:{tmp_path}/q.npz").exploitability
+    assert float(shown[-1]) == pytest.approx(kept, abs=5e-5)
+    assert "Scorecard of q.npz" in run.stdout
+
+
+@pytest.mark.slow
+def test_on_a_large_board_a_match_says_how_strong_a_model_is(tmp_path):
+    game = "mnk-v0:m=5,n=5,k=4"
+    out = tmp_path / "m.zip"
+    run = ttt("train", "maskable-ppo", "--game", game, "--steps", "1", "--out", str(out), cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    *_, expression = run.stdout.strip().splitlines()
+    assert -1 <= eval(expression, {"ttt_env": ttt_env}) <= 1
+    bench = next(line for line in run.stdout.splitlines() if line.startswith("  ttt bench"))
+    assert "minimax" not in bench
+
+
+def stopped(out, signal_number, *arguments):
+    """A training that gets a signal once its model is there, so in the middle of it."""
+    command = [sys.executable, "-W", "error", "-m", "ttt_env.app", "train", *arguments]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out.parents[1]
+    ) as run:
+        deadline = time.monotonic() + 600
+        while not out.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        run.send_signal(signal_number)
+        told, mistakes = run.communicate(timeout=600)
+    assert run.returncode == 128 + signal_number, mistakes
+    assert "Interrupted: the best model so far is kept." in told
+    return told
+
+
+@pytest.mark.parametrize(
+    ("algo", "agent"),
+    [pytest.param("ppo", "sb3", marks=pytest.mark.slow), ("value-network", "value-network")],
+)
+def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
+    out = tmp_path / "models" / ("m.zip" if agent == "sb3" else "m.npz")
+    options = ["--seconds", "1000", "--until", "budget", "--out", "models/" + out.name]
+    told = stopped(out, signal.SIGINT, algo, *options)
+    shown = re.findall(r" s  exploitability (\d\.\d{4})", told)
+    kept = ttt_env.exploitability(f"{agent}:{out}").exploitability
+    assert float(shown[-1]) == pytest.approx(kept, abs=5e-5)
+    assert f"Scorecard of models/{out.name}" in told
+    assert ("To go on: ttt train ppo" if agent == "sb3" else "value-network keeps no checkpoint") in told
+
+
+@pytest.mark.slow
+def test_the_hint_of_a_terminated_training_goes_on_with_it(tmp_path):
+    out = tmp_path / "models" / "ppo-mnk-v0-m-3-n-2-k-2.zip"
+    options = ["--game", "mnk-v0:m=3,n=2,k=2", "--steps", "1000000", "--until", "budget"]
+    told = stopped(out, signal.SIGTERM, "ppo", *options)
+    assert "Scorecard" not in told
+    program, *arguments = re.search("To go on: (.*)", told)[1].split()
+    assert program == "ttt" and arguments == ["train", "ppo", *options, "--resume"]
+    arguments[arguments.index("1000000")] = "100"  # fewer than there were: it says what there is, and ends
+    run = ttt(*arguments, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert f"Scorecard of models/{out.name}" in run.stdout
+
+
+class TestTrainedFiles:
+    def test_names_hold_algorithm_and_game(self, tmp_path):
+        game = "mnk-v0:m=3,n=2,k=2"
+        for algo in ("q-learning", "a2c"):
+            run = ttt("train", algo, "--steps", "10", "--game", game, cwd=tmp_path)
+            assert run.returncode == 0, run.stderr
+            kind, path = re.search(r"ttt play (\S+?):(\S+) --game", run.stdout).groups()
+            assert ttt_env.match(f"{kind}:{tmp_path / path}", "random", game).exact
+        names = {path.name for path in (tmp_path / "models").iterdir()}
+        model = "a2c-mnk-v0-m-3-n-2-k-2.zip"
+        assert names == {"q-learning-mnk-v0-m-3-n-2-k-2.npz", model, f"{model}.checkpoint"}
+
+    @pytest.mark.parametrize(
+        ("trained", "told"),
+        [
+            (
+                ("tictactoe-v0", "a2c"),
+                "m.zip holds a2c on tictactoe-v0, and dqn on tictactoe-v0 does not overwrite it",
+            ),
+            (("mnk-v0:m=3,n=2,k=2", "dqn"), "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn"),
+            (None, "m.zip is no model of `ttt train`, and dqn"),
+        ],
+        ids=["algorithm", "game", "no model"],
+    )
+    def test_a_model_of_something_else_is_not_overwritten(self, trained, told, tmp_path):
+        if trained is None:
+            (tmp_path / "m.zip").write_text("my thesis")
+        else:
+            training.train(*trained, steps=10, out=tmp_path / "m.zip")
+        before = (tmp_path / "m.zip").read_bytes()
+        for more in ([], ["--resume"] if trained else []):
+            run = ttt("train", "dqn", "--steps", "10", "--out", "m.zip", *more, cwd=tmp_path)
+            assert run.returncode == 2
+            assert told in run.stderr and "--out" in run.stderr
+            assert (tmp_path / "m.zip").read_bytes() == before
+
+    def test_tables_of_something_else_are_not_overwritten(self, tmp_path):
+        path = tmp_path / "m.npz"
+        q_learning.train(games=10).save(path)
+        run = ttt("train", "value-network", "--steps", "10", "--out", "m.npz", cwd=tmp_path)
+        assert "holds q-learning on tictactoe-v0" in run.stderr
+        ttt("export", "minimax", "m.npz", cwd=tmp_path)
+        run = ttt("train", "q-learning", "--steps", "10", "--out", "m.npz", cwd=tmp_path)
+        assert "holds lookup on tictactoe-v0" in run.stderr
+
+    def test_the_same_again_takes_its_place(self, tmp_path):
+        for _ in range(2):
+            run = ttt("train", "value-network", "--steps", "10", "--hidden", "5", cwd=tmp_path)
+            assert run.returncode == 0, run.stderr
+
+    def test_nothing_to_resume(self, tmp_path):
+        run = ttt("train", "dqn", "--resume", cwd=tmp_path)
+        assert run.returncode == 2 and not list(tmp_path.iterdir())
+        assert "there is no checkpoint models/dqn-tictactoe-v0.zip.checkpoint" in run.stderr
+        assert "--out" in run.stderr and "Errno" not in run.stderr and not run.stdout
+
+
+class TestValueNetworkTraining:
+    def test_ends_when_it_is_what_it_shall_be(self, tmp_path):
+        """X wins this game with any move, so the first look finds it unbeatable, and optimal everywhere."""
+        for until, games in (("unbeatable", 6000), ("optimal", 6000), ("budget", 13000)):
+            options = ["--steps", "13000", "--until", until, "--game", "mnk-v0:m=2,n=1,k=1"]
+            run = ttt("train", "value-network", *options, cwd=tmp_path)
+            assert run.returncode == 0, run.stderr
+            assert max(re.findall(r"(\d+),000 steps", run.stdout), key=int) == str(games // 1000)
+
+    def test_has_its_options(self, tmp_path):
+        looks = ["--view", "xo+turn", "--empty", "0", "--start", "symmetric", "--learning-rate", "0.05"]
+        run = ttt("train", "value-network", "--steps", "700", "--hidden", "7,4", *looks, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "two against itself and four against a random player" in run.stdout
+        expected = value_network.train(
+            games=700, hidden=[7, 4], view="xo+turn", empty=0, start="symmetric", learning_rate=0.05
+        )
+        file = tmp_path / "models" / "value-network-tictactoe-v0.npz"
+        made = ttt_env.make_agent(f"value-network:{file}")
+        pairs = zip(made.network.layers, expected.network.layers, strict=True)
+        assert all((one == two).all() for one, two in pairs)
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["q-learning", "--view", "xo", "--learning-rate", "1"], "has no --view, --learning-rate"),
+            (["value-network", "--hidden", "18,x"], "hidden='x'"),
+            (["value-network", "--view", "x"], "unknown view"),
+            (["value-network", "--until", "optimall"], "did you mean optimal?"),
+        ],
+    )
+    def test_mistakes(self, arguments, told, tmp_path):
+        run = ttt("train", *arguments, cwd=tmp_path)
+        assert run.returncode == 2 and told in run.stderr
+        assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_demo_shows_the_exact_results(tmp_path):
+    run = ttt("certify", "random")
+    as_x = ttt_env.match("random", "minimax").as_x
+    row = next(line for line in run.stdout.splitlines() if line.startswith("against minimax"))
+    assert [float(cell) for cell in row.split()[2:5]] == pytest.approx(as_x, abs=5e-5)
+
+
+def test_certify_draws_a_game_that_refutes():
+    run = ttt("certify", "random")
+    record = ttt_env.certify("random").refutations["X"]
+    assert str(record) in run.stdout
+    assert f"{len(record.cells)}. O" in run.stdout
+
+
+class Lowest(Agent):
+    """Takes the lowest free cell, and counts how often it is asked about each position."""
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.asked = Counter()
+
+    def policy(self, position):
+        self.asked[position] += 1
+        return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+
+def test_a_slow_agent_is_asked_once_about_each_position():
+    game = ttt_env.get_game("tictactoe-v0")
+    agent = Lowest(game)
+    once = answering(agent, game, lambda asked: None)
+    assert "BEATABLE." in scorecard(once, game, "lowest")
+    facts = dossier(once, game, name="lowest")
+    assert set(agent.asked.values()) == {1}
+    assert facts["refutations"] == dossier(Lowest(game), game, name="lowest")["refutations"]
+
+
+def test_certify_several_agents_in_a_line_each():
+    run = ttt("certify", "random", "minimax", "--workers", "2")
+    assert run.returncode == 0
+    _, random, minimax = (line.split() for line in run.stdout.splitlines())
+    certificate = ttt_env.certify("random")
+    assert random == ["random", "beatable", "loses", "loses", f"{certificate.n_blunders:,}", "positions"]
+    assert minimax == ["minimax", "unbeatable", "draws", "draws", "0", "positions"]
+
+
+def test_certify_several_models_saves_beside_each(tmp_path):
+    for name in ("one", "two"):
+        ttt("export", "minimax", f"{name}.npz", cwd=tmp_path)
+    run = ttt("certify", "one.npz", "two.npz", cwd=tmp_path)
+    assert "Saved as two.certificate.json" in run.stdout
+    assert ttt_env.Certificate.load(tmp_path / "one.certificate.json").unbeatable
+    assert set(json_of("certify", "one.npz", "random", cwd=tmp_path)) == {"lookup:one.npz", "random"}
+    run = ttt("certify", "one.npz", "two.npz", "--out", "both.json", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "--out is for one agent" in run.stderr
+
+
+def test_certify_minimax():
+    assert "CERTIFIED UNBEATABLE" in ttt("certify", "minimax", "--game", "mnk-v0:m=4,n=3,k=3").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["mnk-v0", "m=4", "n=3", "k=3"], "X wins"),
+        (["mnk-v0:m=5,n=5", "k=4"], "A draw"),
+        (["tictactoe-v0", "--position", "XX./OO./XO."], "X wins"),
+        (["qubic-v0", "--nodes", "2000"], "Unknown: the budget was too small"),
+    ],
+)
+def test_solve(arguments, told):
+    run = ttt("solve", *arguments)
+    assert run.returncode == 0, run.stderr
+    assert told in run.stdout and " nodes, " in run.stdout
+
+
+def test_solve_writes_a_proof_and_goes_on_from_a_checkpoint(tmp_path):
+    arguments = "solve", "mnk-v0:m=4,n=3,k=3", "--proof", "proof.npz", "--checkpoint", "search.npz"
+    for _ in range(2):
+        assert "play from it as strategy:proof.npz" in ttt(*arguments, cwd=tmp_path).stdout
+    assert ttt_env.Proof.load(tmp_path / "proof.npz").value == 1
+    assert (tmp_path / "search.npz").exists()
+
+
+def test_solve_saves_a_tablebase(tmp_path):
+    run = ttt("solve", "tictactoe-v0", "--save", "new/solved.npz", cwd=tmp_path)
+    assert "play from it as lookup:new/solved.npz" in run.stdout
+    assert ttt_env.certify(f"lookup:{tmp_path}/new/solved.npz").unbeatable
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["play", "minmax"], "did you mean minimax?"),
+        (["play", "minimax", "--game", "tictacto-v0"], "did you mean tictactoe-v0?"),
+        (["play", "minimax", "--seat", "Z"], "Allowed: O, X"),
+        (["certify", "minimax", "--game", "qubic-v0"], "64 cells"),
+        (["certify", "sb3:nowhere.zip"], "nowhere.zip"),
+        (["replay", "nofile"], "'nofile' is no game record"),
+        (["solve", "mnk-v0", "q=3"], "Allowed: k, m, misere, n"),
+        (["solve", "mnk-v0", "--game", "qubic-v0"], "two games are named, 'mnk-v0' and 'qubic-v0'"),
+        (["play", "mine.zap"], "unknown agent 'mine.zap'"),
+        (["solve", "tictactoe-v0", "--seconds", "-1"], "numbers above 0"),
+        (["solve", "tictactoe-v0", "--proof", "-"], "standard output"),
+        (["solve", "qubic-v0", "--nodes", "9", "--proof", "x.npz"], "is not proved"),
+        (["solve", "qubic-v0", "--checkpoint", "no/x.npz"], "no folder"),
+        (["train", "--opponent", "lookup:nowhere.npz"], "nowhere.npz"),
+        (["train", "maskabel-ppo"], "did you mean maskable-ppo?"),
+        (["train", "q-learning", "--resume"], "q-learning has no --resume"),
+        (["train", "--resume", "--out", "nowhere.zip"], "nowhere.zip.checkpoint"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments, told):
+    run = ttt(*arguments)
+    assert run.returncode == 2
+    assert run.stderr.startswith("ttt: ") and run.stderr.count("\n") == 1
+    assert told in run.stderr
+
+
+def test_agents_lists_what_is_installed():
+    run = ttt("agents")
+    assert all(name in run.stdout for name in ttt_env.agent_names())
+
+
+def test_agents_shows_one_agent_with_its_parameters():
+    run = ttt("agents", "mcts")
+    assert "  simulations: int | None, default none\n" in run.stdout
+    assert "  playout: str, default random\n" in run.stdout
+    assert run.stdout.rstrip().endswith(inspect.getdoc(agent_class("mcts")))
+    assert "  agent: agent, required\n" in ttt("agents", "epsilon").stdout
+    assert "did you mean minimax?" in ttt("agents", "minmax").stderr
+
+
+def test_agents_shows_nothing_of_the_base_class_for_one_without_a_docstring(monkeypatch):
+    class Bare(Agent):
+        def choose(self, position, rng):
+            return position.legal_cells[0]
+
+    monkeypatch.setattr(installed, "agent_class", lambda name: Bare)
+    assert ttt("agents", "bare").stdout.endswith("  It has no parameters.\n")
+
+
+def test_version():
+    run = ttt("--version")
+    assert run.stdout == f"ttt-env {version('ttt-env')}\n"
+
+
+def json_of(*arguments, cwd=None):
+    """What the command prints, which has to be JSON and nothing else."""
+    run = ttt(*arguments, "--json", cwd=cwd)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+class TestJson:
+    def test_agents(self):
+        facts = json_of("agents")
+        assert [agent["name"] for agent in facts["agents"]] == ttt_env.agent_names()
+        assert "qubic-v0" in facts["games"]
+        (depth,) = (each for each in json_of("agents", "minimax")["parameters"] if each["name"] == "depth")
+        assert depth == {"name": "depth", "type": "int | None", "required": False, "default": None}
+
+    def test_solve(self, tmp_path):
+        facts = json_of("solve", "mnk-v0:m=4,n=3,k=3", "--save", "x.npz", cwd=tmp_path)
+        assert (facts["value"], facts["to_move"], facts["bounds"]) == (1, "X", [1, 1])
+        assert (tmp_path / "x.npz").exists()
+
+    def test_bench(self):
+        facts = json_of("bench", "random", "minimax")
+        assert [agent["name"] for agent in facts["agents"]] == ["random", "minimax"]
+        assert facts["agents"][1]["exploitability"] == ttt_env.exploitability("minimax").to_dict()
+        (played,) = facts["matches"]
+        expected = ttt_env.match("random", "minimax")
+        assert played["as_x"] == expected.as_x._asdict() and played["score"] == expected.score
+        assert played["exact"] and played["games"] is None
+
+    def test_certify(self, tmp_path):
+        facts = json_of("certify", "random", cwd=tmp_path)
+        assert facts["refutations"]["X"] == str(ttt_env.certify("random").refutations["X"])
+        assert not list(tmp_path.iterdir())
+
+    def test_games(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
+        assert json_of("games") == {
+            "path": str(tmp_path / "games.sqlite"), "games": {}, "people": [],
+        }  # fmt: skip
+        (tmp_path / "in.txt").write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
+        ttt("games", "import", str(tmp_path / "in.txt"))
+        assert json_of("games")["games"] == {"tictactoe-v0": 1}
+        assert ttt("games", "export", "-").stdout == "tictactoe-v0: 4 0 8\n"
+
+
+class TestDocs:
+    def test_opens_what_is_built(self, tmp_path, monkeypatch, capsys):
+        opened = []
+        monkeypatch.setattr("webbrowser.open", opened.append)
+        monkeypatch.setattr(cli, "CLONE", tmp_path)
+        cli.docs()
+        assert "help(ttt_env)" in capsys.readouterr().out
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs" / "conf.py").touch()
+        cli.docs()
+        assert f"run `make docs` in {tmp_path}" in capsys.readouterr().out and opened == []
+        (tmp_path / "build" / "docs").mkdir(parents=True)
+        (tmp_path / "build" / "docs" / "index.html").touch()
+        cli.docs()
+        assert opened == [(tmp_path / "build" / "docs" / "index.html").as_uri()]
+
+
+class TestStandardOutput:
+    """`-` is standard output, which then holds the file's content and nothing else."""
+
+    @pytest.mark.parametrize("command", [("export", "random", "-"), ("solve", "tictactoe-v0", "--save", "-")])
+    def test_tables(self, command, tmp_path):
+        run = subprocess.run(
+            [sys.executable, "-m", "ttt_env.app", *command], capture_output=True, timeout=180
+        )
+        assert run.returncode == 0 and not list(tmp_path.iterdir())
+        (tmp_path / "table.npz").write_bytes(run.stdout)
+        expected = {"export": "random", "solve": "minimax"}[command[0]]
+        table = ttt_env.exploitability(f"lookup:{tmp_path}/table.npz")
+        assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)
+
+    def test_bench_says_who_made_an_error(self, monkeypatch):
+        def policies(self, boards):
+            raise ttt_env.PolicyError("no idea")
+
+        monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
+        run = ttt("bench", "random", "block")
+        assert run.returncode == 2
+        assert run.stderr == "ttt: no idea, in the agent 'block', asked in all positions\n"
+
+    def test_bench_writes_csv_and_pictures(self):
+        run = ttt("bench", "random", "minimax", "--csv", "-")
+        assert [line.split(",")[0] for line in run.stdout.splitlines()] == ["agent", "minimax", "random"]
+        assert "all exact" in run.stderr
+        assert "</svg>" in ttt("bench", "random", "minimax", "--plot", "-").stdout
+
+    def test_certificate(self):
+        run = ttt("certify", "random", "--out", "-")
+        assert not json.loads(run.stdout)["unbeatable"] and "BEATABLE." in run.stderr
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("bench", "random", "minimax", "--csv", "-", "--json"),
+            ("bench", "random", "minimax", "--csv", "-", "--plot", "-"),
+            ("certify", "random", "--out", "-", "--json"),
+            ("solve", "--save", "-", "--json"),
+        ],
+    )
+    def test_it_takes_one_result(self, arguments):
+        run = ttt(*arguments)
+        assert run.returncode == 2 and "takes one result" in run.stderr and not run.stdout
+
+
+class TestNothingIsComputedInVain:
+    """What cannot be written is said at once: these computations would take hours."""
+
+    _SLOW = "mcts:simulations=1000000000,seed=0,solve=false"
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["bench", _SLOW, "random", "--csv", "nowhere/x.csv"], "there is no folder 'nowhere'"),
+            (["bench", _SLOW, "random", "--plot", "nowhere/x.svg"], "there is no folder 'nowhere'"),
+            (["bench", _SLOW, "random", "--csv", "."], "it is a folder"),
+            (
+                ["bench", _SLOW, "random", "--workers", "0"],
+                "workers=0 of shared work: integers from 1 to 4096",
+            ),
+            (["certify", _SLOW, "--out", "nowhere/x.json"], "there is no folder 'nowhere'"),
+            (["certify", _SLOW, "--workers", "2"], "several agents, and here is one"),
+            (["certify", _SLOW, "--ray"], "several agents, and here is one"),
+            (["solve", "qubic-v0", "--save", "x.npz"], "qubic-v0 has 64 cells"),
+        ],
+    )
+    def test_the_error_comes_first(self, arguments, told, tmp_path):
+        run = ttt(*arguments, cwd=tmp_path)
+        assert run.returncode == 2 and not run.stdout
+        assert run.stderr.startswith("ttt: ") and told in run.stderr and run.stderr.count("\n") == 1
+
+
+def test_an_interrupted_solve_prints_what_is_proved():
+    command = [sys.executable, "-m", "ttt_env.app", "solve", "qubic-v0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        line = run.stderr.readline()
+        while " nodes" not in line:  # a line every ten seconds; the compiler has been through then
+            assert line, "the search ended before it was interrupted"
+            line = run.stderr.readline()
+        run.send_signal(signal.SIGINT)
+        told, aside = run.communicate(timeout=120)
+    assert run.returncode == 130 and "Aborted" not in told + aside
+    assert "interrupted. At the least X draws, at the most it wins." in told
+    assert int(told.split()[-4].replace(",", "")) > 0
+
+
+def test_an_interrupted_command_without_a_result_says_so():
+    command = [sys.executable, "-m", "ttt_env.app", "certify", TestNothingIsComputedInVain._SLOW]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        line = run.stderr.readline()
+        assert line.startswith("certify mcts:") and " s)" in line
+        run.send_signal(signal.SIGINT)
+        told, aside = run.communicate(timeout=120)
+    assert run.returncode == 130 and not told
+    assert "interrupted, there is no result" in aside and "Aborted" not in aside
+
+
+def test_play_to_the_end(tmp_path):
+    answers = "4\nnonsense\n4\n0\n1\n2\n3\n5\n6\n7\n8\nn\n" + "q\n" * 5
+    run = ttt("play", "minimax", "--seed", "0", answers=answers)
+    assert run.returncode == 0, run.stderr
+    assert "'nonsense' is no cell" in run.stdout
+    assert "is taken; free are" in run.stdout
+    assert "You lose." in run.stdout or "A draw." in run.stdout
+    assert "Final score: you 0, draws" in run.stdout
+
+
+class TestModelFiles:
+    def test_export_makes_a_table_that_plays_the_same(self, tmp_path):
+        run = ttt("export", "win-block", "tables/policy.npz", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "lookup:tables/policy.npz" in run.stdout
+        table = ttt_env.make_agent(f"lookup:{tmp_path}/tables/policy.npz")
+        assert ttt_env.exploitability(table).as_x == pytest.approx(ttt_env.exploitability("win-block").as_x)
+
+    def test_every_command_that_asks_for_an_agent_takes_the_path_of_a_model(self, tmp_path):
+        ttt("export", "minimax", "policy.npz", cwd=tmp_path)
+        assert "lookup:policy.npz" in ttt("bench", "policy.npz", "random", cwd=tmp_path).stdout
+        assert (
+            "lookup:policy.npz is X"
+            in ttt("play", "policy.npz", "random", "--games", "1", cwd=tmp_path).stdout
+        )
+        assert "Free cells: 0 1 2" in ttt("text", "policy.npz", "--seat", "X", cwd=tmp_path).stdout
+
+    def test_certify_takes_the_path_of_a_model_and_saves_beside_it(self, tmp_path):
+        ttt("export", "minimax", "policy.npz", cwd=tmp_path)
+        run = ttt("certify", "policy.npz", cwd=tmp_path)
+        assert "CERTIFIED UNBEATABLE" in run.stdout and "policy.certificate.json" in run.stdout
+        found = json.loads((tmp_path / "policy.certificate.json").read_text(encoding="utf-8"))
+        assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
+
+    @pytest.mark.parametrize("algo", ["q-learning", "value-network"])
+    def test_certify_and_export_take_the_path_of_whatever_was_trained(self, algo, tmp_path):
+        ttt("train", algo, "--steps", "1000", "--out", "m.npz", cwd=tmp_path)
+        for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
+            run = ttt("certify", model, cwd=tmp_path)
+            assert run.returncode == 0, run.stderr
+            found = json.loads((tmp_path / "m.certificate.json").read_text(encoding="utf-8"))
+            assert found["agent"] == {
+                "name": f"{algo}:m.npz" if model == "m.npz" else model,
+                "file": "m.npz",
+                "sha256": hashlib.sha256((tmp_path / "m.npz").read_bytes()).hexdigest(),
+            }
+            (tmp_path / "m.certificate.json").unlink()
+        assert "lookup:table.npz" in ttt("export", "m.npz", "table.npz", cwd=tmp_path).stdout
+
+    def test_an_agent_without_a_fixed_policy_is_recorded(self, tmp_path):
+        told = ttt("certify", "mcts:simulations=2", cwd=tmp_path).stdout
+        assert "RECORDED: it was asked once in" in told
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["certify", "nothing.zip"], "nothing.zip is no model: there is no such file"),
+            (["certify", "sb3:nothing.zip,deterministic=false"], "nothing.zip is no model"),
+            (["certify", "nothing.npz"], "nothing.npz"),
+            (["export", "minimax", "/proc/policy.npz"], "/proc/policy.npz"),
+        ],
+    )
+    def test_what_cannot_be_read_or_written_is_told_in_one_line(self, arguments, told, tmp_path):
+        run = ttt(*arguments, cwd=tmp_path)
+        assert run.returncode == 2
+        first, *more = [line for line in run.stderr.splitlines() if not line.startswith("mcts: compiling")]
+        assert first.startswith("ttt: ") and told in first and not more
+        assert not list(tmp_path.iterdir())

@@ -1,0 +1,188 @@
+"""Compiled functions that many searches share, against plain Python: on boards of one word and of several."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import ttt_env
+from tests.support.naive_puct import completing, wins_by_threats
+from tests.support.naive_uct import NaiveSearch, SplitMix64
+from ttt_env.compiled import bits, playouts, threats
+from ttt_env.compiled import canonical as questions
+from ttt_env.compiled import random_numbers as splitmix
+from ttt_env.compiled.sets import kernel_masks, winning_sets
+from ttt_env.rules.game import cells_of, random_position
+
+SMALL = ["mnk-v0:m=5,n=4,k=3", "mnk-v0:m=5,n=5,k=4", "tictactoe-v0:misere=true"]
+WIDE = "mnk-v0:m=10,n=7,k=5"
+EACH = pytest.mark.parametrize("name", [*SMALL, WIDE])
+
+
+def positions_of(name, n, seed=0):
+    """Positions in which the game goes on, each after a number of random moves."""
+    game, rng = ttt_env.get_game(name), np.random.default_rng(seed)
+    return [random_position(game, rng) for _ in range(n)]
+
+
+def pairs_of(positions):
+    """The masks of both players as compiled code takes them, one position after the other."""
+    return kernel_masks([mask for p in positions for mask in (p.mine, p.theirs)], positions[0].game)
+
+
+def ints_of(masks):
+    """Masks that compiled code has written, as Python's ints."""
+    words = np.atleast_2d(masks.view("<u8").reshape(len(masks), -1))
+    return [int.from_bytes(row.tobytes(), "little") for row in words]
+
+
+# --- Bits -------------------------------------------------------------------------------------------------
+
+
+@njit
+def look_at_cells(pairs, sizes, lowest, cells):
+    for number in range(len(pairs)):
+        mask = bits.at(pairs, number)
+        sizes[number] = bits.size(mask)
+        bits.put(lowest, number, bits.lowest(mask))
+        for n in range(sizes[number]):
+            cells[number, n] = bits.nth_cell(mask, n)
+
+
+@EACH
+def test_cells_of_a_mask(name):
+    positions = positions_of(name, 50)
+    pairs, n_cells = pairs_of(positions), positions[0].game.n_cells
+    sizes, cells, lowest = np.zeros(len(pairs), int), np.full((len(pairs), n_cells), -1), np.zeros_like(pairs)
+    look_at_cells(pairs, sizes, lowest, cells)
+    for number, mask in enumerate(mask for p in positions for mask in (p.mine, p.theirs)):
+        expected = cells_of(mask)
+        assert sizes[number] == len(expected)
+        assert cells[number, : sizes[number]].tolist() == expected
+        assert ints_of(lowest)[number] == mask & -mask
+
+
+@njit
+def look_at_sets(pairs, sets, written, completes):
+    for number in range(len(pairs) // 2):
+        mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
+        bits.put(written, number, bits.completing(mine, theirs, sets.masks))
+        for cell in range(completes.shape[1]):
+            completes[number, cell] = bits.completes(sets, mine | bits.stone_like(mine, cell), cell)
+
+
+@EACH
+def test_who_completes_a_set_and_where(name):
+    positions = positions_of(name, 200)
+    game = positions[0].game
+    written = kernel_masks([0] * len(positions), game)
+    completes = np.zeros((len(positions), game.n_cells), np.bool_)
+    look_at_sets(pairs_of(positions), winning_sets(game), written, completes)
+    for position, mask, row in zip(positions, ints_of(written), completes, strict=True):
+        assert cells_of(mask) == completing(position)
+        for cell in range(game.n_cells):
+            stones = position.mine | 1 << cell
+            assert row[cell] == any(w & stones == w for w in game.winning_masks if w >> cell & 1)
+    assert completes.any() and not completes.all()
+
+
+# --- Random numbers ---------------------------------------------------------------------------------------
+
+
+@njit
+def draw(random, n):
+    return splitmix.next_bits(random), splitmix.draw_below(random, n), splitmix.draw_share(random)
+
+
+def test_random_numbers_are_those_of_splitmix64():
+    # The first outputs of the authors' program for the seed 1234567.
+    random = np.array([1234567], np.uint64)
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert [splitmix.next_bits(random) for _ in range(3)] == published
+    for seed in (0, 1, 2**64 - 1):
+        random, plain = np.array([seed], np.uint64), SplitMix64(seed)
+        for n in (1, 2, 7, 400):
+            expected = plain.bits(), plain.pick(range(n)), (plain.bits() >> 11) / 2**53
+            assert draw(random, n) == expected
+
+
+# --- Playouts ---------------------------------------------------------------------------------------------
+
+
+@njit
+def play_out(pairs, sets, win_block, random, results):
+    for number in range(len(results)):
+        mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
+        results[number] = playouts.playout(random, sets, win_block, mine, theirs)
+
+
+@EACH
+@pytest.mark.parametrize("playout", ["random", "win-block"])
+def test_playouts_end_as_plain_ones(name, playout):
+    positions = positions_of(name, 60)
+    game, random, results = positions[0].game, np.array([5], np.uint64), np.zeros(60, int)
+    play_out(pairs_of(positions), winning_sets(game), playout == "win-block", random, results)
+    plain, expected = SplitMix64(5), []
+    for position in positions:
+        mine, theirs = (frozenset(cells_of(mask)) for mask in (position.mine, position.theirs))
+        search = NaiveSearch(game, mine, theirs, playout=playout)
+        search.random = plain
+        expected.append(search.play_out(mine, theirs))
+    assert results.tolist() == expected and random[0] == plain.state
+    assert {1, -1} <= set(expected)
+
+
+# --- Threats ----------------------------------------------------------------------------------------------
+
+
+@njit
+def try_threats(pairs, sets, room, wins, n_nodes):
+    for number in range(len(wins)):
+        mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
+        block = bits.completing(theirs, mine, sets.masks)
+        if not bits.is_several(block):
+            room.failed[:] = 0
+            wins[number] = threats.wins_by_threats(mine, theirs, block, sets, room, n_nodes)
+
+
+@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 30)])
+def test_threats_win_where_plain_ones_do(name, n):
+    positions = [position for position in positions_of(name, n) if not completing(position)]
+    game, wins = positions[0].game, np.zeros(len(positions), np.bool_)
+    arguments = pairs_of(positions), winning_sets(game), threats.new_threats(game), wins
+    try_threats(*arguments, 100_000)
+    assert wins.tolist() == [wins_by_threats(position) for position in positions]
+    assert wins.any() and not wins.all()
+    try_threats(*arguments, 0)  # no threat may be tried
+    assert not wins.any()
+
+
+# --- Which move to try first ------------------------------------------------------------------------------
+
+
+@njit
+def order(pairs, sets, weights, totals, heaviest):
+    for number in range(len(totals)):
+        mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
+        totals[number] = questions.weigh(mine, theirs, sets.masks, weights[number])
+        free = bits.mask_of(sets.full) ^ (mine | theirs)
+        bits.put(heaviest, number, questions.heaviest(free, weights[number]))
+
+
+@EACH
+def test_weights_of_moves(name):
+    positions = positions_of(name, 100)
+    game = positions[0].game
+    weights, totals = np.zeros((100, game.n_cells), np.int64), np.zeros(100, np.int64)
+    heaviest = kernel_masks([0] * 100, game)
+    order(pairs_of(positions), winning_sets(game), weights, totals, heaviest)
+    for number, position in enumerate(positions):
+        expected, total = [0] * game.n_cells, 0
+        for mask in game.winning_masks:
+            rest = cells_of(mask & ~position.mine)
+            if not mask & position.theirs:
+                total += 2 ** (40 - len(rest))
+                for cell in rest:
+                    expected[cell] += 2 ** (40 - len(rest))
+        assert weights[number].tolist() == expected and totals[number] == total
+        best = max(position.legal_cells, key=lambda cell: expected[cell])  # the first of equals
+        assert ints_of(heaviest)[number] == 1 << best

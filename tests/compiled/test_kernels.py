@@ -1,0 +1,367 @@
+"""Compiled code: never older than its sources, kept where that is possible, ready before a clock starts."""
+
+import ast
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import ttt_env
+from ttt_env.compiled import compiler, sets
+
+PACKAGE = Path(ttt_env.__file__).parent
+STRANGER = 54321  # a user who is in no list of users
+SOURCES = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in compiler.sources()]
+ROOM = [import_module(name.removesuffix(".__init__")) for name in SOURCES]
+GAMES = [
+    *map(ttt_env.get_game, ["tictactoe-v0", "square-v0", "mnk-v0:m=5,n=4,k=3,misere=true", "qubic-v0"]),
+    ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3,), (0, 7, 8, 9)]),
+]
+
+# Two functions in two files, as small as can be.
+CALLED = """
+from ttt_env.compiled.compiler import inner
+
+@inner
+def step():
+    return {step}
+"""
+CALLER = """
+from ttt_env.compiled.compiler import compiled
+from ttt_env.compiled.called import step
+
+@compiled
+def stepped(n):
+    return n + step()
+"""
+CALL = """
+from ttt_env.agents.caller_kernel import stepped
+print(stepped(1000), sum(stepped.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package with two more compiled functions, in two rooms; pass it to `run`."""
+    shutil.copytree(PACKAGE, tmp_path / "ttt_env", ignore=shutil.ignore_patterns("__pycache__", "web"))
+    write(tmp_path, "agents/caller_kernel", CALLER)
+    write(tmp_path, "compiled/called", CALLED.format(step=1))
+    return tmp_path
+
+
+def write(copy, module, text):
+    (copy / "ttt_env" / f"{module}.py").write_text(text, encoding="utf-8")
+
+
+def start(copy, script, **environment):
+    """A new process in which the script uses the copy, with an environment of its own."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT")}
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=copy,
+        env={**kept, "PYTHONPATH": os.pathsep.join([str(copy), *sys.path[1:]]), **environment},
+    )
+
+
+def end(process):
+    """What it printed, and what it said on stderr, in lines."""
+    out, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    return out.split(), said.splitlines()
+
+
+def run(copy, script=CALL, **options):
+    return end(start(copy, script, **options))
+
+
+def files_of_compiled_code(copy):
+    """Those anywhere in the copy."""
+    return sorted(path.relative_to(copy) for path in copy.rglob("*.nbc"))
+
+
+# --- Never older than its sources -------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
+    assert run(copy) == (["1001", "0"], [])
+    assert run(copy) == (["1001", "1"], [])  # was kept
+    write(copy, "compiled/called", CALLED.format(step=22))
+    assert run(copy) == (["1022", "0"], [])
+    files = files_of_compiled_code(copy)
+    for step in (1, 22):
+        write(copy, "compiled/called", CALLED.format(step=step))
+        assert run(copy) == ([str(1000 + step), "1"], [])
+    assert files_of_compiled_code(copy) == files
+
+
+LEARN = """
+from ttt_env.agents.learned.q_learning import train
+print(train(games=20, goal=None)._values.astype(bool).sum())
+"""
+
+
+@pytest.mark.slow
+def test_q_learning_follows_an_edit_of_its_random_numbers(copy):
+    path = copy / "ttt_env" / "compiled" / "random_numbers.py"
+    text = path.read_text(encoding="utf-8")
+    edited = text.replace("return int((next_bits(random) >> _32) * np.uint64(n) >> _32)", "return 0")
+    assert edited != text
+    as_it_is = run(copy, LEARN)[0]
+    path.write_text(edited, encoding="utf-8")
+    assert run(copy, LEARN)[0] != as_it_is
+    path.write_text(text, encoding="utf-8")
+    assert run(copy, LEARN)[0] == as_it_is
+
+
+def imported_from_other_rooms(module):
+    """The names that a module with compiled functions imports from files that the digest does not cover."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ttt_env."):
+            if node.module not in SOURCES:
+                yield from (alias.asname or alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("module", ROOM, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_nothing_is_compiled_in_that_the_digest_does_not_see(module):
+    foreign = set(imported_from_other_rooms(module))
+    for function in vars(module).values():
+        if isinstance(function, Dispatcher):
+            assert function.py_func.__module__ in SOURCES
+            if function.py_func.__module__ == module.__name__:
+                assert not foreign & set(function.py_func.__code__.co_names), function
+
+
+def test_the_last_folders_are_kept_and_older_ones_removed(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiler, "_parents", lambda: [tmp_path])
+    names = [f"sources {number}" for number in range(12)]
+    for age, name in enumerate(reversed(names)):
+        compiler.folder_for.__wrapped__(name)
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    compiler.folder_for.__wrapped__(names[3])  # used again
+    compiler.folder_for.__wrapped__("new sources")
+    most = compiler._KEPT_FOLDERS
+    assert {path.name for path in tmp_path.iterdir()} == {"new sources", names[3], *names[-most + 2 :]}
+
+
+# --- Kept where that is possible --------------------------------------------------------------------------
+
+
+def test_a_folder_of_the_users_choice(copy, tmp_path):
+    chosen = tmp_path / "chosen"
+    assert run(copy, NUMBA_CACHE_DIR=str(chosen)) == (["1001", "0"], [])
+    assert run(copy, NUMBA_CACHE_DIR=str(chosen)) == (["1001", "1"], [])
+    assert all(path.parts[0] == "chosen" for path in files_of_compiled_code(copy))
+
+
+def closed(copy):
+    """Let nobody write beside the sources, not even root: where a folder would be made stands a file."""
+    path = copy / "ttt_env" / "compiled" / "__pycache__"
+    path.touch()
+    return path
+
+
+@pytest.mark.slow
+def test_a_package_that_cannot_be_written_to_uses_the_users_folder_and_says_so_once(copy):
+    path = closed(copy)
+    answer, said = run(copy, XDG_CACHE_HOME=str(copy / "mine"))
+    assert answer == ["1001", "0"]
+    assert len(said) == 1
+    assert f"is kept in {copy / 'mine' / 'ttt_env'}" in said[0]
+    assert f"not in {path}" in said[0]
+    assert run(copy, XDG_CACHE_HOME=str(copy / "mine")) == (["1001", "1"], [])
+
+
+@pytest.mark.slow
+def test_a_chosen_folder_that_cannot_be_written_to(copy):
+    (copy / "file").touch()
+    answer, said = run(copy, NUMBA_CACHE_DIR=str(copy / "file" / "below"))
+    assert answer == ["1001", "0"]
+    assert len(said) == 1
+    assert f"not in {copy / 'file' / 'below'}" in said[0]
+    assert run(copy, NUMBA_CACHE_DIR=str(copy / "file" / "below")) == (["1001", "1"], [])
+
+
+TWICE = f"{CALL}\nimport ttt_env.agents.mcts.search_kernel"  # many functions, one complaint
+
+
+@pytest.mark.slow
+def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
+    path = closed(copy)
+    for _ in range(2):
+        answer, said = run(copy, TWICE, NUMBA_CACHE_DIR=str(path), HOME=str(path))
+        assert answer == ["1001", "0"]
+        assert len(said) == 1
+        assert "cannot be kept" in said[0] and "compiles it again" in said[0]
+        assert said[0].count(str(path)) == 3
+    assert files_of_compiled_code(copy) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be someone else")
+def test_a_user_without_a_home_and_without_rights(copy):
+    script = f"""
+import os
+from ttt_env.compiled import compiled
+os.setuid({STRANGER})
+print(compiler.folder_for("digest"), compiler.folder_for("digest"))
+"""
+    answer, said = run(copy, script)
+    assert answer == ["None", "None"]
+    assert len(said) == 1
+    assert "Permission denied" in said[0] and "compiles it again" in said[0]
+
+
+def test_a_full_disk(copy):
+    script = f"""
+import resource, signal
+from ttt_env.agents.caller_kernel import stepped
+from ttt_env.compiled.compiler import ready
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+ready("the test", lambda: stepped(1))
+{CALL}
+"""
+    pytest.importorskip("resource", reason="POSIX")
+    answer, said = run(copy, script)
+    assert answer == ["1001", "0"]
+    assert len([line for line in said if "cannot be kept" in line and "compiles it again" in line]) == 1
+
+
+@pytest.mark.slow
+def test_two_processes_that_compile_at_once(copy):
+    processes = [start(copy, CALL) for _ in range(3)]
+    for process in processes:
+        answer, said = end(process)
+        assert (answer[0], said) == ("1001", [])
+    assert run(copy) == (["1001", "1"], [])
+
+
+def test_numbas_own_settings_stay_as_they_are(copy):
+    script = """
+import numba
+from ttt_env.agents.caller_kernel import stepped
+print(numba.config.CACHE_DIR)
+"""
+    assert run(copy, script, NUMBA_CACHE_DIR=str(copy / "chosen"))[0] == [str(copy / "chosen")]
+
+
+def test_without_numbas_compiler_the_functions_are_pythons(copy):
+    script = "from ttt_env.agents.caller_kernel import stepped\nprint(stepped(1000), type(stepped).__name__)"
+    assert run(copy, script, NUMBA_DISABLE_JIT="1") == (["1001", "function"], [])
+
+
+@pytest.mark.slow
+def test_code_that_numba_keeps_elsewhere_is_not_used(copy):
+    """Where somebody has told numba another way to find folders, which knows nothing of digests."""
+    locators = {"NUMBA_CACHE_LOCATOR_CLASSES": "InTreeCacheLocator"}
+    for step in (1, 22):
+        write(copy, "compiled/called", CALLED.format(step=step))
+        assert run(copy, CALL, **locators)[0][0] == str(1000 + step)
+
+
+def test_compiling_that_takes_long_is_said(monkeypatch, caplog):
+    monkeypatch.setattr(compiler, "SILENT_SECONDS", 0.0)
+
+    def wait_until_it_is_said():
+        while "a name: preparing" not in caplog.text:
+            pass
+
+    compiler.ready("a name", wait_until_it_is_said)
+
+
+# --- Ready before a clock starts --------------------------------------------------------------------------
+
+CLOCKS = {
+    "cfr": (
+        "ttt_env.agents.learned.cfr", "perf_counter", "agents.learned.cfr_kernel",
+        ["seats", "sweep"],
+        "module.train(seconds=1e-9)",
+    ),
+    "mcts": (
+        "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel",
+        ["run", "plant"],
+        "ttt_env.make_agent('mcts:seconds=1e-9').policy(ttt_env.get_game('tictactoe-v0').start)",
+    ),
+    "minimax": (
+        "ttt_env.agents.planning.alphabeta", "time.monotonic", "agents.planning.alphabeta_kernel",
+        ["search"],
+        "ttt_env.make_agent('minimax:seconds=1e-9').policy(ttt_env.get_game('tictactoe-v0').start)",
+    ),
+    "proof": (
+        "ttt_env.proofs.proof", "time.monotonic", "proofs.search_kernel",
+        ["search", "judge"],
+        "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
+    ),
+    "threat-proof": (
+        "ttt_env.proofs.proof", "time.monotonic", "proofs.threat_search_kernel",
+        ["search", "node_of", "key_of"],
+        "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
+    ),
+    "q-learning": (
+        "ttt_env.agents.learned.q_learning", "perf_counter", "agents.learned.q_learning_kernel",
+        ["play_games"],
+        "module.train(seconds=1e-9)",
+    ),
+    "value-network": (
+        "ttt_env.agents.learned.value_network", "perf_counter", "agents.learned.value_network_kernel",
+        ["play_and_learn"],
+        "module.train(seconds=1e-9)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "clock", "kernel", "functions", "use"), CLOCKS.values(), ids=CLOCKS)
+def test_the_clock_starts_when_all_is_compiled(module, clock, kernel, functions, use):
+    script = f"""
+import importlib, time
+import ttt_env
+kernel = importlib.import_module("ttt_env.{kernel}")
+module = importlib.import_module("{module}")
+functions = [getattr(kernel, name) for name in {functions}]
+numbers = []
+def clock():
+    numbers.append([len(function.signatures) for function in functions])
+    return time.perf_counter()
+if "{clock}" == "time.monotonic":
+    module.time = type("Time", (), dict(monotonic=staticmethod(clock)))
+else:
+    module.{clock} = clock
+assert not any(function.signatures for function in functions)
+{use}
+assert all(numbers[0]) and numbers[0] == numbers[-1], numbers
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])}
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, env=environment, timeout=300)
+
+
+# --- Winning sets as arrays -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_the_arrays_are_the_games(game):
+    arrays = sets.winning_sets(game)
+    assert int(arrays.full) == game.full_mask and arrays.misere == game.misere
+    assert arrays.masks.tolist() == list(game.winning_masks)
+    numbers, holds = sets.numbers_through(game), sets.holding(game)
+    masks = np.append(arrays.masks, np.uint64(0))
+    for cell, expected in enumerate(game.winning_masks_through):
+        assert arrays.through[arrays.first[cell] : arrays.first[cell + 1]].tolist() == list(expected)
+        assert [mask for mask in masks[numbers[cell]].tolist() if mask] == list(expected)
+        assert arrays.masks[holds[:, cell]].tolist() == list(expected)
+
+
+def test_a_game_without_sets_through_some_cell():
+    game = ttt_env.Game("a pair", (3,), [(0, 2)])
+    assert sets.numbers_through(game).tolist() == [[0], [1], [0]]
+    assert sets.winning_sets(game).first.tolist() == [0, 1, 1, 2]

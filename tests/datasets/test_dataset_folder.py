@@ -1,0 +1,301 @@
+"""A data set as a folder: what is in it, that it is the same every time, and what is refused."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from datetime import date
+from hashlib import sha256
+from itertools import islice
+
+import numpy as np
+import pytest
+
+pytest.importorskip("h5py")
+pytest.importorskip("minari")
+pytest.importorskip("mlcroissant")
+pytest.importorskip("pyarrow")
+
+import mlcroissant
+from pyarrow import parquet
+
+from tests import reference
+from tests.support.running import ttt
+from ttt_env import Game, GameTooLargeError, ParameterError, ResultFileError, get_game
+from ttt_env.datasets import play_games, write_dataset
+from ttt_env.datasets.order import DatasetOrder
+from ttt_env.storage.game_file import game_from_dict
+from ttt_env.text import TextEnv
+
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+TABLES = ["games-expert.parquet", "games-mixed.parquet", "games-novice.parquet", "positions.parquet"]
+CHATS = ["chat-games.jsonl", "chat-positions.jsonl"]
+DESCRIPTIONS = ["README.md", "croissant.json", "dataset.json"]
+# What mlcroissant says of the versions that it itself runs with.
+MLCROISSANT = pytest.mark.filterwarnings(
+    "ignore:ConjunctiveGraph is deprecated", "ignore:The inplace keyword"
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "whole"
+    write_dataset("tictactoe-v0", folder, games=5, published=date(2026, 1, 2))
+    return folder
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def described(folder):
+    return json.loads((folder / "croissant.json").read_text())
+
+
+class TestWhatIsWritten:
+    def test_all_that_the_game_can_have(self, whole):
+        at_top = sorted(name for name in files_of(whole) if "/" not in name)
+        assert at_top == sorted([*TABLES, *CHATS, *DESCRIPTIONS])
+        sets = sorted(name for name in files_of(whole) if "/" in name)
+        levels = [f"minari/ttt_env/tictactoe-v0/{level}-v0/data" for level in ("expert", "mixed", "novice")]
+        assert sets == [f"{level}/{name}" for level in levels for name in ("main_data.hdf5", "metadata.json")]
+
+    def test_rows_and_lines(self, whole):
+        rows = {name: parquet.read_table(whole / name).num_rows for name in TABLES}
+        assert rows == {**dict.fromkeys(TABLES, 5), "positions.parquet": reference.TO_BE_PLAYED}
+        perfect = parquet.read_table(whole / "positions.parquet")["perfect_cells"].to_pylist()
+        lines = {name: len((whole / name).read_text().splitlines()) for name in CHATS}
+        assert lines == {"chat-games.jsonl": 5, "chat-positions.jsonl": sum(map(len, perfect))}
+
+    def test_another_seed_gives_other_games_and_the_same_facts(self, whole, tmp_path):
+        write_dataset("tictactoe-v0", tmp_path, kinds=["positions", "games"], games=5, seed=1)
+        first, second = (parquet.read_table(folder / "positions.parquet") for folder in (whole, tmp_path))
+        assert first.drop_columns("answer").equals(second.drop_columns("answer"))
+        assert not first["answer"].equals(second["answer"])
+        records = [
+            parquet.read_table(folder / "games-expert.parquet")["record"] for folder in (whole, tmp_path)
+        ]
+        assert not records[0].equals(records[1])
+
+    def test_games_are_those_of_play_games(self, whole):
+        records = parquet.read_table(whole / "games-novice.parquet")["record"].to_pylist()
+        assert records == [str(played.record) for played in play_games("tictactoe-v0", "novice", 5)]
+
+    def test_each_row_begins_a_conversation(self, whole):
+        env = TextEnv("tictactoe-v0", opponent="minimax")
+        for line in (whole / "chat-positions.jsonl").read_text().splitlines()[::500]:
+            chat = json.loads(line)
+            question, answer = chat["messages"]
+            assert env.reset(**chat) == question["content"]
+            env.reply(answer["content"])
+            assert env.info["regret"] == [0]
+
+    @pytest.mark.parametrize(
+        "game, kinds",
+        [
+            ("tictactoe-v0", ("positions", "games", "chat", "minari")),
+            ("square-v0", ("positions", "games", "minari")),
+            (LOPSIDED, ("positions", "games", "chat")),
+        ],
+        ids=["tictactoe", "square", "own"],
+    )
+    def test_kinds_unless_others_are_named(self, game, kinds):
+        assert DatasetOrder(get_game(game)).chosen_kinds == kinds
+
+    def test_progress(self, tmp_path):
+        told = []
+        write_dataset(LOPSIDED, tmp_path, games=2, progress=lambda *said: told.append(said))
+        assert list(dict.fromkeys(kind for kind, _, _ in told)) == ["positions", "games", "chat"]
+        last = {kind: (done, total) for kind, done, total in told}
+        assert all(done == total > 0 for done, total in last.values())
+
+
+class TestCroissant:
+    @MLCROISSANT
+    def test_mlcroissant_finds_nothing_to_say(self, whole):
+        metadata = mlcroissant.Dataset(jsonld=str(whole / "croissant.json")).metadata
+        assert (metadata.issues.errors, metadata.issues.warnings) == (set(), set())
+        assert metadata.date_published.date() == date(2026, 1, 2)
+
+    @MLCROISSANT
+    def test_the_card_says_how_many_rows_and_lines_there_are(self, whole):
+        text = (whole / "README.md").read_text("utf-8")
+        for name in TABLES:
+            assert f"{parquet.read_table(whole / name).num_rows:,} rows" in line_of(text, name)
+        for name in CHATS:
+            assert f"{len((whole / name).read_text().splitlines()):,} lines" in line_of(text, name)
+
+    @MLCROISSANT
+    def test_records_are_the_rows(self, whole):
+        data = mlcroissant.Dataset(jsonld=str(whole / "croissant.json"))
+        for name in TABLES:
+            table = name.removesuffix(".parquet")
+            rows = parquet.read_table(whole / name).to_pylist()
+            records = list(islice(data.records(table), 300))
+            assert len(records) == min(300, len(rows))
+            for record, row in zip(records, rows, strict=False):
+                assert {key.partition("/")[2]: plain(value) for key, value in record.items()} == row
+
+    def test_checksums_and_sizes_are_those_of_the_files(self, whole):
+        contents = files_of(whole)
+        told = {file["contentUrl"]: file for file in described(whole)["distribution"]}
+        assert told.keys() == contents.keys() - set(DESCRIPTIONS)
+        for name, file in told.items():
+            assert file["sha256"] == sha256(contents[name]).hexdigest()
+            assert file["contentSize"] == f"{len(contents[name])} B"
+
+    def test_every_column_is_described(self, whole):
+        for record_set in described(whole)["recordSet"]:
+            schema = parquet.read_schema(whole / f"{record_set['name']}.parquet")
+            assert [field["name"] for field in record_set["field"]] == schema.names
+            assert all(field["description"] for field in record_set["field"])
+
+    def test_no_date_unless_one_is_given(self, tmp_path):
+        write_dataset(LOPSIDED, tmp_path, kinds=["positions"])
+        assert "datePublished" not in described(tmp_path)
+
+
+def plain(value):
+    """What mlcroissant reads as the value that was written: its text is bytes, and its null is NaN."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, list):
+        return [plain(entry) for entry in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+class TestCard:
+    def test_it_names_each_file_and_each_column(self, whole):
+        card = (whole / "README.md").read_text()
+        assert all(f"`{name}`" in card for name in files_of(whole).keys() - {"README.md"})
+        columns = {name for table in TABLES for name in parquet.read_schema(whole / table).names}
+        assert all(f"| `{column}` |" in card for column in columns)
+
+    def test_its_head_names_the_tables(self, whole):
+        head = (whole / "README.md").read_text().split("---\n")[1].splitlines()
+        configs = [line.partition(": ")[2] for line in head if "config_name" in line]
+        paths = [line.partition(": ")[2] for line in head if "data_files" in line]
+        assert (sorted(paths), [f"{config}.parquet" for config in configs]) == (TABLES, paths)
+
+    def test_its_command_makes_the_same_data_again(self, tmp_path):
+        options = ["--one-per-class", "--finished", "--answer", "<move> {cell}", "--no-prompts", "--seed", 3]
+        options += ["--kind", "positions", "--kind", "games", "--games", 3, "--published", "2026-01-02"]
+        assert ttt("dataset", "tictactoe-v0:misere", "--out", tmp_path / "first", *options).returncode == 0
+        card = (tmp_path / "first" / "README.md").read_text()
+        command = card.partition("```\n")[2].partition("\n```")[0].replace("DIR", str(tmp_path / "second"))
+        program, *arguments = shlex.split(command)
+        assert program == "ttt"
+        assert ttt(*arguments).returncode == 0
+        assert files_of(tmp_path / "first") == files_of(tmp_path / "second")
+
+    def test_an_own_game_is_made_again_from_what_is_kept(self, tmp_path):
+        write_dataset(LOPSIDED, tmp_path / "first", games=2, ties="draw")
+        kept = json.loads((tmp_path / "first" / "dataset.json").read_text())
+        write_dataset(game_from_dict(kept["game"]), tmp_path / "second", **kept["settings"])
+        assert files_of(tmp_path / "first") == files_of(tmp_path / "second")
+        assert (
+            "write_dataset(game, 'DIR', ties='draw', games=2)" in (tmp_path / "first/README.md").read_text()
+        )
+
+
+class TestFolders:
+    def test_a_data_set_is_replaced_and_other_files_stay(self, whole, tmp_path):
+        shutil.copytree(whole, tmp_path / "data")
+        (tmp_path / "data" / "notes.txt").write_text("mine")
+        write_dataset(LOPSIDED, tmp_path / "data", kinds=["positions"])
+        assert sorted(files_of(tmp_path / "data")) == sorted(
+            [*DESCRIPTIONS, "notes.txt", "positions.parquet"]
+        )
+        assert parquet.read_table(tmp_path / "data" / "positions.parquet")["position"][0].as_py() == ".../..."
+
+    @pytest.mark.parametrize("marker", [None, "", "[]", "{}", '{"format": "other"}'])
+    def test_what_is_no_data_set_is_left_alone(self, tmp_path, marker):
+        (tmp_path / "positions.parquet").write_text("precious")
+        if marker is not None:
+            (tmp_path / "dataset.json").write_text(marker)
+        before = files_of(tmp_path)
+        with pytest.raises(ResultFileError, match="is no data set"):
+            write_dataset("tictactoe-v0", tmp_path)
+        assert files_of(tmp_path) == before
+
+    def test_what_is_not_installed_is_told_before_anything_is_removed(self, whole, tmp_path, monkeypatch):
+        shutil.copytree(whole, tmp_path / "data")
+        monkeypatch.setitem(sys.modules, "minari", None)
+        for folder in (tmp_path / "data", tmp_path / "new"):
+            with pytest.raises(ImportError, match='the extra "data"'):
+                write_dataset("tictactoe-v0", folder, games=5)
+        assert files_of(tmp_path / "data") == files_of(whole) and not (tmp_path / "new").exists()
+
+    def test_a_file_is_no_folder(self, tmp_path):
+        (tmp_path / "file").write_text("precious")
+        with pytest.raises(ResultFileError, match="is no data set"):
+            write_dataset("tictactoe-v0", tmp_path / "file")
+        assert (tmp_path / "file").read_text() == "precious"
+
+    @pytest.mark.parametrize("kind", ["positions", "games", "chat", "minari"])
+    def test_what_is_interrupted_leaves_no_half_file_and_no_description(self, whole, tmp_path, kind):
+        def interrupt(at, done, total):
+            if at == kind:
+                raise KeyboardInterrupt
+
+        shutil.copytree(whole, tmp_path / "data")
+        with pytest.raises(KeyboardInterrupt):
+            write_dataset("tictactoe-v0", tmp_path / "data", games=5, progress=interrupt)
+        left = files_of(tmp_path / "data")
+        assert left.pop("dataset.json")
+        assert not {"croissant.json", "README.md"} & left.keys()
+        assert left.items() <= files_of(whole).items()
+
+    def test_another_run_makes_it_whole_with_the_same_bytes(self, whole, tmp_path):
+        (tmp_path / "dataset.json").write_bytes((whole / "dataset.json").read_bytes())
+        (tmp_path / ".positions.parquet.0a.part").write_text("half")
+        write_dataset("tictactoe-v0", tmp_path, games=5, published=date(2026, 1, 2))
+        assert files_of(tmp_path) == files_of(whole)
+
+
+def line_of(card, name):
+    """The line of a data set's card that describes this file."""
+    (line,) = (
+        line for line in card.splitlines() if f"`{name}`" in line and (" rows" in line or " lines" in line)
+    )
+    return line
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "game, options, error, message",
+        [
+            ("qubic-v0", {}, GameTooLargeError, "18 cells are the limit"),
+            ("tictactoe-v0", {"kinds": ["position"]}, ParameterError, "did you mean positions"),
+            ("tictactoe-v0", {"kinds": "positions"}, ParameterError, "a list of some of positions, games"),
+            ("tictactoe-v0", {"kinds": []}, ParameterError, "a list of some of positions, games"),
+            ("tictactoe-v0", {"board": "round"}, ParameterError, "unknown board"),
+            ("tictactoe-v0", {"answer": "cell"}, ParameterError, "one {cell}"),
+            ("tictactoe-v0", {"ties": "none"}, ParameterError, "unknown ties"),
+            ("tictactoe-v0", {"games": 0}, ParameterError, "games=0 of a data set"),
+            ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of a data set"),
+            ("tictactoe-v0", {"published": "today"}, ParameterError, "a datetime.date is needed"),
+            (LOPSIDED, {"kinds": ["minari"]}, ParameterError, "not in the catalogue"),
+        ],
+        ids=lambda value: str(value) if isinstance(value, str | dict) else "",
+    )
+    def test_before_anything_is_written(self, tmp_path, game, options, error, message):
+        with pytest.raises(error, match=message):
+            write_dataset(game, tmp_path / "data", **options)
+        assert not os.path.lexists(tmp_path / "data")
+
+    def test_the_command_says_so_in_a_line(self, tmp_path):
+        run = ttt("dataset", "qubic-v0", "--out", tmp_path / "data")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr.startswith("ttt: qubic-v0 has 64 cells")
+        assert not os.path.lexists(tmp_path / "data")
+
+
+def test_command(tmp_path):
+    run = ttt(
+        "dataset", "mnk-v0:m=4,n=2,k=3", "--out", tmp_path / "data", "--games", 2, "--kind", "positions"
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert sorted(files_of(tmp_path / "data")) == sorted([*DESCRIPTIONS, "positions.parquet"])
+    assert run.stdout == f"Saved in {tmp_path / 'data'}: its README.md says what each file is\n"

@@ -1,0 +1,230 @@
+"""The table of positions: against naive recursion on every row, its order, its answers, its bytes."""
+
+from collections import Counter
+from functools import cache
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from tests import reference
+from tests.support import naive
+from ttt_env import Game, GameTooLargeError, ParameterError, Position, get_game
+from ttt_env.datasets import PositionTable
+from ttt_env.rules.symmetry import symmetries, transform
+from ttt_env.text import TextEnv
+from ttt_env.text.answers import AnswerFormat
+
+TICTACTOE = get_game("tictactoe-v0")
+MISERE = get_game("tictactoe-v0:misere=true")
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)
+LAYERS = Game("two layers", (2, 2, 2), [(0, 7), (1, 6, 2), (3, 4, 5)])
+
+
+@cache
+def rows_of(game, **options):
+    return pa.Table.from_batches(PositionTable(game, **options).batches()).to_pylist()
+
+
+@cache
+def twin(game):
+    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, SHORT, LAYERS], ids=repr)
+class TestEveryRow:
+    def test_there_is_a_row_for_each_position(self, game):
+        boards = [naive.board_of(row["position"]) for row in rows_of(game, finished=True)]
+        assert Counter(boards) == Counter(twin(game).boards())
+
+    def test_facts_are_the_naive_ones(self, game):
+        for row in rows_of(game, finished=True):
+            board = naive.board_of(row["position"])
+            moves = twin(game).moves(board)
+            assert Position.parse(row["position"], game).board.size == game.n_cells
+            assert (row["mine"], row["theirs"]) == naive.masks(board)
+            assert (row["ply"], row["to_move"]) == (len(board) - board.count("."), naive.mover(board))
+            assert row["value"] == twin(game).value(board)
+            assert row["distance"] == twin(game).distance(board)
+            assert row["best_cells"] == twin(game).best_cells(board)
+            assert row["perfect_cells"] == twin(game).perfect_cells(board)
+            after = {cell: -twin(game).value(naive.play(board, cell)) for cell in moves}
+            assert row["move_values"] == [after.get(cell) for cell in range(game.n_cells)]
+
+    def test_without_finished_positions(self, game):
+        kept = [
+            row for row in rows_of(game, finished=True) if twin(game).moves(naive.board_of(row["position"]))
+        ]
+        assert rows_of(game) == kept
+
+    def test_symmetric_positions_have_one_class(self, game):
+        classes = {row["position"]: row["symmetry_class"] for row in rows_of(game, finished=True)}
+        for text, of_class in islice(classes.items(), 0, None, 5):
+            position = Position.parse(text, game)
+            images = {str(transform(position, permutation)) for permutation in symmetries(game)}
+            assert of_class in images
+            assert {classes[image] for image in images} == {of_class}
+
+    def test_one_row_for_each_class(self, game):
+        everyone = rows_of(game, finished=True)
+        one = rows_of(game, finished=True, one_per_class=True)
+        assert [row["position"] for row in one] == [row["symmetry_class"] for row in one]
+        assert one == [row for row in everyone if row["position"] == row["symmetry_class"]]
+        assert {row["symmetry_class"] for row in everyone} == {row["position"] for row in one}
+
+
+@pytest.mark.parametrize(
+    "options, rows",
+    [
+        ({}, reference.TO_BE_PLAYED),
+        ({"finished": True}, reference.POSITIONS),
+        ({"finished": True, "one_per_class": True}, reference.POSITIONS_UP_TO_SYMMETRY),
+    ],
+    ids=["to be played", "all", "up to symmetry"],
+)
+def test_numbers_of_positions_of_tictactoe(options, rows):
+    assert len(rows_of(TICTACTOE, **options)) == rows
+
+
+def test_values_of_tictactoe():
+    signs = {"X": 1, "O": -1}
+    values = Counter(row["value"] * signs[row["to_move"]] for row in rows_of(TICTACTOE))
+    assert values == reference.VALUES_FOR_X
+
+
+def test_plies_come_one_after_another():
+    rows = rows_of(TICTACTOE, finished=True)
+    assert all(first["ply"] <= second["ply"] for first, second in pairwise(rows))
+    assert list(Counter(row["ply"] for row in rows).values()) == reference.POSITIONS_BY_PLY
+
+
+class TestTexts:
+    @pytest.mark.parametrize("board", ["grid", "coordinates", "line"])
+    def test_prompts_are_those_of_the_environment(self, board):
+        env = TextEnv(TICTACTOE, board=board, answer="<{cell}>")
+        for row in rows_of(TICTACTOE, board=board, answer="<{cell}>")[::37]:
+            assert row["prompt"] == env.reset(position=row["position"], play_as=row["to_move"])
+
+    def test_answers_are_perfect_in_any_form(self):
+        form = AnswerFormat("I play {cell}.")
+        for row in rows_of(TICTACTOE, answer=form.template):
+            assert form.read(row["answer"], TICTACTOE).cell in row["perfect_cells"]
+
+    def test_answers_have_no_habit(self):
+        """Of the positions with n perfect cells, each of their places is taken by about one in n answers."""
+        form, places = AnswerFormat(), {}
+        for row in rows_of(TICTACTOE):
+            cells = row["perfect_cells"]
+            place = cells.index(form.read(row["answer"], TICTACTOE).cell)
+            places.setdefault(len(cells), []).append(place)
+        for n, taken in places.items():
+            expected = len(taken) / n
+            counts = np.bincount(taken, minlength=n)
+            # Six standard deviations: these draws are fixed, and a fair draw would fail once in 10⁸ seeds.
+            assert np.abs(counts - expected).max() <= 6 * np.sqrt(expected)
+
+    def test_answers_depend_on_the_seed(self):
+        first, second = ([row["answer"] for row in rows_of(TICTACTOE, seed=seed)] for seed in (0, 1))
+        assert first == [row["answer"] for row in rows_of(TICTACTOE, seed=0)]
+        differ = [row for row, a, b in zip(rows_of(TICTACTOE), first, second, strict=True) if a != b]
+        assert differ
+        assert all(len(row["perfect_cells"]) > 1 for row in differ)
+
+    def test_answers_depend_on_no_other_row(self):
+        everyone = {row["position"]: row["answer"] for row in rows_of(TICTACTOE)}
+        for row in rows_of(TICTACTOE, one_per_class=True):
+            assert row["answer"] == everyone[row["position"]]
+
+    def test_finished_positions_ask_nothing(self):
+        over = [row for row in rows_of(TICTACTOE, finished=True) if row["distance"] == 0]
+        assert len(over) == reference.FINISHED
+        assert {(row["prompt"], row["answer"]) for row in over} == {(None, None)}
+
+    @pytest.mark.parametrize(
+        "game, prompts, expected",
+        [
+            ("mnk-v0:m=4,n=3,k=3", None, True),
+            ("mnk-v0:m=4,n=3,k=3", False, False),
+            ("square-v0", None, False),
+            ("square-v0", True, True),
+        ],
+    )
+    def test_prompts_are_there_for_small_games_or_if_asked_for(self, game, prompts, expected):
+        names = PositionTable(get_game(game), prompts=prompts).schema.names
+        assert ("prompt" in names, "answer" in names) == (expected, expected)
+
+
+class TestFiles:
+    def test_the_same_table_gives_the_same_bytes(self, tmp_path):
+        for name in ("one", "two"):
+            PositionTable(get_game("mnk-v0:m=4,n=2,k=3")).write(tmp_path / name)
+        assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+    def test_a_file_holds_the_rows_in_groups_by_ply(self, tmp_path):
+        counts = []
+        PositionTable(TICTACTOE).write(tmp_path / "rows.parquet", lambda *done: counts.append(done))
+        with parquet.ParquetFile(tmp_path / "rows.parquet") as file:
+            assert file.read().to_pylist() == rows_of(TICTACTOE)
+            groups = [file.read_row_group(number)["ply"].to_pylist() for number in range(file.num_row_groups)]
+        assert [set(group) for group in groups] == [{ply} for ply in range(9)]
+        assert counts[-1] == (reference.TO_BE_PLAYED, reference.TO_BE_PLAYED)
+        assert counts == sorted(counts)
+
+    def test_pandas_reads_it(self, tmp_path):
+        pandas = pytest.importorskip("pandas")
+        PositionTable(TICTACTOE).write(tmp_path / "rows.parquet")
+        frame = pandas.read_parquet(tmp_path / "rows.parquet")
+        assert frame["value"].tolist() == [row["value"] for row in rows_of(TICTACTOE)]
+        assert frame["prompt"].tolist() == [row["prompt"] for row in rows_of(TICTACTOE)]
+        assert [list(cells) for cells in frame["best_cells"]] == [
+            row["best_cells"] for row in rows_of(TICTACTOE)
+        ]
+
+    def test_columns_are_explained(self):
+        schema = PositionTable(TICTACTOE).schema
+        assert all(field.metadata[b"description"] for field in schema)
+
+    def test_groups_are_cut_where_a_ply_is_large(self, tmp_path, monkeypatch):
+        game = get_game("mnk-v0:m=4,n=3,k=3")
+        PositionTable(game, prompts=False).write(tmp_path / "whole")
+        monkeypatch.setattr("ttt_env.datasets.positions._BATCH_ROWS", 1000)
+        monkeypatch.setattr("ttt_env.datasets.positions._GROUP_ROWS", 3000)
+        PositionTable(game, prompts=False).write(tmp_path / "cut")
+        with parquet.ParquetFile(tmp_path / "cut") as file:
+            sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+            assert max(sizes) == 3000
+            assert file.read().equals(parquet.read_table(tmp_path / "whole"))
+
+
+class TestRefusals:
+    def test_a_game_too_large(self):
+        with pytest.raises(GameTooLargeError, match="18 cells are the limit"):
+            PositionTable(get_game("qubic-v0"))
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"board": "round"}, "unknown board 'round'"),
+            ({"answer": "cell"}, "a text with one {cell}"),
+            ({"seed": -1}, "seed=-1 of a data set"),
+        ],
+    )
+    def test_what_is_not_allowed(self, options, message):
+        with pytest.raises(ParameterError, match=message):
+            PositionTable(TICTACTOE, **options)
+
+
+@pytest.mark.slow
+def test_square_whole(tmp_path):
+    game = get_game("square-v0")
+    PositionTable(game, finished=True).write(tmp_path / "square.parquet")
+    with parquet.ParquetFile(tmp_path / "square.parquet") as file:
+        assert file.metadata.num_rows == reference.ENUMERABLE["square-v0"][0]
+        first = file.read_row_group(0).to_pylist()[0]
+    assert (first["value"], first["best_cells"], first["distance"]) == (0, list(range(16)), 16)

@@ -1,0 +1,272 @@
+"""Bots over standard input: what they are asked, and how they play in matches, tournaments and envs."""
+
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support import hostile_bots
+from tests.support.hostile_bots import HOSTILE, UNTRUSTED
+from tests.text.test_players import end
+from ttt_env import ParameterError, Position
+from ttt_env.agent import Forfeit, ForfeitError, make_agent
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import (
+    ImpossiblePositionError,
+    NotationError,
+    UnknownGameError,
+    UntrustedAnswersError,
+)
+from ttt_env.text.protocol import Question, read_question
+
+GAME = ttt_env.get_game("tictactoe-v0")
+ONLY_LINUX = {"kills its parent"}  # elsewhere nobody ends who has killed his keeper
+
+
+FAILS_UNLESS_X_HAS_THE_LAST_CELL = """\
+while read -r line; do
+    case $line in
+    *X\\",*) cells=${line#*legal*[}; echo "{\\"cell\\": ${cells%%,*}}" ;;
+    *) echo lost >&2; exit 1 ;;
+    esac
+done
+"""
+
+
+def spec(name: str, pids: Path, parameters: str = "") -> str:
+    return f"process:({sys.executable} -I -S '{hostile_bots.__file__}' '{name}' '{pids}'){parameters}"
+
+
+@pytest.fixture
+def pids(tmp_path: Path) -> Path:
+    path = tmp_path / "pids"
+    path.touch()
+    return path
+
+
+class TestQuestions:
+    @pytest.mark.parametrize("name", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+    def test_are_read_as_they_are_asked(self, name: str) -> None:
+        game = ttt_env.get_game(name)
+        for layer in reachable(game)[:6]:
+            for position in layer.boards(layer.open):
+                question = Question(position, 1.5)
+                assert read_question(question.line) == question
+                assert question.line.isascii() and "\n" not in question.line
+
+    def test_of_a_game_of_ones_own(self) -> None:
+        game = ttt_env.Game("my game", (2, 2), [(0, 1), (2, 3)])
+        question = Question(game.start.play(3))
+        assert read_question(question.line, game) == question
+        with pytest.raises(UnknownGameError):
+            read_question(question.line)
+
+    @pytest.mark.parametrize(
+        ("line", "error"),
+        [
+            ("", NotationError),
+            ("XO./.X./..O", NotationError),
+            ("{}", NotationError),
+            ("[" * 5000, NotationError),
+            ('{"position": 4}', NotationError),
+            ('{"position": "X../..."}', NotationError),
+            ('{"position": "XX./.../..."}', ImpossiblePositionError),
+            ('{"position": "XXX/OO./..."}', ImpossiblePositionError),
+            ('{"position": ".../.../...", "game": "chess"}', UnknownGameError),
+            ('{"position": ".../.../...", "seconds": -1}', ParameterError),
+            ('{"position": ".../.../...", "seconds": "1"}', ParameterError),
+        ],
+    )
+    def test_bad_ones(self, line: str, error: type[Exception]) -> None:
+        with pytest.raises(error):
+            read_question(line)
+
+
+class TestSpecs:
+    def test_parameters_and_commas(self, tmp_path: Path) -> None:
+        agent: Any = make_agent(f"process:sh -c 'echo 1,2',timeout=3,folder={tmp_path},memory=99,startup=9")
+        assert agent.arguments == ("sh", "-c", "echo 1,2")
+        assert (agent.timeout, agent.folder, agent.memory, agent.startup) == (3.0, tmp_path, 99, 9.0)
+        assert ttt_env.agent.name_of(agent) == "process"
+        in_brackets: Any = make_agent("process:(sh -c 'a,timeout=5'),timeout=7")
+        assert in_brackets.arguments == ("sh", "-c", "a,timeout=5") and in_brackets.timeout == 7
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("process", "process needs command"),
+            ("process:no-such-program", "no program 'no-such-program'"),
+            ("process:sh,timout=3", "did you mean timeout"),
+            ("process:sh,timeout=soon", "timeout='soon'"),
+            ("process:sh 'x", "No closing quotation"),
+        ],
+    )
+    def test_bad_ones(self, text: str, words: str) -> None:
+        with pytest.raises(ParameterError, match=words):
+            make_agent(text)
+
+
+class TestForfeits:
+    def test_in_a_match(self, pids: Path) -> None:
+        played = ttt_env.match(spec("crashes later", pids), "minimax", games=6)
+        assert played.as_x == played.as_o == (0, 0, 1) and not played.exact
+        ((lost,), of_second) = played.forfeits
+        assert (lost.outcome, lost.games, of_second) == ("crashed", 6, ())
+        assert "IndexError: list index out of range" in lost.said
+        assert (
+            f"The first agent lost 6 games by naming no free cell: crashed (first in {lost.position}: "
+            in str(played)
+        )
+        assert ttt_env.Match.from_dict(played.to_dict()) == played
+        assert end(pids.read_text())
+
+    def test_of_the_second_agent(self, pids: Path) -> None:
+        played = ttt_env.match("minimax", spec("says no cell", pids), games=4)
+        assert played.score == 1 and played.forfeits[0] == ()
+        assert [(lost.outcome, lost.games) for lost in played.forfeits[1]] == [("no cell", 4)]
+
+    def test_in_a_single_game(self, pids: Path) -> None:
+        with pytest.raises(ForfeitError, match="names no cell") as caught:
+            ttt_env.play_game("random", spec("says a number", pids), rng=0)
+        assert caught.value.forfeit.outcome == "unreadable" and caught.value.forfeit.position.ply == 1
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert str(again) == str(caught.value) and again.forfeit == caught.value.forfeit
+
+    def test_certified_as_it_answers(self, pids: Path) -> None:
+        certificate = ttt_env.certify(spec("honest", pids))
+        assert not certificate.unbeatable and not certificate.forfeits and certificate.source == "recorded"
+        certificate = ttt_env.certify(spec("says another key", pids))
+        assert certificate.asked == 10 and {each.outcome for each in certificate.forfeits} == {"unreadable"}
+
+
+class TestEnvironments:
+    def test_the_user_wins(self, pids: Path) -> None:
+        rewards = {"win": 3.0}
+        env = ttt_env.make(GAME.name, opponent=spec("repeats its move", pids), play_as="X", rewards=rewards)
+        for _ in range(2):
+            env.reset(seed=0)
+            _, reward, over, _, info = env.step(8)
+            assert (reward, over) == (0.0, False)
+            observation, reward, over, _, info = env.step(7)
+            assert (reward, over, info["winner"], info["seat"]) == (3.0, True, 0, 0)
+            position = Position.parse("O../.../.XX", GAME)
+            assert info["forfeit"] is True
+            assert env.unwrapped.forfeit == Forfeit(position, "taken", '{"cell": 0}')
+            assert info["action_mask"].all() and np.array_equal(observation[..., 0].ravel(), [0] * 7 + [1, 1])
+            assert env.unwrapped.position == position
+            with pytest.raises(ttt_env.EpisodeOrderError):
+                env.step(6)
+
+    def test_who_cannot_begin_is_an_error_and_nothing_changes(self, pids: Path) -> None:
+        env = ttt_env.make(GAME.name, opponent=spec("says no JSON", pids), play_as="X")
+        env.reset(seed=0)
+        with pytest.raises(ForfeitError, match="unreadable"):
+            env.reset(options={"play_as": "O"})
+        assert env.step(4)[1] == 1.0
+
+    @pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
+    @pytest.mark.parametrize("game", [GAME.name, "mnk-v0:m=4,n=4,k=4"])
+    def test_vector_is_as_single(self, game: str, autoreset: Any, tmp_path: Path) -> None:
+        """The bot fails, wherever it is asked, unless X has the last cell."""
+        (tmp_path / "bot.sh").write_text(FAILS_UNLESS_X_HAS_THE_LAST_CELL)
+        settings: dict[str, Any] = {
+            "opponent": f"process:sh bot.sh,folder={tmp_path}",
+            "play_as": "X",
+            "rewards": {"win": 3.0},
+        }
+        envs = ttt_env.make_vec(game, num_envs=3, autoreset_mode=autoreset, **settings)
+        env = ttt_env.make(game, **settings)
+        last = env.unwrapped.game.n_cells - 1
+        envs.reset(seed=0)
+        observations, rewards, over, _, info = envs.step([last, 4, 5])
+        told = info["final_info"] if autoreset == "same_step" else info
+        assert rewards.tolist() == [0.0, 3.0, 3.0] and over.tolist() == [False, True, True]
+        assert told["winner"].tolist() == [-1, 0, 0] and told["_forfeit"].tolist() == [False, True, True]
+        for index, cell in enumerate([last, 4, 5]):
+            env.reset(seed=0)
+            observation, reward, is_over, _, alone = env.step(cell)
+            assert (reward, is_over) == (rewards[index], over[index])
+            assert told["forfeit"][index] == alone.get("forfeit", False)
+            assert envs.forfeits.get(index) == env.unwrapped.forfeit
+            final = autoreset == "same_step" and is_over
+            seen = info["final_obs"][index] if final else observations[index]
+            assert np.array_equal(seen, observation)
+        assert envs.forfeits[2].outcome == "crashed" and envs.forfeits[2].said == "exit status 1: lost"
+        env.reset(seed=0)
+        assert env.unwrapped.forfeit is None
+        if autoreset == "next_step":
+            assert "forfeit" not in envs.step([3, 3, 3])[4] and not envs.forfeits
+        envs.reset()
+        assert not envs.forfeits
+
+    def test_of_stable_baselines3(self, pids: Path) -> None:
+        pytest.importorskip("stable_baselines3")
+        opponent = spec("repeats its move", pids)
+        envs = ttt_env.envs.sb3.make_vec_env(GAME.name, n_envs=1, opponent=opponent, play_as="X")
+        envs.reset()
+        assert not envs.step(np.array([8]))[2].any()
+        _, rewards, over, infos = envs.step(np.array([7]))
+        assert rewards.tolist() == [1.0] and over.all() and infos[0]["episode"]["r"] == 1.0
+
+
+def test_a_tournament_in_several_processes(pids: Path) -> None:
+    names = {"honest": "honest", "crashing": "crashes later", "wrong": "says no cell"}
+    entrants = {name: spec(bot, pids) for name, bot in names.items()}
+    table = ttt_env.tournament(entrants, max_games=4, workers=2)
+    assert table.ranking == ["honest", "crashing", "wrong"]
+    assert [(lost.outcome, lost.games) for lost in table.forfeits["wrong"]] == [("no cell", 8)]
+    assert "crashing lost 4 games by naming no free cell: crashed (first in " in str(table)
+    assert "IndexError: list index out of range" in str(table)
+    again = ttt_env.Tournament.from_dict(table.to_dict())
+    assert again.forfeits == table.forfeits and "honest" not in again.forfeits
+    assert end(pids.read_text())
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_bot_loses_by_its_reason(name: str, pids: Path) -> None:
+    if name in ONLY_LINUX and sys.platform != "linux":
+        pytest.skip("only Linux ends who has killed his keeper")
+    fault = HOSTILE[name]
+    bot = spec(name, pids, fault.parameters)
+    if fault.at == UNTRUSTED:
+        with pytest.raises(UntrustedAnswersError, match="line too many"):
+            ttt_env.match(bot, "minimax", games=2)
+        assert end(pids.read_text())
+        return
+    played = ttt_env.match(bot, "minimax", games=2)
+    assert played.as_x == played.as_o == (0, 0, 1)
+    (lost,) = played.forfeits[0]
+    assert lost.outcome in fault.outcomes.split(",") and lost.games == 2
+    assert end(pids.read_text())
+
+
+@pytest.mark.slow
+def test_a_tournament_with_hostile_bots(pids: Path) -> None:
+    """It ends, with the table that follows from who fails when, and leaves no process."""
+    is_linux = sys.platform == "linux"
+    hostile = {
+        name: fault
+        for name, fault in HOSTILE.items()
+        if fault.at != UNTRUSTED and (is_linux or name not in ONLY_LINUX)
+    }
+    honest = {"minimax": "minimax", "random": "random", "honest": spec("honest", pids)}
+    entrants = honest | {name: spec(name, pids, fault.parameters) for name, fault in hostile.items()}
+    table = ttt_env.tournament(entrants, max_games=2)
+    assert len(hostile) >= 20
+    for name, fault in hostile.items():
+        for other in honest:
+            assert table.matches[name, other].score == -1, (name, other)
+        for other, others in hostile.items():
+            if name != other:
+                # X loses, unless it fails in a later move than O does.
+                as_x, as_o = (-1 if fault.at <= others.at else 1), (-1 if fault.at < others.at else 1)
+                assert table.matches[name, other].score == (as_x + as_o) / 2, (name, other)
+        assert {lost.outcome for lost in table.forfeits[name]} <= set(fault.outcomes.split(",")), name
+    assert set(table.forfeits) == set(hostile)
+    assert set(table.ranking[:3]) == set(honest)
+    assert table.matches["minimax", "honest"].forfeits == ((), ())
+    assert end(pids.read_text())

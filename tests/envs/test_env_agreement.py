@@ -1,0 +1,195 @@
+"""The rules, the two-player and the single-agent environment say the same of the same moves."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests import reference
+from tests.support.marks import slow
+from ttt_env import Game, Position
+from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.envs.two_player import TwoPlayerEnv
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+MISERE = ttt_env.get_game("tictactoe-v0", misere=True)
+
+RANDOM_GAMES: dict[str, tuple[Game, int]] = {
+    "square": (ttt_env.get_game("square-v0"), 300),
+    "square misere": (ttt_env.get_game("square-v0", misere=True), 100),
+    "mnk": (ttt_env.get_game("mnk-v0"), 200),
+    "qubic": (ttt_env.get_game("qubic-v0"), 200),
+    "15,15,5": (ttt_env.get_game("mnk-v0:m=15,n=15,k=5"), 20),
+    "a user's own": (Game("corners", (2, 3), [(0, 2, 3, 5), (1, 4)]), 200),
+    "one axis": (Game("row", (5,), [(0, 1), (2, 3, 4)], misere=True), 200),
+}
+
+
+class Script:
+    """An opponent that plays what is written in `cell` or, for whole games, in `cells`."""
+
+    cell: int | None = None
+    cells: tuple[int, ...] = ()
+
+    def __call__(self, position: Position) -> int:
+        return self.cells[position.ply] if self.cell is None else self.cell
+
+
+def reward_of(position: Position, seat: str) -> float:
+    return 0.0 if position.winner is None else 1.0 if position.winner == seat else -1.0
+
+
+def planes_of(position: Position, seat: str) -> list[Any]:
+    """The observation by the text of the position, which no environment uses."""
+    text = [cell for cell in str(position) if cell in "XO."]
+    planes = [(cell == seat, cell not in (seat, ".")) for cell in text]
+    return np.array(planes).astype(int).reshape(*position.game.shape, 2).tolist()
+
+
+def free_on(position: Position) -> list[int]:
+    """The empty cells by the text of the position, which no environment uses."""
+    return [int(cell == ".") for cell in str(position) if cell in "XO."]
+
+
+def to_be_played(game: Game) -> list[Position]:
+    """All positions in which a move can be made, by the rules alone."""
+    found, layer = [], {game.start}
+    while layer:
+        found += layer
+        layer = {after for at in layer for after in map(at.play, at.legal_cells) if not after.is_over}
+    return found
+
+
+def agree_on_the_board(env: TwoPlayerEnv, position: Position) -> None:
+    assert env.position == position
+    for seat in ("X", "O"):
+        observation = env.observe(seat)
+        assert observation["observation"].tolist() == planes_of(position, seat)
+        legal = free_on(position) if seat == position.to_move else [0] * position.game.n_cells
+        assert observation["action_mask"].tolist() == env.infos[seat]["action_mask"].tolist() == legal
+        assert env.rewards[seat] == (reward_of(position, seat) if position.is_over else 0)
+        assert env.terminations[seat] == position.is_over and not env.truncations[seat]
+    assert env.agent_selection == position.to_move
+
+
+def agree_on_the_step(
+    env: SingleAgentEnv, seat: str, told: tuple[Any, Any, bool, bool, dict[str, Any]], position: Position
+) -> None:
+    observation, reward, terminated, truncated, info = told
+    assert env.position == position
+    assert observation.tolist() == planes_of(position, seat)
+    assert reward == (reward_of(position, seat) if position.is_over else 0)
+    assert (terminated, truncated) == (position.is_over, False)
+    allowed = [1] * position.game.n_cells if position.is_over else free_on(position)
+    assert info["action_mask"].tolist() == env.action_masks().astype(int).tolist() == allowed
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE)], ids=["normal", "misere"])
+class TestEveryPosition:
+    def test_two_players_follow_the_rules_on_every_action(self, game: Game) -> None:
+        env = ttt_env.make(game)
+        positions = to_be_played(game)
+        for position in positions:
+            for cell in position.legal_cells:
+                env.reset(options={"position": position})
+                env.step(cell)
+                agree_on_the_board(env, position.play(cell))
+        assert len(positions) == reference.TO_BE_PLAYED
+
+    def test_one_player_follows_the_rules_on_every_action_and_reply(self, game: Game) -> None:
+        script = Script()
+        env = ttt_env.make(game, opponent=script)
+        positions = to_be_played(game)
+        for position in positions:
+            seat = position.to_move
+            for cell in position.legal_cells:
+                after = position.play(cell)
+                for script.cell in after.legal_cells or [None]:
+                    end = after if script.cell is None else after.play(script.cell)
+                    env.reset(options={"position": position, "play_as": seat})
+                    agree_on_the_step(env, seat, env.step(cell), end)
+        assert len(positions) == reference.TO_BE_PLAYED
+
+    def test_taken_cells_lose_in_both(self, game: Game) -> None:
+        env, single = ttt_env.make(game), ttt_env.make(game, opponent="random")
+        positions = to_be_played(game)
+        for position in positions:
+            seat = position.to_move
+            for cell in set(range(9)) - set(position.legal_cells):
+                env.reset(options={"position": position})
+                env.step(cell)
+                assert env.position == position and env.rewards[seat] == -1.0 and env.terminations[seat]
+                single.reset(options={"position": position, "play_as": seat})
+                assert single.step(cell)[1:3] == (-1.0, True) and single.position == position
+        assert len(positions) == reference.TO_BE_PLAYED
+
+
+def all_games(position: Position, cells: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Position]]:
+    if position.is_over:
+        yield cells, position
+        return
+    for cell in position.legal_cells:
+        yield from all_games(position.child(cell), (*cells, cell))
+
+
+@pytest.mark.slow
+def test_all_games_end_alike_everywhere() -> None:
+    env, script = ttt_env.make(TICTACTOE), Script()
+    singles = {seat: ttt_env.make(TICTACTOE, opponent=script, play_as=seat) for seat in ("X", "O")}
+    winners: Counter[str | None] = Counter()
+    for cells, end in all_games(TICTACTOE.start):
+        env.reset()
+        for cell in cells:
+            env.step(cell)
+        assert env.position == end and env.terminations == {"X": True, "O": True}
+        script.cells = cells
+        for first, (seat, single) in enumerate(singles.items()):
+            single.reset()
+            for cell in cells[first::2]:
+                _, reward, terminated, _, _ = single.step(cell)
+            assert terminated and single.position == end
+            assert reward == env.rewards[seat] == reward_of(end, seat)
+        winners[end.winner] += 1
+    assert winners == reference.GAMES_BY_WINNER
+
+
+@pytest.mark.parametrize(("game", "n_games"), RANDOM_GAMES.values(), ids=RANDOM_GAMES)
+def test_random_games_agree_move_by_move(game: Game, n_games: int) -> None:
+    rng, script = np.random.default_rng(0), Script()
+    env = ttt_env.make(game)
+    singles = {seat: ttt_env.make(game, opponent=script, play_as=seat) for seat in ("X", "O")}
+    for _ in range(n_games):
+        line = [game.start]
+        cells = []
+        env.reset()
+        while not line[-1].is_over:
+            cells.append(int(rng.choice(line[-1].legal_cells)))
+            line.append(line[-1].play(cells[-1]))
+            env.step(cells[-1])
+            agree_on_the_board(env, line[-1])
+        script.cells = tuple(cells)
+        for first, (seat, single) in enumerate(singles.items()):
+            if len(cells) > first:
+                single.reset()
+                assert single.position == line[first]
+            for ply in range(first, len(cells), 2):
+                agree_on_the_step(single, seat, single.step(cells[ply]), line[min(ply + 2, len(cells))])
+
+
+def test_rewards_by_last_are_the_sums_of_rewards() -> None:
+    """Each player is told, by and by, all that the environment gave it: no more, no less."""
+    env = ttt_env.make(TICTACTOE)
+    rng = np.random.default_rng(1)
+    for game in range(300):
+        env.reset()
+        told, given = Counter[str](), Counter[str]()
+        for agent in env.agent_iter():
+            observation, reward, terminated, _, _ = env.last()
+            told[agent] += reward
+            free = np.flatnonzero(observation["action_mask"])
+            env.step(None if terminated else int(rng.choice(free if game % 3 else np.arange(9))))
+            given.update({seat: of_seat for seat, of_seat in env.rewards.items() if not terminated})
+        assert dict(told) == dict(given)

@@ -1,0 +1,504 @@
+"""The vector environment on PyTorch: the same games as in NumPy, without the host looking at them."""
+
+import copy
+import itertools
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import ttt_env
+from tests.envs.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
+from tests.support.marks import slow
+from ttt_env import BatchAgent, Boards, Position
+from ttt_env.compiled.codes import N_DRAWS, OPENING, OPPONENT, REPLY, SEAT
+from ttt_env.envs.vector import env as vector
+from ttt_env.envs.vector import steps_kernel as steps
+from ttt_env.envs.vector.backends import NumpyBackend, TorchBackend
+from ttt_env.envs.vector.compiled import CompiledSteps
+from ttt_env.envs.vector.engine import ArraySteps
+from ttt_env.envs.vector.env import VectorGameEnv
+
+MODES = ["next_step", "same_step", "disabled"]
+LAST_CELL = Position.parse("XOX/XOO/O.X")
+ONE_REPLY_ENDS = Position.parse(".XX/OO./...")
+
+
+class NumpysDraws(TorchBackend):
+    """PyTorch, but with the random numbers that NumPy draws."""
+
+    source, state, restore = NumpyBackend.source, NumpyBackend.state, NumpyBackend.restore
+
+    def random(self, source: Any, shape: tuple[int, ...]) -> Any:
+        return torch.from_numpy(source.random(shape))
+
+
+LOWEST = Nth(ttt_env.get_game("tictactoe-v0"), 0)
+
+
+def drawn_start(rng: np.random.Generator) -> Position:
+    return Position.parse("X../.../...").play(int(rng.integers(1, 9)))
+
+
+def on_torch(num_envs: int = 4, seed: int = 0, options: Any = None, **settings: Any) -> VectorGameEnv:
+    envs = ttt_env.make_vec("tictactoe-v0", num_envs, backend="torch", **settings)
+    envs.reset(seed=seed, options=options)
+    return envs
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same environment in NumPy and in PyTorch, with the same random numbers."""
+
+    def made(num_envs: int, opponent: Any, **settings: Any) -> list[VectorGameEnv]:
+        envs = [ttt_env.make_vec("tictactoe-v0", num_envs, opponent, **settings)]
+        with monkeypatch.context() as patch:
+            patch.setattr(vector, "backend_of", lambda name, device: NumpysDraws(device))
+            return [*envs, ttt_env.make_vec("tictactoe-v0", num_envs, opponent, **settings)]
+
+    return made
+
+
+def host(value: Any, rows: Any = slice(None)) -> Any:
+    """These rows of tensors and arrays, in tuples and dicts too, as something to be compared with ==."""
+    if isinstance(value, dict):
+        return {key: host(part, rows) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return [host(part, rows) for part in value]
+    array = value.numpy() if isinstance(value, torch.Tensor) else value
+    return array.dtype.name, array[rows].shape, array[rows].tobytes()
+
+
+def finals(info: dict[str, Any], over: Any) -> Any:
+    """What the infos of a step say of the episodes that ended, taken out of the infos."""
+    told, final = (info.pop(key, None) for key in ("final_info", "final_obs"))
+    assert (
+        (info.pop("_final_info", None) is None) == (info.pop("_final_obs", None) is None) == (final is None)
+    )
+    rows = np.flatnonzero(over)
+    if final is None or not len(rows):
+        return None
+    kept = {key: part for key, part in told.items() if not key.startswith("_")}
+    return host(kept, rows), [np.asarray(final[at]).tolist() for at in rows]
+
+
+def tell_alike(steps: list[Any]) -> None:
+    ends = [finals(step[-1], step[2]) if len(step) == 5 else None for step in steps]
+    assert ends[0] == ends[1]
+    assert host(steps[0]) == host(steps[1])
+
+
+def free_cells(envs: VectorGameEnv, rng: np.random.Generator) -> Any:
+    """Free cells, now and then any cell."""
+    masks = envs.action_masks() | (rng.random((envs.num_envs, 1)) < 0.1)
+    return np.argmax(masks * rng.random(masks.shape), axis=1)
+
+
+def play_alike(envs: list[VectorGameEnv], n_steps: int = 25, **reset: Any) -> None:
+    rng = np.random.default_rng(2)
+    tell_alike([each.reset(**reset) for each in envs])
+    for _ in range(n_steps):
+        cells = free_cells(envs[0], rng)
+        told = [each.step(cells) for each in envs]
+        over = told[0][2].copy()
+        tell_alike(told)
+        assert [host((each.seats, each.action_masks())) for each in envs[:1]] == [
+            host((each.seats, each.action_masks())) for each in envs[1:]
+        ]
+        if envs[0].autoreset_mode.name == "DISABLED" and over.any():
+            masks = [torch.from_numpy(over) if each._backend.is_remote else over for each in envs]
+            tell_alike([e.reset(options={"reset_mask": mask}) for e, mask in zip(envs, masks, strict=True)])
+
+
+class TestIsNumpys:
+    @pytest.mark.parametrize("seat", ["X", slow("O")])
+    def test_over_every_position_action_and_reply(self, both: Any, seat: str) -> None:
+        positions = [position for position in open_positions() if position.to_move == seat]
+        envs = both(len(positions), "random", autoreset_mode="disabled")
+        for rank, cell in itertools.product(range(9), range(9)):
+            for each in envs:
+                if cell == 0:
+                    each.set_opponent(Nth(each.game, rank))
+                each.reset(seed=0, options={"position": positions, "play_as": seat})
+            tell_alike([each.step(np.full(len(positions), cell)) for each in envs])
+
+    def test_over_every_position_and_action_of_both_sides(self, both: Any) -> None:
+        positions = open_positions()
+        envs = both(len(positions), None, autoreset_mode="disabled")
+        for cell in range(9):
+            tell_alike([each.reset(seed=0, options={"position": positions}) for each in envs])
+            tell_alike([each.step(np.full(len(positions), cell)) for each in envs])
+
+    @pytest.mark.parametrize("play_as", ["X", "O", "random", "alternate"])
+    @pytest.mark.parametrize("mode", MODES)
+    @pytest.mark.parametrize("illegal", ["lose", "resample"])
+    def test_over_random_games(self, both: Any, illegal: str, mode: str, play_as: str) -> None:
+        settings = {"illegal": illegal, "autoreset_mode": mode, "play_as": play_as}
+        play_alike(both(20, ["random", "minimax"], **settings, opponent_weights=[2, 1]), seed=1)
+
+    @pytest.mark.parametrize("opponent", [None, "random"])
+    @pytest.mark.parametrize("mode", MODES)
+    def test_of_dicts(self, both: Any, mode: str, opponent: Any) -> None:
+        envs = both(20, opponent, observation="dict", rewards=(3, 2, 1, 0), autoreset_mode=mode)
+        rng = np.random.default_rng(0)
+        for each in envs:
+            each.reset(seed=1)
+        for _ in range(4):
+            cells = free_cells(envs[0], rng)
+            told = [each.step(cells) for each in envs]
+            for step in told:
+                for key in ("final_obs", "final_info", "_final_obs", "_final_info"):
+                    step[4].pop(key, None)
+            assert host(told[0]) == host(told[1])
+            if mode == "disabled" and told[0][2].any():
+                break
+
+    @pytest.mark.parametrize("start", [drawn_start, ONE_REPLY_ENDS, LAST_CELL], ids=["drawn", "lost", "last"])
+    @pytest.mark.parametrize("mode", MODES[:2])
+    def test_of_other_starts(self, both: Any, mode: str, start: Any) -> None:
+        play_alike(both(20, "random", start=start, autoreset_mode=mode), seed=4)
+
+    def test_when_illegal_moves_raise(self, both: Any) -> None:
+        messages = []
+        for envs in both(3, LOWEST, illegal="raise", play_as="X"):
+            envs.reset(seed=0)
+            envs.step(np.array([4, 5, 6]))
+            with pytest.raises(ttt_env.IllegalMoveError, match="sub-env 2") as error:
+                envs.step(np.array([5, 6, 0]))
+            messages.append(str(error.value))
+        assert messages[0] == messages[1]
+
+    def test_in_its_pictures(self, both: Any) -> None:
+        for envs in (pair := both(3, LOWEST, render_mode="ansi", play_as="X")):
+            envs.reset(seed=0)
+            envs.step(np.array([4, 5, 6]))
+        assert pair[0].render() == pair[1].render() and list(pair[0].boards) == list(pair[1].boards)
+
+
+def without_compiling(envs: VectorGameEnv) -> VectorGameEnv:
+    """The same environment with steps that are operations on whole arrays."""
+    twin = copy.deepcopy(envs)
+    compiled: Any = twin._steps
+    assert isinstance(compiled, CompiledSteps)
+    twin._steps = ArraySteps(*compiled.__reduce__()[1])
+    return twin
+
+
+def compiled_and_not(*settings: Any, **more: Any) -> list[VectorGameEnv]:
+    envs = ttt_env.make_vec("tictactoe-v0", *settings, **more)
+    return [envs, without_compiling(envs)]
+
+
+class TestCompiledSteps:
+    @pytest.mark.parametrize("play_as", ["X", "O", "random", "alternate"])
+    @pytest.mark.parametrize("mode", MODES)
+    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"]], ids=str)
+    def test_against_opponents(self, opponent: Any, mode: str, play_as: str) -> None:
+        play_alike(compiled_and_not(50, opponent, autoreset_mode=mode, play_as=play_as), seed=1)
+
+    @pytest.mark.parametrize("settings", [{"misere": True}, {"start": ONE_REPLY_ENDS}], ids=str)
+    @pytest.mark.parametrize("mode", MODES)
+    def test_of_both_sides(self, mode: str, settings: Any) -> None:
+        play_alike(compiled_and_not(50, None, autoreset_mode=mode, rewards=(4, 3, 2, 1), **settings), seed=1)
+
+    @pytest.mark.parametrize("illegal", ["raise", "resample"])
+    @pytest.mark.parametrize("start", [Position.parse("X../.../..."), Position.parse("XO./.../...")], ids=str)
+    def test_of_other_settings(self, start: Position, illegal: str) -> None:
+        envs = compiled_and_not(50, "random", start=start, illegal=illegal, observation="dict")
+        tell_alike([each.reset(seed=1) for each in envs])
+        for _ in range(10):
+            tell_alike([each.step(np.argmax(each.action_masks(), axis=1)) for each in envs])
+
+    @pytest.mark.parametrize("cells", [np.arange(9)[::-1], np.arange(9, dtype=np.uint8), list(range(9))])
+    def test_takes_actions_of_every_kind(self, cells: Any) -> None:
+        envs = compiled_and_not(9, "minimax")
+        tell_alike([each.reset(seed=1) for each in envs])
+        tell_alike([each.step(cells) for each in envs])
+
+    def test_takes_actions_that_cannot_be_written(self) -> None:
+        envs = compiled_and_not(9, "minimax")
+        tell_alike([each.reset(seed=1) for each in envs])
+        cells = np.arange(9)
+        cells.flags.writeable = False
+        tell_alike([each.step(cells) for each in envs])
+
+    def test_after_another_opponent_was_set(self) -> None:
+        envs = ttt_env.make_vec("tictactoe-v0", 50, ["random", "minimax"])
+        envs.reset(seed=1)
+        envs.step(np.arange(50) % 9)
+        envs.set_opponent("minimax")
+        play_alike([envs, without_compiling(envs)])
+
+
+class Quarters(BatchAgent):
+    """Plays each of the first four free cells with probability 1/4; alike if there are fewer."""
+
+    is_fixed = True
+
+    def policies(self, boards: Boards) -> Any:
+        chosen = boards.legal & (boards.legal.cumsum(axis=1) <= 4)
+        return chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+
+
+BELOW = np.nextafter([0.25, 0.5, 1.0], 0)
+QUARTERS = {0.0: 0, 0.25: 1, 0.5: 2, 0.75: 3, BELOW[0]: 0, BELOW[1]: 1, BELOW[2]: 3}
+
+
+class TestDrawsThatMeetASumExactly:
+    """A draw is from [0, 1): the number whose summed chance it meets is not picked, but the next one."""
+
+    @pytest.fixture(params=["compiled", "arrays"])
+    def made(self, request: pytest.FixtureRequest) -> Any:
+        at = ["compiled", "arrays"].index(request.param)
+        return lambda *settings, **more: compiled_and_not(*settings, **more)[at]
+
+    @staticmethod
+    def step(envs: VectorGameEnv, cell: int, row: int, numbers: list[float]) -> None:
+        """A step whose draws are these numbers in this row, and 0 in the others."""
+        draws = np.zeros((N_DRAWS, envs.num_envs))
+        draws[row] = numbers
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(envs, "_draws", lambda n_rows: draws[:n_rows].copy())
+            envs.step(np.full(envs.num_envs, cell))
+
+    def begin(self, envs: VectorGameEnv, row: int, numbers: list[float]) -> None:
+        """End all episodes by a taken cell, and begin the next ones with these draws."""
+        envs.reset(seed=0, options={"position": Position.parse("X../O../..."), "play_as": "X"})
+        assert envs.step(np.zeros(envs.num_envs, np.int64))[2].all()
+        self.step(envs, 0, row, numbers)
+
+    def test_replies(self, made: Any) -> None:
+        envs = made(len(QUARTERS), Quarters(ttt_env.get_game("tictactoe-v0")), play_as="X")
+        envs.reset(seed=0)
+        self.step(envs, 8, REPLY, list(QUARTERS))
+        assert [board.o_mask for board in envs.boards] == [1 << cell for cell in QUARTERS.values()]
+
+    def test_replies_on_bit_masks(self) -> None:
+        game = ttt_env.get_game("square-v0")
+        envs = ttt_env.make_vec(game, len(QUARTERS), Quarters(game), play_as="X")
+        envs.reset(seed=0)
+        self.step(envs, 15, REPLY, list(QUARTERS))
+        assert [board.o_mask for board in envs.boards] == [1 << cell for cell in QUARTERS.values()]
+
+    def test_openings(self, made: Any) -> None:
+        envs = made(len(QUARTERS), Quarters(ttt_env.get_game("tictactoe-v0")), play_as="O")
+        self.begin(envs, OPENING, list(QUARTERS))
+        assert [board.x_mask for board in envs.boards] == [1 << cell for cell in QUARTERS.values()]
+
+    def test_opponents(self, made: Any) -> None:
+        envs = made(4, ["random", "minimax"], opponent_weights=[1, 1], play_as="X")
+        self.begin(envs, OPPONENT, [0.0, BELOW[1], 0.5, BELOW[2]])
+        assert envs._games.who.tolist() == [0, 0, 1, 1]
+
+    def test_seats(self, made: Any) -> None:
+        envs = made(4, "random", play_as="random")
+        self.begin(envs, SEAT, [0.0, BELOW[1], 0.5, BELOW[2]])
+        assert envs.seats.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("opponent", [None, "random", ["random", "minimax"]], ids=str)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_machine_code_is_given_the_types_it_was_made_for(
+    monkeypatch: pytest.MonkeyPatch, mode: str, opponent: Any
+) -> None:
+    """It does not look at them itself: another type would be read as if it were the right one."""
+    make_code, n_calls = steps.of_types, []
+
+    def checking(function: Any, *arguments: Any) -> Any:
+        code, types = make_code(function, *arguments), tuple(map(numba.typeof, arguments))
+
+        def checked(*later: Any) -> None:
+            n_calls.append(1)
+            assert tuple(map(numba.typeof, later)) == types
+            code(*later)
+
+        return checked
+
+    monkeypatch.setattr(steps, "of_types", checking)
+    envs = ttt_env.make_vec("tictactoe-v0", 20, opponent, autoreset_mode=mode)
+    resets: list[dict[str, Any]] = [
+        {},
+        {"position": Position.parse("X../.O./...")},
+        {"position": [NEAR_WIN, Position.parse(".../.../...")] * 10},
+        {"reset_mask": np.arange(20) % 2 == 0},
+        {} if opponent is None else {"play_as": "O"},
+    ]
+    for options in resets:
+        envs.reset(seed=3, options=options)
+        for actions in ([8] * 20, np.full(20, 7, np.uint8), (np.arange(20) % 9)[::-1]):
+            if mode != "disabled" or not envs._over.any():
+                envs.step(actions)
+        if opponent is not None:
+            envs.set_opponent(["random", "minimax", "block"])
+        envs = copy.deepcopy(envs)
+    assert n_calls
+
+
+def test_numba_is_imported_when_an_environment_is_made() -> None:
+    text = "import sys, ttt_env; print('numba' in sys.modules); ttt_env.make_vec('tictactoe-v0', 2); "
+    found = subprocess.check_output([sys.executable, "-c", text + "print('numba' in sys.modules)"], text=True)
+    assert found.split() == ["False", "True"]
+
+
+class Watch(TorchDispatchMode):
+    """Counts the operations for which the host has to wait for a device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.__name__.partition(".")[0] in ("_local_scalar_dense", "nonzero", "masked_select", "equal"):
+            self.waits[func.__name__] += 1
+        return func(*args, **(kwargs or {}))
+
+
+class TestDevice:
+    @pytest.mark.parametrize("illegal", ["lose", "resample"])
+    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"], None], ids=str)
+    @pytest.mark.parametrize("mode", MODES[:2])
+    def test_the_host_waits_for_the_check_of_the_actions_alone(
+        self, mode: str, opponent: Any, illegal: str
+    ) -> None:
+        envs = on_torch(64, opponent=opponent, autoreset_mode=mode, illegal=illegal)
+        for _ in range(8):
+            cells = torch.argmax(envs.action_masks().to(torch.int8), dim=1)
+            with Watch() as watch:
+                envs.step(cells)
+            assert sum(watch.waits.values()) == 1
+
+    @pytest.mark.parametrize("opponent", ["random", None])
+    def test_all_arrays_are_tensors(self, opponent: Any) -> None:
+        envs = on_torch(opponent=opponent, observation="dict", autoreset_mode="same_step", device="cpu")
+        observation, rewards, over, truncated, info = envs.step(torch.arange(4))
+        final = {**info.pop("final_obs"), **info.pop("final_info")}
+        arrays = [*observation.values(), rewards, over, truncated, *info.values(), *final.values()]
+        assert all(isinstance(array, torch.Tensor) for array in arrays)
+        assert all(isinstance(array, torch.Tensor) for array in (envs.seats, envs.action_masks()))
+        assert rewards.dtype == torch.float64 and over.dtype == torch.bool
+
+    @pytest.mark.parametrize("mode", MODES[:2])
+    def test_tensors_are_the_callers_own(self, mode: str) -> None:
+        settings: Any = {"opponent": "random", "observation": "dict", "autoreset_mode": mode}
+        envs, twin = (on_torch(**settings) for _ in "ab")
+        for _ in range(8):
+            cells = torch.argmax(envs.action_masks().to(torch.int8), dim=1)
+            told, expected = envs.step(cells), twin.step(cells)
+            assert host(told) == host(expected)
+            info = told[4]
+            parts = [*told[0].values(), *told[1:4], envs.seats, envs.action_masks()]
+            parts += [
+                *info.pop("final_obs", {}).values(),
+                *info.pop("final_info", {}).values(),
+                *info.values(),
+            ]
+            for tensor in parts:
+                tensor.fill_(1)
+
+    @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, np.int64, list])
+    def test_good_actions(self, dtype: Any) -> None:
+        envs = on_torch(opponent=LOWEST, play_as="X")
+        cells: Any = [4, 5, 6, 7]
+        if dtype is not list:
+            cells = np.array(cells, dtype) if dtype is np.int64 else torch.tensor(cells, dtype=dtype)
+        envs.step(cells)
+        assert [board.x_mask for board in envs.boards] == [1 << 4, 1 << 5, 1 << 6, 1 << 7]
+
+    @pytest.mark.parametrize("as_tensor", [False, True])
+    @pytest.mark.parametrize("actions", BAD_ACTIONS, ids=repr)
+    def test_bad_actions_change_nothing(self, actions: Any, as_tensor: bool) -> None:
+        if as_tensor and (not isinstance(actions, np.ndarray) or actions.dtype == np.uint64):
+            return
+        envs = on_torch(opponent="random")
+        twin = copy.deepcopy(envs)
+        with pytest.raises(ttt_env.IllegalMoveError, match="4 cells of tictactoe"):
+            envs.step(torch.from_numpy(actions) if as_tensor else actions)
+        tell_alike([envs.step(np.arange(4)), twin.step(np.arange(4))])
+
+
+class TestRandomNumbers:
+    @staticmethod
+    def story(envs: VectorGameEnv) -> list[Any]:
+        told = []
+        for _ in range(8):
+            cells = torch.argmax(envs.action_masks().to(torch.int8), dim=1)
+            told.append(host(envs.step(cells)))
+        return told
+
+    def test_same_seed_same_everything(self) -> None:
+        stories = [str(self.story(on_torch(seed=seed))) for seed in (1, 1, *range(2, 12))]
+        assert stories[0] == stories[1] and len(set(stories)) == 11
+
+    def test_a_seed_begins_the_numbers_anew(self) -> None:
+        envs = on_torch(seed=5)
+        first = self.story(envs)
+        envs.reset(seed=5)
+        assert self.story(envs) == first
+        envs.reset()
+        assert self.story(envs) != first
+
+    @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
+    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"], None], ids=str)
+    def test_copies_play_on_equally(self, duplicate: Any, opponent: Any) -> None:
+        envs = on_torch(5, opponent=opponent)
+        envs.step(torch.arange(5))
+        twin = duplicate(envs)
+        assert self.story(envs) == self.story(twin)
+        envs.step(torch.arange(5))
+        assert host(envs.reset(seed=8)) == host(twin.reset(seed=8))
+
+    def test_a_failed_reset_draws_nothing(self) -> None:
+        envs = on_torch(opponent="random")
+        twin = copy.deepcopy(envs)
+        for seed in (None, 4):
+            with pytest.raises(ttt_env.ImpossiblePositionError, match="ends the game"):
+                envs.reset(seed=seed, options={"position": LAST_CELL, "play_as": "O"})
+        assert self.story(envs) == self.story(twin)
+
+    def test_a_table_is_sampled_as_the_policy(self) -> None:
+        envs = on_torch(4000, opponent="random", play_as="X")
+        envs.step(np.full(4000, 4))
+        seen = Counter(board.o_mask for board in envs.boards)
+        assert len(seen) == 8 and all(abs(count - 500) < 4 * 21 for count in seen.values())
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("settings", "text"),
+        [
+            ({"backend": "jax"}, "unknown backend 'jax'.*numpy, torch"),
+            ({"backend": "numpy", "device": "cuda"}, "unknown device 'cuda'"),
+            ({"backend": "torch", "device": "nowhere"}, "device='nowhere'"),
+            ({"backend": "torch", "opponent": "mcts:simulations=2"}, "no fixed policy"),
+            ({"backend": "torch", "opponent": max}, "no fixed policy"),
+            ({"backend": "torch", "opponent": ["random", "mcts:simulations=2"]}, "no fixed policy"),
+            ({"backend": "torch", "id": "square-v0"}, "too many positions for a table"),
+        ],
+        ids=str,
+    )
+    def test_with_what_is_needed(self, settings: Any, text: str) -> None:
+        with pytest.raises(ttt_env.ParameterError, match=text):
+            ttt_env.make_vec(**{"id": "tictactoe-v0", "num_envs": 2, **settings})
+
+    def test_an_opponent_set_later(self) -> None:
+        envs = on_torch(opponent="random")
+        twin = copy.deepcopy(envs)
+        with pytest.raises(ttt_env.ParameterError, match="no fixed policy"):
+            envs.set_opponent(Wandering(envs.game, 0))
+        assert TestRandomNumbers.story(envs) == TestRandomNumbers.story(twin)
+
+    def test_without_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(__import__("sys").modules, "array_api_compat", None)
+        with pytest.raises(ImportError, match=r"ttt-env\[torch\]"):
+            TorchBackend("cpu")
+
+    def test_near_wins_need_no_device(self) -> None:
+        envs = on_torch(2, opponent=LOWEST, play_as="X", options={"position": NEAR_WIN})
+        assert envs.step(torch.tensor([2, 8]))[1].tolist() == [1.0, 0.0]

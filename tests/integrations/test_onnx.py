@@ -1,0 +1,237 @@
+"""Networks as ONNX files: what is written plays as the agent does, and files of others play too."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.agents.test_alphazero import GAMES as ALL_GAMES
+from tests.agents.test_alphazero import network as random_network
+from tests.support.marks import slow, slow_but_the_first
+from tests.support.running import ttt
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.learned.board_network import BoardNetwork
+from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import random_position
+
+pytest.importorskip("onnxscript")
+onnxruntime = pytest.importorskip("onnxruntime")
+contrib = pytest.importorskip("sb3_contrib")
+sb3 = pytest.importorskip("stable_baselines3")
+torch_layers = pytest.importorskip("stable_baselines3.common.torch_layers")
+
+from tests.support.onnx_files import TensorProto, weights_of, write_linear  # noqa: E402
+from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
+from ttt_env.integrations.onnx.export import export_onnx  # noqa: E402
+from ttt_env.training import masking, winning_sets  # noqa: E402
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+GAMES = {name: ALL_GAMES[name] for name in ("misère", "5,4,4", "qubic", "lopsided", "line")}
+ON_POLICY = {"n_steps": 8, "batch_size": 8}
+MODELS = {
+    "MaskablePPO, of a recipe": (winning_sets.WinningSetsPPO, "WinningSetsPolicy", "planes", ON_POLICY),
+    "DQN, of a recipe": (winning_sets.WinningSetsDQN, "WinningSetsPolicy", "planes", {}),
+    "MaskablePPO": (contrib.MaskablePPO, "MlpPolicy", "planes", ON_POLICY),
+    "MaskablePPO, dict": (contrib.MaskablePPO, "MultiInputPolicy", "dict", ON_POLICY),
+    "PPO, flat": (
+        sb3.PPO,
+        "MlpPolicy",
+        "flat",
+        ON_POLICY | {"policy_kwargs": {"share_features_extractor": False}},
+    ),
+    "A2C": (masking.MaskedA2C, "MlpPolicy", "planes", {}),
+    "DQN": (masking.MaskedDQN, "MlpPolicy", "planes", {}),
+    "QR-DQN": (masking.MaskedQRDQN, "MlpPolicy", "planes", {}),
+}
+
+
+def all_boards():
+    """The 4,520 positions of 3×3 in which the game goes on."""
+    boards = [layer.boards(layer.open) for layer in reachable(TICTACTOE)]
+    mine, theirs = (np.concatenate([getattr(b, side) for b in boards]) for side in ("mine", "theirs"))
+    assert len(mine) == 4520
+    return Boards(TICTACTOE, mine, theirs)
+
+
+def some_boards(game):
+    rng = np.random.default_rng(4)
+    return Boards.of([game.start, *(random_position(game, rng) for _ in range(60))])
+
+
+def exported(agent, folder):
+    """The agent of the ONNX file that is written of this one."""
+    export_onnx(agent, folder / "network.onnx")
+    return ttt_env.make_agent(f"onnx:{folder}/network.onnx", agent.game)
+
+
+def model(name, game=TICTACTOE, **options):
+    algorithm, policy, observation, settings = MODELS[name]
+    env = ttt_env.make(game, opponent="random", observation=observation)
+    return SB3.from_model(game, algorithm(policy, env, seed=0, device="cpu", **settings), **options)
+
+
+class TestExport:
+    """To write a file takes a second: one of each kind is written in the fast tests."""
+
+    @pytest.mark.parametrize("spec", ["alphazero:simulations=0", slow("value-network")])
+    def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
+        agent = ttt_env.make_agent(spec)
+        again = exported(agent, tmp_path)
+        np.testing.assert_array_equal(again.policies(all_boards()), agent.policies(all_boards()))
+        proved = ttt_env.certify(again)
+        assert proved.unbeatable
+        assert proved.to_dict() == ttt_env.certify(agent).to_dict()
+
+    @pytest.mark.parametrize("name", slow_but_the_first(MODELS))
+    def test_plays_as_a_model_of_stable_baselines3_in_every_position(self, name, tmp_path):
+        agent = model(name)
+        again = exported(agent, tmp_path)
+        np.testing.assert_array_equal(again.policies(all_boards()), agent.policies(all_boards()))
+        assert again.temperature == 0
+
+    def test_a_model_that_draws_its_moves_draws_them_alike(self, tmp_path):
+        agent = model("MaskablePPO", deterministic=False)
+        again = exported(agent, tmp_path)
+        assert again.temperature == 1
+        np.testing.assert_allclose(again.policies(all_boards()), agent.policies(all_boards()), atol=1e-6)
+        greedy = ttt_env.make_agent(f"onnx:{tmp_path}/network.onnx,temperature=0")
+        np.testing.assert_array_equal(
+            greedy.policies(all_boards()), model("MaskablePPO").policies(all_boards())
+        )
+
+    @pytest.mark.parametrize("board", slow_but_the_first(GAMES))
+    def test_plays_as_alphazero_on_every_board(self, board, tmp_path):
+        game = GAMES[board]
+        agent, boards = AlphaZero.of(random_network(game), simulations=1), some_boards(game)
+        np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
+
+    @pytest.mark.parametrize("view", ["xo", slow("xo+turn")])
+    def test_plays_as_a_value_network_of_another_view(self, view, tmp_path):
+        network = BoardNetwork.random(
+            ALL_GAMES["5,4,4"], np.random.default_rng(1), start="symmetric", view=view, empty=0.2
+        )
+        agent, boards = ValueNetwork.of(network), some_boards(network.game)
+        np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
+
+    def test_the_file_is_what_is_documented(self, tmp_path):
+        export_onnx(ttt_env.make_agent("value-network"), tmp_path / "deep" / "network.onnx")
+        session = onnxruntime.InferenceSession(tmp_path / "deep" / "network.onnx")
+        (given,), (answer,) = session.get_inputs(), session.get_outputs()
+        assert (given.name, given.type, given.shape[1:]) == ("planes", "tensor(float)", [3, 3, 2])
+        assert (answer.name, answer.type, answer.shape[1:]) == ("scores", "tensor(float)", [9])
+        assert given.shape[0] == answer.shape[0] == "batch"
+        metadata = session.get_modelmeta().custom_metadata_map
+        assert metadata == {"ttt_env.game": "tictactoe-v0", "ttt_env.temperature": "0"}
+        position = ttt_env.Position.parse("XX./OO./...")
+        planes = np.zeros((1, 3, 3, 2), np.float32)
+        planes[0, 0, :2, 0] = planes[0, 1, :2, 1] = 1
+        (scores,) = session.run(None, {"planes": planes})
+        assert scores.argmax() == 2
+        assert np.flatnonzero(np.isfinite(scores[0])).tolist() == position.legal_cells
+
+    def test_a_network_that_would_take_one_number_of_positions_alone_is_refused(self, tmp_path):
+        class CountsBatch(torch_layers.BaseFeaturesExtractor):
+            def forward(self, observations):
+                return observations.reshape(len(observations), 18)
+
+        env = ttt_env.make(TICTACTOE, opponent="random")
+        features = {
+            "features_extractor_class": CountsBatch,
+            "features_extractor_kwargs": {"features_dim": 18},
+        }
+        trained = sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs=features, **ON_POLICY)
+        with pytest.raises(ParameterError, match="makes their number a constant"):
+            export_onnx(SB3.from_model(TICTACTOE, trained), tmp_path / "a.onnx")
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("spec", ["minimax", "q-learning", "ppo", "softmax"])
+    def test_an_agent_without_a_network_is_refused_by_name(self, spec, tmp_path):
+        with pytest.raises(ParameterError, match=f"{spec.partition(':')[0]} has no network to export"):
+            export_onnx(ttt_env.make_agent(spec), tmp_path / "a.onnx")
+        assert not list(tmp_path.iterdir())
+
+    def test_on_the_command_line(self, tmp_path):
+        run = ttt("export", "value-network", "--onnx", "v.onnx", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "play it as onnx:v.onnx" in run.stdout
+        assert "CERTIFIED UNBEATABLE" in ttt("certify", "v.onnx", cwd=tmp_path).stdout
+        assert (tmp_path / "v.certificate.json").exists()
+
+    @pytest.mark.parametrize("arguments", [(), ("a.npz", "--onnx", "a.onnx")])
+    def test_one_file_is_named(self, arguments, tmp_path):
+        run = ttt("export", "value-network", *arguments, cwd=tmp_path)
+        assert run.returncode == 2 and "name one file" in run.stderr
+        assert not list(tmp_path.iterdir())
+
+
+class TestFilesOfOthers:
+    @pytest.mark.parametrize(
+        "form",
+        [
+            {},
+            {"shape": (3, 3, 2)},
+            {"shape": (3, 3, 2), "batch": 1},
+            {"shape": ("rows", "columns", 2), "dtype": TensorProto.INT8},
+            {"dtype": TensorProto.DOUBLE, "output": "scores"},
+        ],
+        ids=["flat", "planes", "one at a time", "open shape, int8", "double"],
+    )
+    def test_play_the_highest_score(self, form, tmp_path):
+        write_linear(tmp_path / "a.onnx", TICTACTOE, **form)
+        agent = ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
+        plain = ttt_env.network_agent(
+            TICTACTOE, lambda flat: flat @ weights_of(TICTACTOE), observation="flat"
+        )
+        np.testing.assert_array_equal(agent.policies(all_boards()), plain.policies(all_boards()))
+
+    def test_pickle(self, tmp_path):
+        write_linear(tmp_path / "a.onnx", TICTACTOE)
+        agent = ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
+        kept = pickle.dumps(agent)
+        (tmp_path / "a.onnx").unlink()
+        np.testing.assert_array_equal(pickle.loads(kept).policies(all_boards()), agent.policies(all_boards()))
+
+    @pytest.mark.parametrize(
+        ("form", "told"),
+        [
+            ({"shape": (2, 3, 3)}, r"shape \['B', 2, 3, 3\]; tictactoe-v0 needs \[B, 3, 3, 2\] or \[B, 18\]"),
+            ({"shape": (9,), "weights": np.zeros((9, 9), np.float32)}, "needs"),
+            ({"n_inputs": 2}, "inputs x0 tensor.float., x1 tensor.float.; one, of numbers, is needed"),
+            ({"dtype": TensorProto.BOOL}, "one, of numbers"),
+            ({"metadata": {"ttt_env.game": "qubic-v0"}}, "one for 'qubic-v0', not for tictactoe-v0"),
+            ({"metadata": {"ttt_env.temperature": "hot"}}, "temperature is 'hot'"),
+            ({"metadata": {"ttt_env.temperature": "nan"}}, "temperature is 'nan'"),
+            ({"metadata": {"ttt_env.temperature": "-1"}}, "temperature is '-1'"),
+        ],
+    )
+    def test_networks_of_another_form_are_refused(self, form, told, tmp_path):
+        write_linear(tmp_path / "a.onnx", TICTACTOE, **form)
+        with pytest.raises(PolicyFileError, match=told):
+            ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
+
+    @pytest.mark.parametrize("content", [b"", b"no network", b"PK\x03\x04" * 99])
+    def test_what_is_no_network_is_refused(self, content, tmp_path):
+        (tmp_path / "a.onnx").write_bytes(content)
+        with pytest.raises(PolicyFileError, match="is no ONNX network that plays"):
+            ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
+
+    def test_what_is_not_there_is_refused(self, tmp_path):
+        with pytest.raises(PolicyFileError, match="there is no such file"):
+            ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
+        with pytest.raises(GameTooLargeError, match="up to 64"):
+            ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx", "mnk-v0:m=9,n=9,k=5")
+
+    def test_faults_while_it_plays_are_told(self, tmp_path):
+        write_linear(tmp_path / "a.onnx", TICTACTOE, weights=np.zeros((18, 8), np.float32))
+        with pytest.raises(PolicyError, match=r"scores of shape \(4520, 8\)"):
+            ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx").policies(all_boards())
+        write_linear(tmp_path / "b.onnx", TICTACTOE, weights=np.full((18, 9), np.nan, np.float32))
+        with pytest.raises(PolicyError, match="nan"):
+            ttt_env.make_agent(f"onnx:{tmp_path}/b.onnx").policies(all_boards())
+        write_linear(tmp_path / "c.onnx", TICTACTOE, shape=("n",), weights=np.zeros((17, 9), np.float32))
+        with pytest.raises(PolicyError, match=r"c.onnx fails on observations \(4520, 18\)"):
+            ttt_env.make_agent(f"onnx:{tmp_path}/c.onnx").policies(all_boards())

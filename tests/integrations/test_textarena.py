@@ -1,0 +1,63 @@
+"""The words of games between two players in TextArena; TextArena itself is met in scripts/frameworks."""
+
+import importlib
+import sys
+
+import pytest
+
+import ttt_env
+from ttt_env.agent import Outcome
+from ttt_env.text import TextEnv, prompt_text
+from ttt_env.text.rewards import MoveRecord
+from ttt_env.text.wording import fault_text, intro_text, turn_text
+
+GAME = ttt_env.get_game("tictactoe-v0")
+
+
+@pytest.mark.parametrize("text", [".../.../...", "X../.O./...", "XO./.X./..."])
+def test_a_prompt_is_the_introduction_and_the_turn(text: str) -> None:
+    position = ttt_env.Position.parse(text)
+    introduction = intro_text(GAME, position.to_move)
+    assert prompt_text(position, "line") == f"{introduction}\n\n{turn_text(position, 'line', '[{cell}]')}"
+    assert prompt_text(position, last=0).startswith(f"{introduction} ")
+
+
+@pytest.mark.parametrize("reply, outcome", [("?", "unreadable"), ("[1] [2]", "several"), ("[9]", "no cell")])
+def test_what_is_wrong_with_a_reply_is_told_in_the_same_words(reply: str, outcome: Outcome) -> None:
+    env = TextEnv()
+    env.reset()
+    assert fault_text(outcome, env.answer.template) in env.reply(reply) and env.outcome == outcome
+
+
+def test_every_fault_has_its_words() -> None:
+    outcomes: list[Outcome] = ["unreadable", "several", "no cell", "taken"]
+    faults = [fault_text(outcome, "<{cell}>") for outcome in outcomes]
+    assert len(set(faults)) == 4 and faults[0].endswith(" <0>")
+
+
+@pytest.mark.parametrize(
+    "text, cell, values",
+    [
+        ("XX./OO./...", 2, (1, 1)),  # wins at once
+        ("XX./OO./...", 8, (1, -1)),  # lets O win
+        ("XX./OO./...", None, (1, -1)),  # says nothing, and loses a won game
+        ("X../.../...", 4, (0, 0)),  # the one reply that draws
+        ("X../.../...", 1, (0, -1)),
+    ],
+)
+def test_what_a_move_gives_away(text: str, cell: int | None, values: tuple[int, int]) -> None:
+    record = MoveRecord.of(ttt_env.Position.parse(text), cell, 0)
+    assert record == (cell, *values) and record.regret == values[0] - values[1]
+
+
+def test_what_is_not_known_of_a_large_game() -> None:
+    start = ttt_env.get_game("qubic-v0").start
+    assert MoveRecord.of(start, 0, 0) == (0, None, None) and MoveRecord.of(start, 0, 0).regret is None
+    assert MoveRecord.of(start, None, 0) == (None, None, -1)
+
+
+def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "textarena", None)
+    monkeypatch.delitem(sys.modules, "ttt_env.integrations.textarena", raising=False)
+    with pytest.raises(ImportError, match=r"ttt-env\[textarena\]"):
+        importlib.import_module("ttt_env.integrations.textarena")

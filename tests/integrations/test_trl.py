@@ -1,0 +1,143 @@
+"""Games as environments of TRL: what holds without TRL; scripts/frameworks/trl_grpo.py trains with it."""
+
+import inspect
+import json
+import pickle
+from functools import partial
+from typing import Any, get_type_hints
+
+import pytest
+
+import ttt_env
+from ttt_env import Position
+from ttt_env.analysis.layers import reachable
+from ttt_env.integrations.trl import INSTRUCTION, GameEnvironment, rows, start_rows
+from ttt_env.text import TextEnv
+
+GAME = ttt_env.get_game("tictactoe-v0")
+
+
+def lowest(position: Position) -> int:
+    return position.legal_cells[0]
+
+
+def started(**settings: Any) -> GameEnvironment:
+    environment = GameEnvironment(**{"opponent": lowest, **settings})
+    environment.reset(play_as="X", seed=0)
+    return environment
+
+
+class TestTools:
+    def test_move_is_the_only_tool(self) -> None:
+        """TRL takes all public functions of the class for tools but `reset` and `get_reward`."""
+        names = [name for name, _ in inspect.getmembers(GameEnvironment, inspect.isfunction)]
+        assert [name for name in names if not name.startswith("_")] == ["get_reward", "move", "reset"]
+
+    def test_its_schema_can_be_read(self) -> None:
+        assert get_type_hints(GameEnvironment.move) == {"cell": int, "return": str}
+        assert "Args:\n    cell: " in (inspect.getdoc(GameEnvironment.move) or "")
+
+    def test_the_prompt_asks_for_a_call(self) -> None:
+        environment = GameEnvironment(opponent=lowest)
+        row = rows(start_rows(GAME))[0]
+        prompt = environment.reset(**row)
+        assert prompt.endswith(
+            "Answer with the number of a free cell in the form of a tool call: move(cell=0)."
+        )
+        assert row["prompt"] == [{"role": "user", "content": INSTRUCTION}]
+
+    def test_what_it_says_is_what_a_conversation_says(self) -> None:
+        environment = started()
+        text_env = TextEnv(opponent=lowest, answer=environment.text_env.answer)
+        text_env.reset(play_as="X", seed=0)
+        assert [environment.move(cell) for cell in (4, 2, 6)] == [text_env.move(cell) for cell in (4, 2, 6)]
+        assert environment.get_reward() == text_env.total_reward == 1.0
+
+    def test_after_the_end_it_is_an_error(self) -> None:
+        environment = started()
+        for cell in (4, 2, 6):
+            environment.move(cell)
+        with pytest.raises(ttt_env.EpisodeOrderError, match="The game is over"):
+            environment.move(8)
+        assert environment.get_reward() == 1.0
+
+
+class TestIllegal:
+    def test_lose(self) -> None:
+        environment = started()
+        environment.move(4)
+        assert "you have lost" in environment.move(4)
+        assert environment.get_reward() == -1.0
+
+    def test_raise_is_an_error_after_which_the_game_goes_on(self) -> None:
+        environment = started(illegal="raise")
+        environment.move(4)
+        for wrong in (4, 9, -1, "8"):
+            with pytest.raises(ttt_env.IllegalMoveError, match="free cells of"):
+                environment.move(wrong)  # type: ignore[arg-type]
+        environment.move(2)
+        environment.move(6)
+        assert environment.get_reward() == 1.0
+
+    def test_retry(self) -> None:
+        environment = started(illegal="retry", retries=1)
+        environment.move(4)
+        assert "That is no move" in environment.move(4)
+        assert "you have lost" in environment.move(4)
+
+
+class TestRewards:
+    def test_who_stops_gives_away_what_the_position_is_worth(self) -> None:
+        solution = ttt_env.solve(GAME)
+        environment = GameEnvironment(opponent=lowest, reward="regret")
+        positions = [position for layer in reachable(GAME) for position in layer.boards(layer.open)]
+        for position in positions[::7]:
+            (row,) = rows([{"position": str(position), "play_as": position.to_move, "seed": 0}])
+            environment.reset(**row)
+            assert environment.text_env.position == position
+            assert environment.get_reward() == environment.get_reward() == -1 - solution.value_of(position)
+
+    @pytest.mark.parametrize("illegal", ["lose", "raise", "retry"])
+    def test_who_stops_has_lost_whatever_illegal_says(self, illegal: str) -> None:
+        assert started(illegal=illegal).get_reward() == -1.0
+
+    def test_all_rewards_count(self) -> None:
+        environment = started(reward="shaped")
+        for cell in (1, 4, 8, 6):  # 7 would win now: stopping gives 2 away
+            environment.move(cell)
+        assert environment.text_env.info["regret"] == [0, 0, 1, 1]
+        assert environment.get_reward() == -1 - (1 + 1 + 2)
+
+
+class TestGroups:
+    def test_all_rollouts_of_a_row_meet_the_same_replies(self) -> None:
+        factory = partial(GameEnvironment, "tictactoe-v0", opponent="random")
+        one, other = factory(), factory()
+        starts = set()
+        for row in rows(start_rows(GAME, seeds=100)):
+            texts = [environment.reset(**row) for environment in (one, other)]
+            starts.add(texts[0])
+            while not one.text_env.done:
+                cell = one.text_env.position.legal_cells[-1]
+                texts = [environment.move(cell) for environment in (one, other)]
+                assert texts[0] == texts[1]
+            assert one.get_reward() == other.get_reward()
+        assert len(starts) == 1 + 9  # as X, and as O after each first move
+
+    def test_factories_can_be_sent_to_other_processes(self) -> None:
+        """As TRL's asynchronous trainer sends them."""
+        factory = partial(GameEnvironment, GAME, opponent="minimax", illegal="raise")
+        twin = pickle.loads(pickle.dumps(factory))()
+        assert twin.reset(seed=1) == factory().reset(seed=1)
+
+
+class TestRows:
+    def test_all_values_are_plain(self) -> None:
+        first, *others = rows(start_rows(GAME, plies=2, seeds=3), instruction="Go on.")
+        assert {tuple(row) for row in [first, *others]} == {("prompt", "position", "play_as", "seed")}
+        assert json.loads(json.dumps(others)) == others
+        assert first["prompt"] == [{"role": "user", "content": "Go on."}]
+
+    def test_any_columns_may_come_along(self) -> None:
+        (row,) = rows([{"position": "X../.../...", "play_as": "O", "opponent": "minimax", "level": 3}])
+        assert GameEnvironment().reset(**row) == GameEnvironment(opponent="minimax").reset(**row)

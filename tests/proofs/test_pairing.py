@@ -1,0 +1,167 @@
+"""Draws by pairs and groups of cells: no claim is wrong, and every claim is checked in a plain way."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ttt_env
+from tests.support.marks import slow
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError
+from ttt_env.proofs.pairing import drawing_regions
+from ttt_env.proofs.proof import Proof, prove
+from ttt_env.rules.game import random_position
+
+
+def sets_by_group(position, groups):
+    """What the player to move lacks in each group of the sets to be broken there; every set is in one."""
+    lacking = [[] for _ in groups]
+    for cells in map(set, position.game.winning_sets):
+        if any(position[cell] and (position[cell] == 1) != (position.to_move == "X") for cell in cells):
+            continue
+        rest = {cell for cell in cells if not position[cell]}
+        pairs = [n for n, group in enumerate(groups) if len(group) == 2 and rest >= set(group)]
+        others = [n for n, group in enumerate(groups) if len(group) > 2 and rest & set(group)]
+        assert pairs or len(others) == 1, (position, cells)
+        number = (pairs or others)[0]
+        lacking[number].append(frozenset(rest & set(groups[number])))
+    return lacking
+
+
+@cache
+def breaks(lacking):
+    """Whether the second player gets a stone into each of these sets, by trying everything."""
+    if not lacking:
+        return True
+    cells = frozenset().union(*lacking)
+    return not any(min(map(len, after_move(lacking, cell))) == 0 for cell in cells) and all(
+        any(breaks(after_reply(after_move(lacking, cell), reply)) for reply in cells - {cell} or [None])
+        for cell in cells
+    )
+
+
+def after_move(lacking, cell):
+    return frozenset(rest - {cell} for rest in lacking)
+
+
+def after_reply(lacking, reply):
+    return frozenset(rest for rest in lacking if reply not in rest)
+
+
+def check(position, groups):
+    cells = [cell for group in groups for cell in group]
+    assert len(set(cells)) == len(cells)
+    assert set(cells) <= set(position.legal_cells)
+    for group in sets_by_group(position, groups):
+        assert breaks(frozenset(group)), (position, groups)
+
+
+def claims(position, solution):
+    """Whether groups are found, which then do what they should, and the player to move does not win."""
+    groups = drawing_regions(position)
+    if groups is None:
+        return False
+    check(position, groups)
+    assert solution.value_of(position) <= 0, position
+    return True
+
+
+# --- No claim is wrong ------------------------------------------------------------------------------------
+
+
+def test_on_every_position_of_3x3():
+    game = ttt_env.get_game("tictactoe-v0")
+    solution, n_claims = ttt_env.solve(game), 0
+    for layer in reachable(game):
+        for position in layer.boards(layer.open):
+            n_claims += claims(position, solution)
+    assert n_claims > 1000
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        "mnk-v0:m=4,n=3,k=3",
+        "mnk-v0:m=4,n=3,k=4",
+        slow("mnk-v0:m=4,n=4,k=4"),
+        slow("square-v0"),
+    ],
+)
+def test_on_random_positions(game):
+    game, rng = ttt_env.get_game(game), np.random.default_rng(1)
+    solution = ttt_env.solve(game)
+    assert sum(claims(random_position(game, rng), solution) for _ in range(300))
+
+
+@st.composite
+def small_games(draw):
+    n_cells = draw(st.integers(3, 9))
+    sets = st.lists(st.integers(0, n_cells - 1), min_size=1, max_size=4, unique=True)
+    return ttt_env.Game("small", (n_cells,), draw(st.lists(sets, min_size=1, max_size=12)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_games(), st.integers(0, 1000))
+def test_on_small_games(game, seed):
+    solution, rng = ttt_env.solve(game), np.random.default_rng(seed)
+    for position in (game.start, random_position(game, rng), random_position(game, rng)):
+        claims(position, solution)
+
+
+# --- What is found ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    # Hales and Jewett 1963 pair 5,5,5. On 4,4,4 no pairs do: its 10 sets have 16 cells.
+    [(5, 5, 5), (6, 6, 6), (7, 7, 7), (8, 8, 8), (4, 4, 4), (6, 5, 5)],
+)
+def test_of_empty_boards(m, n, k):
+    start = ttt_env.get_game("mnk-v0", m=m, n=n, k=k).start
+    groups = drawing_regions(start)
+    check(start, groups)
+    assert (max(map(len, groups)) > 2) == ((m, n, k) in [(4, 4, 4), (6, 5, 5)])
+
+
+def test_a_group_of_five_cells_breaks_three_sets():
+    """Three pairs would need six cells."""
+    game = ttt_env.Game("three sets", (5,), [(0, 1, 2), (0, 3, 4), (1, 3)])
+    assert drawing_regions(game.start) == ((0, 1, 2, 3, 4),)
+    check(game.start, ((0, 1, 2, 3, 4),))
+
+
+def test_none_where_the_first_player_wins():
+    for name in ("mnk-v0:m=4,n=3,k=3", "mnk-v0:m=6,n=5,k=4", "square-v0:n=5", "qubic-v0"):
+        assert drawing_regions(ttt_env.get_game(name).start) is None
+
+
+def test_no_groups_are_needed_where_every_set_is_broken():
+    position = ttt_env.Position.parse("XOX/OOX/XXO")
+    assert drawing_regions(position) == ()
+
+
+def test_none_in_a_misere_game():
+    assert drawing_regions(ttt_env.get_game("mnk-v0:m=5,n=5,k=5,misere=true").start) is None
+
+
+def test_too_large():
+    with pytest.raises(GameTooLargeError, match="81 cells"):
+        drawing_regions(ttt_env.get_game("mnk-v0:m=9,n=9,k=5").start)
+
+
+# --- In a proof -------------------------------------------------------------------------------------------
+
+
+def test_a_proof_by_groups_needs_a_search_for_its_line_alone():
+    found = prove("mnk-v0:m=6,n=6,k=6", nodes=1)
+    assert (found.value, found.principal_variation) == (0, ())
+    check(found.position, found.regions)
+    assert Proof.from_json(found.to_json()) == found
+
+
+def test_a_searched_proof_has_no_groups():
+    assert prove("mnk-v0:m=5,n=4,k=4").regions == ()
+    assert prove("mnk-v0:m=4,n=3,k=3").regions == ()

@@ -1,0 +1,283 @@
+"""Proofs by search: against the strong solution, published values, and a plain check of a new one."""
+
+import itertools
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests import reference
+from tests.support import naive
+from tests.support.marks import slow
+from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
+from ttt_env.proofs.known import short_proof
+from ttt_env.proofs.proof import prove
+from ttt_env.rules.game import random_position
+from ttt_env.rules.symmetry import canonical, symmetries, transform
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
+
+# Golomb and Hales 2002 (the cube); van den Herik, Uiterwijk and van Rijswijck 2002 (m,n,k).
+PUBLISHED = {
+    "mnk-v0:m=4,n=3,k=3": 1,
+    "mnk-v0:m=5,n=3,k=3": 1,
+    "mnk-v0:m=4,n=4,k=3": 1,
+    "mnk-v0:m=4,n=4,k=4": 0,
+    "mnk-v0:m=5,n=4,k=4": 0,
+    "mnk-v0:m=6,n=4,k=4": 0,
+    "mnk-v0:m=5,n=5,k=4": 0,
+    "mnk-v0:m=6,n=5,k=4": 1,
+    "mnk-v0:m=5,n=5,k=5": 0,
+    "mnk-v0:m=6,n=6,k=5": 0,
+    "mnk-v0:m=7,n=6,k=5": 0,  # Hsu and others 2020 have the next one
+    "mnk-v0:m=7,n=7,k=5": 0,
+    "square-v0:n=3,tilted=false": 0,  # Jenrich, arXiv 1109.2341, as the next two
+    "square-v0:tilted=false": 0,
+    "square-v0:n=5,tilted=false": 1,
+}
+
+
+def agrees(position, solution):
+    """The proof has the solution's value, and its line keeps it, to the end or until nobody can win."""
+    found = prove(position.game, position)
+    value = solution.value_of(position)
+    assert (found.value, found.bounds) == (value, (value, value)), position
+    for cell in found.principal_variation:
+        assert cell in solution.best_cells(position), position
+        position = position.play(cell)
+    assert position.is_over or solution.value_of(position) == 0
+    assert position.is_over or all(
+        m & position.mine and m & position.theirs for m in position.game.winning_masks
+    )
+
+
+@pytest.mark.parametrize(
+    "game", ["tictactoe-v0", pytest.param("tictactoe-v0:misere=true", marks=pytest.mark.slow)]
+)
+def test_every_position_of_3x3(game):
+    game = ttt_env.get_game(game)
+    solution, checked = ttt_env.solve(game), 0
+    for layer in reachable(game):
+        for position in layer.boards(np.concatenate([layer.open, layer.won, layer.drawn])):
+            agrees(position, solution)
+            checked += 1
+    assert checked == reference.POSITIONS
+
+
+@pytest.mark.parametrize(
+    ("game", "n_positions"),
+    [
+        ("mnk-v0:m=4,n=3,k=3", 300),
+        ("mnk-v0:m=4,n=3,k=3,misere=true", 300),
+        ("mnk-v0:m=4,n=3,k=4", 100),
+        ("mnk-v0:m=4,n=4,k=3", 150),
+        ("square-v0", 150),
+        slow("mnk-v0:m=4,n=4,k=4,misere=true", 40),
+    ],
+)
+def test_random_positions_of_enumerable_games(game, n_positions):
+    game, rng = ttt_env.get_game(game), np.random.default_rng(4)
+    solution = ttt_env.solve(game)
+    for _ in range(n_positions):
+        agrees(random_position(game, rng), solution)
+
+
+@pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
+def test_random_games(misere):
+    """Sets of one to five cells, anywhere: nothing about lines may be built in."""
+    rng = np.random.default_rng(5)
+    for number in range(60):
+        shape = [(3, 3), (2, 5), (11,), (2, 2, 3)][number % 4]
+        n_cells = int(np.prod(shape))
+        sizes = rng.choice([1, 2, 3, 4, 5], size=rng.integers(1, 14), p=[0.02, 0.13, 0.45, 0.25, 0.15])
+        sets = [rng.choice(n_cells, size=min(size, n_cells), replace=False).tolist() for size in sizes]
+        game = ttt_env.Game(f"random {number}", shape, sets, misere)
+        solution = ttt_env.solve(game)
+        agrees(game.start, solution)
+        for _ in range(8):
+            agrees(random_position(game, rng), solution)
+
+
+@pytest.mark.parametrize(("game", "value"), PUBLISHED.items())
+def test_published_values(game, value):
+    assert prove(game, seconds=60).value == value
+
+
+@pytest.mark.parametrize("game", [*reference.ENUMERABLE])
+def test_values_of_the_sweep(game):
+    assert prove(game).value == reference.ENUMERABLE[game][1]
+
+
+@pytest.mark.slow
+def test_upright_squares_on_4x4_by_the_sweep():
+    game = ttt_env.get_game("square-v0:tilted=false")
+    assert ttt_env.solve(game).value == PUBLISHED[game.name]
+    n_positions = sum(naive.positions_by_ply(16, {s for s in naive.squares(4) if is_upright(s)}))
+    assert sum(map(len, reachable(game))) == n_positions
+    assert ttt_env.certify("minimax", game).unbeatable
+
+
+def is_upright(square):
+    return len({cell // 4 for cell in square}) == 2
+
+
+def test_three_in_a_row_in_the_cube():
+    found = prove(CUBE)
+    assert found.value == 1
+    position = CUBE.start
+    for cell in found.principal_variation:
+        position = position.play(cell)
+    assert position.winner == "X"
+
+
+@pytest.mark.slow
+def test_long_proofs():
+    assert prove("mnk-v0:m=7,n=4,k=4", seconds=300).value == 0
+    assert prove("mnk-v0:m=6,n=6,k=4", seconds=300).value == 1
+    assert prove("mnk-v0:m=8,n=4,k=4", seconds=600).value == 0
+
+
+def test_square_5x5_is_won_against_every_defence():
+    """The value is published nowhere, so the winning strategy is played against all replies.
+
+    Here only the rules are trusted: the proofs say what X plays, every reply of O is tried, and every
+    game ends with a win of X. Symmetric positions are tried once.
+    """
+    game = ttt_env.get_game("square-v0:n=5")
+    assert prove(game).value == 1
+    pending, seen, n_won = [game.start], set(), 0
+    while pending:
+        position = pending.pop()
+        after = position.play(prove(game, position).principal_variation[0])
+        if after.is_over:
+            assert after.winner == "X"
+            n_won += 1
+            continue
+        for cell in urgent_replies(after):
+            reply = after.play(cell)
+            assert not reply.is_over
+            least = canonical(reply)
+            if least not in seen:
+                seen.add(least)
+                pending.append(reply)
+    assert n_won > 0
+    assert len(seen) > 100
+
+
+def urgent_replies(position):
+    """All replies; where X threatens to win at once, those that meet one threat (others lose at once)."""
+    x = position.theirs
+    threats = [c for c in position.legal_cells if position.game.owns_set(x | 1 << c)]
+    wins = [c for c in position.legal_cells if position.game.owns_set(position.mine | 1 << c)]
+    return wins or threats[:1] or position.legal_cells
+
+
+# --- Symmetry and repetition ------------------------------------------------------------------------------
+
+
+def test_symmetric_positions_have_equal_proofs():
+    game, rng = ttt_env.get_game("mnk-v0:m=5,n=5,k=4"), np.random.default_rng(6)
+    for _ in range(10):
+        position = random_position(game, rng)
+        values = {prove(game, transform(position, motion)).value for motion in symmetries(game)}
+        assert len(values) == 1
+        assert values != {None}
+
+
+def test_the_same_proof_again():
+    one, other = prove("mnk-v0:m=5,n=4,k=4"), prove("mnk-v0:m=5,n=4,k=4")
+    assert (one.principal_variation, one.bounds) == (other.principal_variation, other.bounds)
+    assert pickle.loads(pickle.dumps(one)) == one
+
+
+# --- Budgets ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [{"nodes": 3000}, {"seconds": 0.3}])
+def test_unknown_is_an_answer(budget):
+    found = prove("qubic-v0", **budget)
+    assert found.value is None
+    assert found.bounds == (0, 1)  # no second player can win
+    assert found.principal_variation == ()
+    assert found.seconds < 5
+
+
+def test_the_budget_of_nodes_is_kept():
+    assert 2000 <= prove("mnk-v0:m=7,n=4,k=4", nodes=3000).nodes <= 3000
+
+
+def test_a_middle_position_without_budget():
+    game = ttt_env.get_game("qubic-v0")
+    assert prove(game, game.start.play(0), nodes=100).bounds == (-1, 1)
+    assert prove(game, game.start.play(0), nodes=0.5).nodes == 0
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), "many", True])
+@pytest.mark.parametrize("name", ["nodes", "seconds"])
+def test_budgets_that_are_none(name, value):
+    with pytest.raises(ParameterError, match=f"{name}=.* numbers above 0"):
+        prove(TICTACTOE, **{name: value})
+
+
+def test_progress_is_told():
+    told = []
+    prove("mnk-v0:m=8,n=4,k=4", nodes=200_000, progress=told.append)
+    assert len(told) >= 2
+    assert all(a.nodes <= b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(told))
+    assert {report.seat for report in told} == {"X"}
+
+
+def test_an_interruption_leaves_nothing_broken():
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prove("qubic-v0", progress=interrupt)
+    assert prove(TICTACTOE).value == 0
+
+
+def test_the_table_grows_without_loss(monkeypatch):
+    from ttt_env.proofs import search_kernel as proof_kernel
+
+    game = ttt_env.get_game("mnk-v0:m=6,n=4,k=4")
+    small = prove(game, seconds=60)
+    monkeypatch.setattr(proof_kernel, "_FIRST_BITS", 8)
+    assert prove(game, seconds=60).value == small.value == 0
+
+
+# --- Wrong input ------------------------------------------------------------------------------------------
+
+
+def test_wrong_positions():
+    with pytest.raises(ImpossiblePositionError, match="no position of square-v0"):
+        prove("square-v0", TICTACTOE.start)
+    with pytest.raises(ImpossiblePositionError, match="both players on cells"):
+        prove(TICTACTOE, ttt_env.Position(TICTACTOE, 1, 1))
+
+
+def test_more_than_64_cells():
+    with pytest.raises(GameTooLargeError, match="81 cells"):
+        prove("mnk-v0:m=9,n=9,k=5")
+
+
+def test_short_proofs_that_are_remembered_keep_no_search():
+    game, rng = ttt_env.get_game("qubic-v0"), np.random.default_rng(5)
+    positions = [random_position(game, rng) for _ in range(20)]
+    short_proof(positions[0])
+    tracemalloc.start()
+    try:
+        proofs = [short_proof(position) for position in positions]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert any(proof.value is not None for proof in proofs)
+    assert held < 1_000_000  # bytes; a single search has more
+
+
+def test_a_proof_without_its_search_is_the_same():
+    proof = prove("mnk-v0:m=4,n=3,k=3")
+    assert proof.without_search() == proof and len(proof.without_search().strategies) == 1

@@ -1,0 +1,798 @@
+"""Files of proofs: what they say is true, others can check it, and whoever changes them is found out."""
+
+import dataclasses
+import runpy
+import subprocess
+import sys
+import time
+import warnings
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.documents import ROOT
+from ttt_env import Game, Proof, ResultFileError, get_game, prove
+from ttt_env.analysis.worst_case import worst_case
+from ttt_env.errors import ProofError
+from ttt_env.proofs import extraction
+from ttt_env.proofs import proof as proof_module
+from ttt_env.rules.game import random_position
+
+CHECKER = ROOT / "scripts" / "check_proof.py"
+PAGE = ROOT / "docs" / "proofs.md"
+QUBIC = ROOT / "docs" / "proofs" / "qubic-v0.npz"
+SEVEN = ROOT / "docs" / "proofs" / "mnk-v0-m-7-n-7-k-5.npz"
+GAMES = [
+    "tictactoe-v0",
+    "tictactoe-v0:misere=true",
+    "mnk-v0:m=4,n=3,k=3",
+    "mnk-v0:m=4,n=3,k=3,misere=true",
+    "mnk-v0:m=4,n=4,k=4",
+    "mnk-v0:m=5,n=2,k=3",
+    "square-v0",
+    "square-v0:n=5",
+    "mnk-v0:m=6,n=5,k=4",
+    "mnk-v0:m=6,n=6,k=5",
+]
+
+check = runpy.run_path(str(CHECKER))["check"]
+
+
+def saved(game, path, position=None):
+    """The file of a proof, as its arrays."""
+    prove(game, position).save(path)
+    with np.load(path) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+# --- The checker agrees -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_proof_is_checked(game, tmp_path):
+    found = prove(game)
+    found.save(tmp_path / "proof.npz")
+    verdict = check(tmp_path / "proof.npz")
+    assert {1: "X wins", 0: "drawn", -1: "O wins"}[found.value] in verdict
+
+
+@pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
+def test_proofs_of_random_games_and_positions_are_checked(misere, tmp_path):
+    rng, n_won = np.random.default_rng(11), 0
+    for number in range(40):
+        shape = [(3, 3), (2, 5), (11,), (2, 2, 3)][number % 4]
+        n_cells = int(np.prod(shape))
+        sizes = rng.choice([2, 3, 4, 5], size=rng.integers(1, 14))
+        sets = [rng.choice(n_cells, size=size, replace=False).tolist() for size in sizes]
+        game = Game(f"random {number}", shape, sets, misere)
+        position = random_position(game, rng) if number % 2 else game.start
+        found = prove(game, position)
+        found.save(tmp_path / "proof.npz")
+        words = {0: "drawn", 1: f"{position.to_move} wins", -1: f"{'XO'[1 - position.ply % 2]} wins"}
+        assert words[found.value] in check(tmp_path / "proof.npz")
+        assert found.value == ttt_env.solve(game).value_of(position)
+        n_won += found.value != 0
+        assert plays_out(found)
+    assert n_won > 5
+
+
+@pytest.mark.parametrize(("name", "n_stones"), [("square-v0", 6), ("mnk-v0:m=5,n=4,k=4", 8)])
+def test_draws_by_pairs_are_checked_and_played(name, n_stones, tmp_path):
+    game, rng, n_paired = get_game(name), np.random.default_rng(3), 0
+    for _ in range(30):
+        position = game.start
+        for cell in rng.permutation(game.n_cells)[:n_stones].tolist():
+            position = position if position.is_over else position.play(cell)
+        found = prove(game, position)
+        if not position.is_over and found.value == 0:
+            found.save(tmp_path / "proof.npz")
+            assert "drawn" in check(tmp_path / "proof.npz")
+            n_paired += any(len(one.sequences) for one in found.strategies)
+            assert plays_out(found) and plays_out(Proof.load(tmp_path / "proof.npz"))
+    assert n_paired > 0
+
+
+def plays_out(found):
+    """Every strategy is played against every reply; whether it does what the proof says."""
+    for strategy in found.strategies:
+        pending, seen = [found.position], set()
+        while pending:
+            position = pending.pop()
+            if position.is_over:
+                if position.winner != strategy.seat and (strategy.wins or position.winner is not None):
+                    return False
+                continue
+            cell = strategy.cell(position)
+            cells = position.legal_cells if cell is None else [cell]
+            assert (cell is None) == (position.to_move != strategy.seat)
+            for after in map(position.play, cells):
+                if after not in seen:
+                    seen.add(after)
+                    pending.append(after)
+    return True
+
+
+def test_the_checker_runs_by_itself(tmp_path):
+    prove("mnk-v0:m=4,n=3,k=3").save(tmp_path / "proof.npz")
+    command = [sys.executable, "-I", str(CHECKER), str(tmp_path / "proof.npz")]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith(
+        "mnk-v0:m=4,n=3,k=3 (rules of the catalogue), from the empty board: X wins; 11"
+    )
+    (tmp_path / "proof.npz").write_bytes((tmp_path / "proof.npz").read_bytes()[:-100])
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 1 and run.stderr.startswith(
+        f"not proved: '{tmp_path / 'proof.npz'}' is not there, or no"
+    )
+    run = subprocess.run([*command[:-1], "--help"], capture_output=True, text=True)
+    assert run.stderr.startswith("python check_proof.py FILE")
+
+
+def test_the_checker_knows_nothing_of_the_package():
+    assert "import ttt_env" not in CHECKER.read_text("utf-8") and "from ttt_env" not in CHECKER.read_text(
+        "utf-8"
+    )
+
+
+def kept():
+    """The files that the page about proofs lists; Qubic's takes some seconds."""
+    files = sorted(QUBIC.parent.glob("*.npz"))
+    return [pytest.param(file, id=file.stem, marks=[pytest.mark.slow] * (file == QUBIC)) for file in files]
+
+
+@pytest.mark.parametrize("file", kept())
+def test_those_of_the_documentation_are_checked_and_as_it_says(file):
+    proof, said = ttt_env.Proof.load(file), check(file)
+    verdict = "X wins" if proof.value == 1 else "the game is drawn"
+    proof.check()
+    whole = f"{proof.position.game.name} (rules of the catalogue), from the empty board: {verdict}; "
+    assert said.startswith(whole)
+    shown = {1: "X wins", 0: "draw"}[proof.value]
+    (row,) = (line for line in PAGE.read_text("utf-8").splitlines() if f"| `{file.name}` |" in line)
+    assert f"| {shown} |" in row and f"| {file.stat().st_size:,} |" in row
+
+
+# --- Whoever changes a file is found out ------------------------------------------------------------------
+
+
+def refused(arrays, path, fault="."):
+    np.savez(path, **arrays)
+    with pytest.raises((ValueError, KeyError, IndexError, TypeError), match=fault):
+        check(path)
+
+
+@pytest.mark.parametrize(
+    "game", ["mnk-v0:m=6,n=5,k=4", "square-v0:n=5", "square-v0", "mnk-v0:m=4,n=3,k=3,misere=true"]
+)
+class TestTampering:
+    def test_changed_moves(self, game, tmp_path):
+        arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(1)
+        seat = "x" if "x_moves" in arrays else "o"
+        n_refused = 0
+        for row in rng.choice(len(arrays[f"{seat}_moves"]), 8):
+            moves = arrays[f"{seat}_moves"].copy()
+            own, other = arrays[f"{seat}_positions"][row].tolist()
+            taken = [cell for cell in range(64) if (own | other) >> cell & 1]
+            moves[row] = taken[0] if taken else 63
+            refused({**arrays, f"{seat}_moves": moves}, tmp_path / "q.npz")
+            moves[row] = (arrays[f"{seat}_moves"][row] + 1) % 9  # legal or not, it is not what was proved
+            np.savez(tmp_path / "q.npz", **{**arrays, f"{seat}_moves": moves})
+            try:
+                check(tmp_path / "q.npz")
+            except ValueError:
+                n_refused += 1
+        assert n_refused > 0
+
+    def test_removed_and_added_positions(self, game, tmp_path):
+        arrays = saved(game, tmp_path / "p.npz")
+        seat = "x" if "x_moves" in arrays else "o"
+        names = [f"{seat}_{name}" for name in ("positions", "moves", "n_sequences")]
+        if not len(arrays[f"{seat}_sequences"]):
+            for row in (0, len(arrays[names[0]]) // 2, len(arrays[names[0]]) - 1):
+                refused(
+                    {**arrays, **{name: np.delete(arrays[name], row, axis=0) for name in names}},
+                    tmp_path / "q.npz",
+                )
+            twice = {name: np.concatenate([arrays[name], arrays[name][-1:]]) for name in names}
+            refused({**arrays, **twice}, tmp_path / "q.npz", "there twice")
+        refused({**arrays, names[0]: arrays[names[0]][1:]}, tmp_path / "q.npz")
+
+    def test_changed_rules(self, game, tmp_path):
+        arrays = saved(game, tmp_path / "p.npz")
+        for change in (
+            {"winning_masks": arrays["winning_masks"][1:]},
+            {"winning_masks": np.append(arrays["winning_masks"], np.uint64(3))},
+            {"misere": ~arrays["misere"]},
+            {"game": np.array("mnk-v0:m=5,n=6,k=4")},
+            {"shape": arrays["shape"] + 1},
+        ):
+            refused({**arrays, **change}, tmp_path / "q.npz", "rules of")
+
+    def test_changed_claims(self, game, tmp_path):
+        arrays = saved(game, tmp_path / "p.npz")
+        for bounds in ([1, 1], [0, 0], [-1, -1], [0, 1], [2, 2]):
+            if bounds != arrays["bounds"].tolist():
+                refused({**arrays, "bounds": np.array(bounds, np.int8)}, tmp_path / "q.npz")
+        refused({**arrays, "start": np.array([1, 0], np.uint64)}, tmp_path / "q.npz")
+        refused({**arrays, "start": np.array([0, 1], np.uint64)}, tmp_path / "q.npz", "no position")
+        lines = arrays["winning_masks"][0], np.uint64(1 << 63)
+        for start in ((0, lines[1]), (lines[1], 0), (1, 1)):
+            changed = {**arrays, "start": np.array(start, np.uint64)}
+            refused(changed, tmp_path / "q.npz", "no position")
+        wrong = arrays["automorphisms"].copy()
+        wrong[0, :2] = wrong[0, 1::-1]
+        refused({**arrays, "automorphisms": wrong}, tmp_path / "q.npz", "automorphism")
+
+    def test_missing_and_further_arrays(self, game, tmp_path):
+        arrays = saved(game, tmp_path / "p.npz")
+        for name in arrays:
+            refused({key: array for key, array in arrays.items() if key != name}, tmp_path / "q.npz")
+        refused({**arrays, "note": np.zeros(1)}, tmp_path / "q.npz", "note")
+        needless = {f"y{name[1:]}": arrays[name] for name in arrays if name[1] == "_"}
+        refused({**arrays, **needless}, tmp_path / "q.npz", "should not be there")
+
+    def test_files_cut_short(self, game, tmp_path):
+        prove(game).save(tmp_path / "p.npz")
+        content = (tmp_path / "p.npz").read_bytes()
+        for size in (0, 10, len(content) // 2, len(content) - 1):
+            (tmp_path / "q.npz").write_bytes(content[:size])
+            with pytest.raises(Exception):  # noqa: B017, whatever NumPy or zipfile raise
+                check(tmp_path / "q.npz")
+
+
+def own_game_file(name, n_cells, sets, value, seat_arrays, misere=False):
+    """A file for a game of one's own, in which only the identity is an automorphism."""
+    return {
+        "format": np.array("ttt_env proof 1"),
+        "game": np.array(name),
+        "shape": np.array([n_cells]),
+        "winning_masks": np.array([sum(1 << c for c in cells) for cells in sets], np.uint64),
+        "misere": np.array(misere),
+        "start": np.zeros(2, np.uint64),
+        "bounds": np.array([value, value], np.int8),
+        "automorphisms": np.arange(n_cells, dtype=np.uint8)[None],
+        "principal_variation": np.zeros(0, np.uint8),
+        "nodes": np.array(0),
+        "seconds": np.array(0.0),
+        **seat_arrays,
+    }
+
+
+def test_pairs_that_share_a_cell_are_refused_whatever_their_array(tmp_path):
+    """X wins this game of seven cells; by pairs with a cell in common it would be drawn."""
+    sets = [(0, 1, 2), (0, 2, 3), (0, 4, 5), (0, 5, 6)]
+    assert ttt_env.solve(Game("seven", (7,), sets)).value == 1
+    for cells in [(4, 5, 6), (4, 5, 6, 5), (5, 4, 5, 6), (4, 5, 5, 6), (4, 5, 64, 5), (4, 5, 64, 64, 5, 6)]:
+        for width in range(len(cells), len(cells) + 3):
+            row = np.full((1, width), 64, np.uint8)
+            row[0, : len(cells)] = cells
+            table = {
+                "o_positions": np.array([[0, 1 << c] for c in range(7)], np.uint64),
+                "o_moves": np.array([2, 0, 0, 0, 0, 0, 0], np.uint8),
+                "o_n_sequences": np.array([1, 0, 0, 0, 0, 0, 0], np.uint8),
+                "o_sequences": row,
+            }
+            forged = own_game_file("seven", 7, sets, 0, table)
+            refused(forged, tmp_path / "q.npz", "twice|pairs|after its end")
+
+
+@pytest.mark.parametrize(
+    "name", ["o_positions", "o_moves", "o_n_sequences", "start", "bounds", "automorphisms"]
+)
+def test_numbers_of_other_types_are_refused(name, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    for dtype in ("i1", "i8", ">u8", "f8", "?", "u4"):
+        if arrays[name].dtype != dtype:
+            refused({**arrays, name: arrays[name].astype(dtype)}, tmp_path / "q.npz", f"type of {name}")
+    for shape in (arrays[name][None], arrays[name].ravel()[:1], np.array(1, arrays[name].dtype)):
+        refused({**arrays, name: shape}, tmp_path / "q.npz", f"shape of {name}|differ|too few|permutation")
+
+
+@pytest.mark.parametrize("seat", ["x", "o"])
+def test_cells_below_the_board_are_no_moves(seat, tmp_path):
+    """In misère tic-tac-toe, a draw, moves beside the board would lose nothing."""
+    arrays = saved("tictactoe-v0:misere=true", tmp_path / "p.npz")
+    for cells in (np.arange(-1, -5, -1, dtype=np.int8), np.arange(63, 59, -1, dtype=np.uint8)):
+        forged = {name: array for name, array in arrays.items() if name[1] != "_"}
+        forged["bounds"] = np.array([1, 1] if seat == "x" else [-1, -1], np.int8)
+        forged[f"{seat}_positions"] = np.zeros((4, 2), np.uint64)
+        forged[f"{seat}_moves"], forged[f"{seat}_n_sequences"] = cells, np.zeros(4, np.uint8)
+        forged[f"{seat}_sequences"] = np.zeros((0, 0), np.uint8)
+        refused(forged, tmp_path / "q.npz", f"type of {seat}_moves|not on the board")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("tictactoe-v0 ", "a game of its own, called 'tictactoe-v0 ', "),
+        ("tictactoe‑v0", r"a game of its own, called 'tictactoe\u2011v0', "),
+        ("tictactoe-v0\x1b[2K\n", r"a game of its own, called 'tictactoe-v0\x1b[2K\n', "),
+        ("tictactoe-v0\u200b: X wins", r"a game of its own, called 'tictactoe-v0\u200b: X wins', "),
+    ],
+)
+def test_names_that_look_like_an_id_are_shown_as_what_they_are(name, shown, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    np.savez(tmp_path / "q.npz", **{**arrays, "game": np.array(name)})
+    assert check(tmp_path / "q.npz").startswith(shown)
+    assert check(tmp_path / "p.npz").startswith(
+        "tictactoe-v0 (rules of the catalogue), from the empty board: "
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mnk-v0",
+        "mnk-v0:m=3,m=3,n=3,k=3",
+        "mnk-v0:n=3,m=3,k=3",
+        "mnk-v0:m=３,n=3,k=3",
+        "mnk-v0:m=3,n=3,k= 3",
+        "mnk-v0:m=03,n=3,k=3",
+        "square-v0:n=4",
+        "square-v0:tilted=maybe",
+        "tictactoe-v0:",
+        "tictactoe-v0:misere=false",
+        "tictactoe-v0:misere=true,misere=true",
+    ],
+)
+def test_what_begins_as_an_id_and_is_none_is_refused(name, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    refused({**arrays, "game": np.array(name)}, tmp_path / "q.npz", "begins as an id")
+
+
+def test_an_array_that_is_there_twice_is_refused(tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    for second in ("bounds.npy", "bounds"):
+        np.savez(tmp_path / "q.npz", **arrays)
+        with ZipFile(tmp_path / "p.npz") as zipped, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zipfile tells of the second one
+            with ZipFile(tmp_path / "q.npz", "a") as twice:
+                twice.writestr(second, zipped.read("bounds.npy"))
+        with pytest.raises(ValueError, match="there twice"):
+            check(tmp_path / "q.npz")
+
+
+def test_more_winning_sets_than_can_be_summed_are_refused(tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    for n_sets, fault in ((20_001, "more than 20000"), (20_000, "not on the board")):
+        masks = np.arange(1, n_sets + 1, dtype=np.uint64)
+        changed = {**arrays, "game": np.array("sets"), "winning_masks": masks}
+        refused(changed, tmp_path / "q.npz", fault)
+
+
+def test_the_start_is_told(tmp_path):
+    position = get_game("mnk-v0:m=4,n=3,k=3").start.play(0).play(1)
+    prove(position.game, position).save(tmp_path / "p.npz")
+    assert "from XO..........: X wins" in check(tmp_path / "p.npz")
+
+
+def test_changed_pairs(tmp_path):
+    """Each pair is needed: without it, with one cell twice, or with a taken cell the draw is not proved."""
+    arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
+    sequences, rows = (
+        arrays["o_sequences"],
+        np.repeat(np.arange(len(arrays["o_moves"])), arrays["o_n_sequences"]),
+    )
+    assert len(sequences) > 2
+    for row, cells in enumerate(sequences[:2]):
+        pairs = cells[cells < 64].reshape(-1, 2)
+        assert len(np.unique(pairs)) == pairs.size > 0
+        for number, first in enumerate(pairs[:, 0].tolist()):
+            for wrong in (
+                (64, 64),
+                (first, 64),
+                (first, first),
+                (first, int(pairs[number - 1, 0])),
+                (first, int(arrays["o_moves"][rows[row]])),
+            ):
+                changed = sequences.copy()
+                changed[row, 2 * number : 2 * number + 2] = wrong
+                refused(
+                    {**arrays, "o_sequences": changed},
+                    tmp_path / "q.npz",
+                    "no answer|never reached|twice|pairs|after its end",
+                )
+    refused({**arrays, "o_sequences": sequences[:, 1:]}, tmp_path / "q.npz")
+    refused({**arrays, "o_sequences": sequences[:, :0]}, tmp_path / "q.npz")
+
+
+def test_what_are_no_pairs_is_not_loaded(tmp_path):
+    arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
+    gap, twice, far = (arrays["o_sequences"].copy() for _ in range(3))
+    gap[0, 1], twice[0, 1], far[0, 1] = 64, twice[0, 0], 36
+    for wrong, fault in (
+        (gap, "after its end"),
+        (twice, "twice"),
+        (far, "outside"),
+        (arrays["o_sequences"][:, 1:], "no pairs"),
+    ):
+        np.savez(tmp_path / "q.npz", **{**arrays, "o_sequences": wrong})
+        with pytest.raises(ResultFileError, match=fault):
+            Proof.load(tmp_path / "q.npz")
+
+
+@pytest.mark.parametrize("column", [0, -1])
+def test_changed_threats(column, tmp_path):
+    arrays = saved("square-v0:n=5", tmp_path / "p.npz")
+    n_refused = 0
+    for row in range(len(arrays["x_sequences"])):
+        threats = arrays["x_sequences"].copy()
+        last = np.flatnonzero(threats[row] < 64)[column]
+        threats[row, last] = (threats[row, last] + 1) % 25
+        np.savez(tmp_path / "q.npz", **{**arrays, "x_sequences": threats})
+        try:
+            check(tmp_path / "q.npz")
+        except ValueError:
+            n_refused += 1
+    assert n_refused > len(arrays["x_sequences"]) // 2
+    refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, tmp_path / "q.npz", "too few")
+
+
+# --- Saving and loading -----------------------------------------------------------------------------------
+
+
+def test_a_loaded_proof_has_its_strategies(tmp_path):
+    found = prove("mnk-v0:m=4,n=3,k=3")
+    found.save(tmp_path / "p.npz")
+    loaded = Proof.load(tmp_path / "p.npz")
+    assert loaded == found and len(loaded.strategies) == 1
+    loaded.save(tmp_path / "q.npz")
+    assert (tmp_path / "q.npz").stat().st_size == (tmp_path / "p.npz").stat().st_size
+
+
+@pytest.mark.parametrize("game", ["mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=2,k=3", "tictactoe-v0"])
+def test_a_draw_by_groups_of_cells_is_one_by_a_table_too(game, tmp_path):
+    found = prove(game)
+    found.save(tmp_path / "p.npz")
+    loaded = Proof.load(tmp_path / "p.npz")
+    assert loaded == found and bool(found.regions) == (game != "tictactoe-v0")
+    assert game == "mnk-v0:m=4,n=4,k=4" or plays_out(loaded)
+
+
+def test_a_proof_without_its_search_searches_again(tmp_path):
+    found = Proof.from_json(prove("mnk-v0:m=4,n=4,k=3").to_json())
+    found.save(tmp_path / "p.npz")
+    assert "X wins" in check(tmp_path / "p.npz")
+
+
+def test_too_many_positions_are_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(extraction, "MOST_POSITIONS", 5)
+    with pytest.raises(ProofError, match="more than 5 positions"):
+        prove("tictactoe-v0").save(tmp_path / "p.npz")
+    assert not (tmp_path / "p.npz").exists()
+
+
+def test_what_a_search_has_wrong_is_searched_again(tmp_path):
+    """The threats of a search say that it knows a winning cell, and are wrong: two positions with one key."""
+    found = prove("mnk-v0:m=6,n=5,k=4")
+    guide = proof_module._Guide(found._prover, "X", True)
+    wrong = found.position.play(0).play(1)
+    assert guide.cell(found.position) in wrong.game.start.legal_cells
+    with pytest.raises(ProofError, match="no move"):
+        proof_module._Guide(prove("tictactoe-v0")._prover, "X", True).cell(get_game("tictactoe-v0").start)
+
+
+def test_an_unknown_value_is_saved_and_refused_by_the_checker(tmp_path):
+    prove("qubic-v0", nodes=10).save(tmp_path / "p.npz")
+    with pytest.raises(ValueError, match="no value"):
+        check(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize(
+    "name", ["x_positions", "x_moves", "x_sequences", "start", "bounds", "x_n_sequences"]
+)
+def test_damaged_files_are_not_loaded(name, tmp_path):
+    arrays = saved("square-v0:n=5", tmp_path / "p.npz")
+    for wrong in (arrays[name] * 0 + 77, arrays[name][1:], arrays[name].astype(np.float32), np.array("x")):
+        np.savez(tmp_path / "q.npz", **{**arrays, name: wrong})
+        with pytest.raises(ResultFileError, match=r"q\.npz"):
+            Proof.load(tmp_path / "q.npz")
+    (tmp_path / "q.npz").write_text("{}")
+    with pytest.raises(ResultFileError):
+        Proof.load(tmp_path / "q.npz")
+
+
+def test_a_file_of_too_large_a_board_is_not_loaded(tmp_path):
+    arrays = saved("mnk-v0:m=4,n=3,k=3", tmp_path / "p.npz")
+    np.savez(tmp_path / "q.npz", **{**arrays, "shape": np.array([1 << 62, 3])})
+    with pytest.raises(ResultFileError, match=r"q\.npz .*cells"):
+        Proof.load(tmp_path / "q.npz")
+
+
+def line_of(*cells):
+    return {"principal_variation": np.array(cells, np.uint8)}
+
+
+CONTRADICTIONS = {
+    "name": ({"game": np.array("square-v0")}, "rules are not those of square-v0"),
+    "spelling": ({"game": np.array("mnk-v0:m=4,m=5")}, "the name of no game"),
+    "bounds": ({"bounds": np.array([1, 1], np.int8)}, "strategy of O, and bounds 1 and 1 need one of X"),
+    "lost": ({"bounds": np.array([-1, -1], np.int8)}, "the first player does not lose"),
+    "open": (
+        {"bounds": np.array([0, 1], np.int8)} | line_of(),
+        "strategy of O, and bounds 0 and 1 need one of n",
+    ),
+    "far": ({"bounds": np.array([0, 5], np.int8)}, "bounds 0 and 5"),
+    "upside down": ({"bounds": np.array([1, -1], np.int8)}, "bounds 1 and −?-?1"),
+    "cell": (line_of(0, 0, 0, 63), "principal_variation: .*0"),
+    "taken": (line_of(0, 0), "principal_variation: "),
+    "won": (line_of(0, 3, 1, 4, 2), "principal_variation: it ends"),
+    "too long": (line_of(0, 3, 1, 4, 2, 5), "principal_variation: "),
+    "nodes": ({"nodes": np.array(-1)}, "nodes=-1"),
+    "seconds": ({"seconds": np.array(np.nan)}, "seconds=nan"),
+    "endless": ({"seconds": np.array(np.inf)}, "seconds=inf"),
+    "automorphisms": ({"automorphisms": np.arange(9, dtype=np.uint8)[None]}, "automorphisms"),
+    "start": ({"start": np.array([1, 0], np.uint64)}, "."),
+}
+
+
+@pytest.mark.parametrize(("change", "fault"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
+def test_files_whose_parts_do_not_belong_together_are_not_loaded(change, fault, tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    np.savez(tmp_path / "q.npz", **{**arrays, **change})
+    with pytest.raises(ResultFileError, match=rf"q\.npz .*{fault}"):
+        Proof.load(tmp_path / "q.npz")
+    with pytest.raises(ttt_env.TttEnvError, match=rf"q\.npz .*{fault}"):
+        ttt_env.make_agent(f"strategy:{tmp_path / 'q.npz'}", "tictactoe-v0")
+
+
+def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(tmp_path):
+    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+    row = int(arrays["o_positions"][:, 1].argmax())
+    own, other = arrays["o_positions"][row].tolist()
+    one_more = next(1 << c for c in range(9) if c != arrays["o_moves"][row] and not (own | other) >> c & 1)
+    for stones, move, fault in (
+        ([own | one_more, other], arrays["o_moves"][row], "O is not to move"),
+        ([own, other | one_more], arrays["o_moves"][row], "O is not to move"),
+        ([own, other], other.bit_length() - 1, "on a taken cell"),
+        ([own, other], own.bit_length() - 1 if own else other.bit_length() - 1, "on a taken cell"),
+        ([own | other, other], arrays["o_moves"][row], "on the same cell"),
+        ([own, other], 9, "not one cell"),
+    ):
+        positions, moves = arrays["o_positions"].copy(), arrays["o_moves"].copy()
+        positions[row], moves[row] = stones, move
+        np.savez(tmp_path / "q.npz", **{**arrays, "o_positions": positions, "o_moves": moves})
+        with pytest.raises(ResultFileError, match=fault):
+            Proof.load(tmp_path / "q.npz")
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "square-v0", "mnk-v0:m=6,n=5,k=4"])
+def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
+    """What `Proof.check` and the script say of changed moves and sequences is the same."""
+    prove(game).check()
+    arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(5)
+    seat, said = "x" if "x_moves" in arrays else "o", []
+    for _ in range(30):
+        changed = {**arrays, f"{seat}_moves": arrays[f"{seat}_moves"].copy()}
+        changed[f"{seat}_sequences"] = arrays[f"{seat}_sequences"].copy()
+        if rng.random() < 0.4 and changed[f"{seat}_sequences"].size:
+            row = changed[f"{seat}_sequences"][rng.integers(len(changed[f"{seat}_sequences"]))]
+            cells = row[row < 64]
+            row[: len(cells)] = rng.permutation(cells)
+        else:
+            row = int(rng.integers(len(changed[f"{seat}_moves"])))
+            own, other = changed[f"{seat}_positions"][row].tolist()
+            free = [c for c in range(get_game(game).n_cells) if not (own | other) >> c & 1]
+            changed[f"{seat}_moves"][row] = rng.choice(free)
+        np.savez(tmp_path / "q.npz", **changed)
+        loaded = Proof.load(tmp_path / "q.npz")
+        try:
+            check(tmp_path / "q.npz")
+            loaded.check()
+            said.append(True)
+        except ValueError:
+            with pytest.raises(ProofError):
+                loaded.check()
+            said.append(False)
+    assert False in said
+
+
+def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
+    """After 0 and 4, X takes cell 1 and threatens to complete either set: a pair of 0 and 1 is no answer."""
+    none = {"moves": np.zeros(0, np.uint8), "n_sequences": np.zeros(0, np.uint8)}
+    none |= {"positions": np.zeros((0, 2), np.uint64), "sequences": np.zeros((0, 2), np.uint8)}
+    table = {
+        "start": np.array([1, 0], np.uint64),  # X cannot lose, whatever it plays
+        **{f"x_{name}": array for name, array in none.items()},
+        "o_positions": np.array([[0, 1]], np.uint64),
+        "o_moves": np.array([4], np.uint8),
+        "o_n_sequences": np.array([1], np.uint8),
+        "o_sequences": np.array([[0, 1]], np.uint8),
+    }
+    sets = [(0, 1, 2), (0, 1, 3)]
+    refused(own_game_file("five", 5, sets, 0, table), tmp_path / "q.npz", "no answer")
+    with pytest.raises(ProofError, match="not those that are reached"):
+        Proof.load(tmp_path / "q.npz").check()
+    held = table | {"o_moves": np.array([1], np.uint8), "o_sequences": np.full((1, 2), 64, np.uint8)}
+    np.savez(tmp_path / "q.npz", **own_game_file("five", 5, sets, 0, held))
+    Proof.load(tmp_path / "q.npz").check()
+    assert "drawn" in check(tmp_path / "q.npz")
+
+
+@pytest.mark.parametrize("file", ["square-v0", "mnk-v0-m-6-n-5-k-4"])
+def test_a_proof_is_checked_in_batches(file, monkeypatch):
+    monkeypatch.setattr(extraction, "_BATCH", 7)
+    found = Proof.load(QUBIC.parent / f"{file}.npz")
+    assert found.strategies[0].n_sequences[:7].sum() > 0 and len(found.strategies[0]) > 14
+    found.check()
+
+
+def test_what_proves_nothing_is_not_checked():
+    with pytest.raises(ProofError, match="not proved"):
+        prove("qubic-v0", nodes=10).check()
+    found = prove("tictactoe-v0")
+    with pytest.raises(ProofError):
+        dataclasses.replace(found, bounds=(1, 1), _prover=None).check()
+    with pytest.raises(ProofError, match="principal_variation"):
+        dataclasses.replace(found, principal_variation=(0, 0)).check()
+    over = get_game("tictactoe-v0").start
+    for cell in (0, 3, 1, 4, 2):
+        over = over.play(cell)
+    prove(over.game, over).check()
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"bounds": [10**30, 10**30]}, "bounds"),
+        ({"bounds": [0.5, 0.5]}, "bounds"),
+        ({"bounds": [False, False]}, "bounds"),
+        ({"bounds": ["0", "0"]}, "bounds"),
+        ({"bounds": [0, 1]}, "principal_variation"),
+        ({"bounds": [-1, -1]}, "bounds"),
+        ({"value": 1}, "value"),
+        ({"principal_variation": [0, 0]}, "principal_variation"),
+        ({"principal_variation": [10**30]}, "principal_variation"),
+        ({"principal_variation": [0, 3, 1, 4, 2]}, "principal_variation"),
+        ({"principal_variation": "4"}, "principal_variation"),
+        ({"nodes": -1}, "nodes"),
+        ({"nodes": 10**30}, "nodes"),
+        ({"nodes": 1.5}, "nodes"),
+        ({"seconds": -0.5}, "seconds"),
+        ({"seconds": float("nan")}, "seconds"),
+        ({"seconds": 10**400}, "."),
+        ({"seconds": "1"}, "seconds"),
+        ({"regions": [[0, 1]]}, "regions"),
+        ({"position": "XX./.../..."}, "."),
+        ({"game": {"name": "square-v0", "shape": [3, 3], "winning_sets": [[0, 1, 2]]}}, "rules"),
+    ],
+)
+def test_json_whose_parts_do_not_belong_together_is_not_read(change, fault):
+    data = prove("tictactoe-v0").to_dict()
+    assert Proof.from_dict(data).to_dict() == data
+    with pytest.raises(ResultFileError, match=fault):
+        Proof.from_dict(data | change)
+
+
+# --- Checkpoints ------------------------------------------------------------------------------------------
+
+KILLED = """
+import sys, ttt_env
+from ttt_env.analysis import proof
+proof._CHECKPOINT_SECONDS, proof._CHECKPOINT_SHARE = 0.05, 0
+ttt_env.prove(sys.argv[1], checkpoint=sys.argv[2])
+"""
+
+
+def test_a_killed_search_goes_on(tmp_path):
+    path = tmp_path / "search.npz"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, "qubic-v0", str(path)], stderr=subprocess.DEVNULL
+    )
+    try:
+        while not path.exists():
+            time.sleep(0.05)
+            assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+    with np.load(path) as archive:
+        before = int(archive["nodes"])
+    assert before > 0
+    assert prove("qubic-v0", nodes=1000, checkpoint=path).nodes == before + 1000
+
+
+@pytest.mark.parametrize("rounds", [None, ((2000, 200_000),)], ids=["alpha-beta", "threats"])
+def test_interrupted_searches_end_with_the_same_value(rounds, tmp_path, monkeypatch):
+    if rounds is not None:
+        monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", rounds)
+    game, nodes = (
+        ("mnk-v0:m=5,n=3,k=3,misere=true", 5_000) if rounds is None else ("mnk-v0:m=6,n=6,k=4", 20_000)
+    )
+    path, n_calls = tmp_path / "search.npz", 0
+    while (found := prove(game, nodes=nodes, checkpoint=path)).value is None:
+        n_calls += 1
+        assert n_calls < 100
+    whole = prove(game)
+    assert found.value == whole.value
+    assert n_calls > 0 or rounds is not None
+    found.save(tmp_path / "p.npz")
+    check(tmp_path / "p.npz")
+    again = prove(game, checkpoint=path)
+    assert again.value == whole.value and again.nodes - found.nodes < whole.nodes // 2
+
+
+def test_rounds_of_threats_that_are_over_are_not_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", ((10, 1), (20, 1)))
+    path = tmp_path / "search.npz"
+    assert prove("tictactoe-v0", checkpoint=path).value == 0
+    with np.load(path) as archive:
+        assert archive["x_rounds"] == 2
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "search.npz"
+    prove("qubic-v0", nodes=100, checkpoint=path)
+    content = path.read_bytes()
+    with pytest.raises(ResultFileError, match="other"):
+        prove("square-v0", checkpoint=path)
+    with pytest.raises(ResultFileError, match="another position"):
+        prove("qubic-v0", get_game("qubic-v0").start.play(0), nodes=100, checkpoint=path)
+    assert path.read_bytes() == content
+    saved("mnk-v0:m=4,n=3,k=3", path)
+    with pytest.raises(ResultFileError, match="no checkpoint"):
+        prove("mnk-v0:m=4,n=3,k=3", checkpoint=path)
+    path.write_bytes(content[:500])
+    with pytest.raises(ResultFileError, match="no checkpoint"):
+        prove("qubic-v0", checkpoint=path)
+
+
+# --- The agent --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "game", ["mnk-v0:m=4,n=3,k=3", "tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=6,n=5,k=4"]
+)
+def test_the_agent_keeps_what_is_proved(game, tmp_path):
+    found = prove(game)
+    found.save(tmp_path / "p.npz")
+    for strategy in found.strategies:
+        worst = worst_case(f"strategy:{tmp_path / 'p.npz'}", strategy.seat, game)
+        assert worst.value == int(strategy.wins)
+
+
+def test_it_is_certified(tmp_path):
+    prove("tictactoe-v0").save(tmp_path / "p.npz")
+    certificate = ttt_env.certify(f"strategy:{tmp_path / 'p.npz'}")
+    assert certificate.refutations["O"] is None and certificate.refutations["X"] is not None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_wins_qubic(seed):
+    agent = ttt_env.make_agent(f"strategy:{QUBIC}", "qubic-v0")
+    assert agent.is_fixed
+    assert str(ttt_env.play_game(agent, "win-block", "qubic-v0", rng=seed).positions()[-1].winner) == "X"
+
+
+@pytest.mark.parametrize("opponent", ["win-block", "mcts:simulations=300"])
+def test_it_holds_the_draw_of_seven_in_a_square_by_pairs(opponent):
+    agent = ttt_env.make_agent(f"strategy:{SEVEN},fallback=random", "mnk-v0:m=7,n=7,k=5")
+    for seed in range(4):
+        game = ttt_env.play_game(opponent, agent, "mnk-v0:m=7,n=7,k=5", rng=seed)
+        assert game.positions()[-1].winner != "X"
+        for position in game.positions()[1:-1:2]:
+            assert "does not lose" in agent.explain(position).reason
+
+
+def test_elsewhere_it_plays_as_its_fallback(tmp_path):
+    game = get_game("mnk-v0:m=4,n=3,k=3")
+    prove(game).save(tmp_path / "p.npz")
+    agent = ttt_env.make_agent(f"strategy:{tmp_path / 'p.npz'},fallback=newell-simon", game)
+    other = ttt_env.make_agent("newell-simon", game)
+    position = game.start.play(0)
+    assert (agent.policy(position) == other.policy(position)).all()
+    assert "newell-simon" in agent.explain(position).reason
+    assert "X wins" in agent.explain(game.start).reason
+
+
+def test_files_without_a_strategy_are_refused(tmp_path):
+    prove("qubic-v0", nodes=10).save(tmp_path / "p.npz")
+    with pytest.raises(ttt_env.TttEnvError, match="holds no strategy"):
+        ttt_env.make_agent(f"strategy:{tmp_path / 'p.npz'}", "qubic-v0")
+    with pytest.raises(ttt_env.TttEnvError, match="not of square-v0"):
+        ttt_env.make_agent(f"strategy:{tmp_path / 'p.npz'}", "square-v0")
+    with pytest.raises(ttt_env.TttEnvError, match="cannot be read"):
+        ttt_env.make_agent(f"strategy:{tmp_path / 'no.npz'}", "square-v0")

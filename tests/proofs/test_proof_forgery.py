@@ -1,0 +1,573 @@
+"""Forged proofs: two checkers that share no line refuse them both, and what they accept is true.
+
+`scripts/check_proof.py` is compared with one that is written from docs/proofs.md alone, on thousands of
+changed files; on games small enough to enumerate, the solution of the game says what is true.
+"""
+
+import runpy
+from contextlib import suppress
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.support.documents import ROOT
+from tests.support.naive_proof_checker import NaiveChecker, RefusedError, cells_of, mask_of, naive_check
+from ttt_env import Game, Position, Proof, ResultFileError, get_game, prove, solve
+from ttt_env.rules.game import random_position
+from ttt_env.rules.symmetry import automorphisms
+
+check = runpy.run_path(str(ROOT / "scripts" / "check_proof.py"))["check"]
+FOLDER = ROOT / "docs" / "proofs"
+SMALL = [
+    "tictactoe-v0",
+    "tictactoe-v0:misere=true",
+    "mnk-v0:m=4,n=3,k=3",
+    "mnk-v0:m=4,n=3,k=4",
+    "mnk-v0:m=5,n=2,k=3",
+    "mnk-v0:m=3,n=2,k=2,misere=true",
+    "square-v0:n=3",
+    "square-v0:n=3,tilted=false",
+    "square-v0:n=2,misere=true",
+]
+PARTS = ("positions", "moves", "n_sequences", "sequences")
+
+
+def arrays_of(path):
+    with np.load(path) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def random_game(rng, name, misere=False):
+    n_cells = int(rng.integers(4, 10))
+    sizes = np.minimum(rng.choice([2, 3, 4], size=rng.integers(2, 9), p=[0.3, 0.5, 0.2]), n_cells)
+    sets = [rng.choice(n_cells, size=size, replace=False).tolist() for size in sizes]
+    return Game(name, (n_cells,), sets, misere)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The arrays of small proofs: of the catalogue, of games of one's own, of positions."""
+    rng, path, found = np.random.default_rng(2), tmp_path_factory.mktemp("proofs") / "p.npz", []
+    positions = [get_game(name).start for name in SMALL]
+    positions += [random_game(rng, f"own {number}", number % 3 == 0).start for number in range(12)]
+    for name in SMALL[:6]:
+        positions += [random_position(get_game(name), rng) for _ in range(3)]
+    for position in positions:
+        if not position.is_over:
+            prove(position.game, position).save(path)
+            found.append(arrays_of(path))
+    assert {int(arrays["bounds"][0]) for arrays in found} == {-1, 0, 1}
+    assert any(arrays[name].size for arrays in found for name in arrays if name.endswith("sequences"))
+    return found
+
+
+# --- Mutations --------------------------------------------------------------------------------------------
+
+
+def tables(arrays):
+    return [seat for seat in "xo" if f"{seat}_moves" in arrays]
+
+
+def a_name(arrays, rng):
+    names = sorted(arrays, key=lambda name: (name[:2] not in ("x_", "o_"), name))
+    return names[min(int(rng.exponential(5)), len(names) - 1)]
+
+
+def number_changed(arrays, rng):
+    name = a_name(arrays, rng)
+    array = arrays[name].copy()
+    if array.size and array.dtype.kind in "iu":
+        at = tuple(int(rng.integers(length)) for length in array.shape)
+        old, info = int(array[at]), np.iinfo(array.dtype)
+        choices = [old + 1, old - 1, 0, 63, 64, 65, 255, info.max, info.min, old ^ 1 << int(rng.integers(9))]
+        array[at] = min(max(choices[rng.integers(len(choices))], int(info.min)), int(info.max))
+    elif array.dtype.kind == "f":
+        array = np.array([np.nan, np.inf, -1.0, 1e300][rng.integers(4)])
+    elif array.dtype.kind == "b":
+        array = ~array
+    return arrays | {name: np.asarray(array)}
+
+
+def several_numbers_changed(arrays, rng):
+    for _ in range(int(rng.integers(2, 5))):
+        arrays = number_changed(arrays, rng)
+    return arrays
+
+
+def type_changed(arrays, rng):
+    name = a_name(arrays, rng)
+    types = [
+        "int8",
+        "uint8",
+        "int16",
+        "int64",
+        "uint64",
+        ">u8",
+        ">i8",
+        "float64",
+        "bool",
+        "complex64",
+        "U5",
+        "S5",
+    ]
+    with np.errstate(all="ignore"):
+        try:
+            return arrays | {name: arrays[name].astype(types[rng.integers(len(types))])}
+        except ValueError:  # the text of a name is no number
+            return arrays | {name: np.array(1)}
+
+
+def shape_changed(arrays, rng):
+    name = a_name(arrays, rng)
+    array = arrays[name]
+    forms = [
+        lambda: array[None],
+        lambda: array[..., None],
+        lambda: array.ravel(),
+        lambda: array[:0] if array.ndim else array,
+        lambda: array.T,
+        lambda: np.asfortranarray(array),
+        lambda: array.reshape(-1, 1),
+        lambda: array[:, :-1] if array.ndim == 2 else array[:-1] if array.ndim else array,
+        lambda: array[:, 1:] if array.ndim == 2 else array[1:] if array.ndim else array,
+        lambda: (
+            np.pad(array, [(0, 1)] * array.ndim, constant_values=64) if array.dtype.kind in "iu" else array
+        ),
+    ]
+    return arrays | {name: forms[rng.integers(len(forms))]()}
+
+
+def rows_changed(arrays, rng):
+    name = a_name(arrays, rng)
+    array = arrays[name]
+    if array.ndim == 0 or not len(array):
+        return arrays
+    row = int(rng.integers(len(array)))
+    forms = [
+        lambda: np.delete(array, row, axis=0),
+        lambda: np.concatenate([array, array[row : row + 1]]),
+        lambda: rng.permutation(array),
+        lambda: array[::-1],
+        lambda: np.concatenate([array, array]),
+        lambda: np.roll(array, 1, axis=-1),
+        lambda: rng.permuted(array, axis=-1),
+    ]
+    return arrays | {name: forms[rng.integers(len(forms))]()}
+
+
+def columns_changed(arrays, rng):
+    """Pairs and threats with cells put in, left out or exchanged, odd numbers of columns among them."""
+    names = [name for name in arrays if name.endswith("_sequences") and arrays[name].ndim == 2]
+    names = [name for name in names if not name.endswith("n_sequences")]
+    if not names:
+        return arrays
+    name = names[rng.integers(len(names))]
+    array, n_cells = arrays[name], int(np.prod(arrays["shape"]))
+    rows, columns = array.shape
+    at = int(rng.integers(columns + 1))
+    forms = [
+        lambda: np.insert(array, at, 64, axis=1),
+        lambda: np.insert(array, at, rng.integers(n_cells, size=rows), axis=1),
+        lambda: np.delete(array, min(at, columns - 1), axis=1) if columns else array,
+        lambda: array[:, ::-1],
+        lambda: np.hstack([array, np.full((rows, int(rng.integers(1, 4))), 64, np.uint8)]),
+        lambda: (
+            array.reshape(rows, -1, 2)[:, :, ::-1].reshape(rows, -1)
+            if array.size and columns % 2 == 0
+            else array
+        ),
+    ]
+    return arrays | {name: np.ascontiguousarray(forms[rng.integers(len(forms))]())}
+
+
+def claims_changed(arrays, rng):
+    value = rng.integers(-1, 2)
+    bounds = [value, value] if rng.random() < 0.7 else rng.integers(-2, 3, size=2)
+    changed = arrays | {"bounds": np.array(bounds, np.int8)}
+    seats = tables(arrays)
+    if rng.random() < 0.6 and len(seats) == 1:  # the strategy of the other seat, too, or instead
+        (seat,) = seats
+        other = "xo"[seat == "x"]
+        changed |= {f"{other}_{part}": changed[f"{seat}_{part}"] for part in PARTS}
+        if rng.random() < 0.5:
+            changed = {name: array for name, array in changed.items() if not name.startswith(f"{seat}_")}
+    return changed
+
+
+def start_changed(arrays, rng):
+    n_cells = int(np.prod(arrays["shape"]))
+    cells = rng.permutation(n_cells)[: rng.integers(0, 4)].tolist()
+    x, o = mask_of(cells[::2]), mask_of(cells[1::2])
+    stones = [[x, o], [o, x], arrays["start"][::-1], [x, x], [1 << n_cells, 0]][rng.integers(5)]
+    return arrays | {"start": np.array(stones, np.uint64)}
+
+
+def rules_changed(arrays, rng):
+    n_cells, masks = int(np.prod(arrays["shape"])), arrays["winning_masks"]
+    new = mask_of(rng.choice(n_cells, size=rng.integers(1, 4), replace=False).tolist())
+    forms = [
+        {"winning_masks": np.delete(masks, rng.integers(len(masks)))},
+        {"winning_masks": np.append(masks, np.uint64(new))},
+        {"winning_masks": np.append(masks, masks[:1])},
+        {"misere": ~arrays["misere"]},
+        {"shape": np.array([n_cells])},
+        {"shape": np.array([1, n_cells, 1])},
+        {"shape": arrays["shape"][::-1].copy()},
+        {"shape": np.array([2**32, 2**32, n_cells])},
+        {"shape": np.array([-1, -n_cells])},
+    ]
+    changed = arrays | forms[rng.integers(len(forms))]
+    if rng.random() < 0.7:
+        changed |= {"game": np.array("a game of mine")}
+    if rng.random() < 0.7:
+        changed |= {"automorphisms": np.arange(n_cells, dtype=np.uint8)[None]}
+    return {name: np.asarray(array) for name, array in changed.items()}
+
+
+def name_changed(arrays, rng):
+    name = str(arrays["game"])
+    others = [
+        *SMALL,
+        "mine",
+        f"{name} ",
+        f" {name}",
+        name.upper(),
+        name.replace("3", "３"),
+        f"{name}\n",
+        "x\x1b[2J",
+    ]
+    others += ["mnk-v0:m=3,m=3,n=3,k=3", "mnk-v0:n=3,m=3,k=3", "mnk-v0", "mnk-v0:m=+3,n=3,k=3", f"{name},"]
+    others += [
+        "square-v0:tilted=maybe",
+        "square-v0:n=4",
+        "tictactoe-v0:",
+        "tictactoe-v0:misere=false",
+        "tictactoe-v0\u200b",
+    ]
+    return arrays | {"game": np.array(others[rng.integers(len(others))])}
+
+
+def automorphisms_changed(arrays, rng):
+    images = arrays["automorphisms"]
+    row = int(rng.integers(len(images)))
+    swapped = images.copy()
+    swapped[row, :2] = swapped[row, 1::-1]
+    forms = [
+        images[:1],
+        images[row : row + 1],
+        images[:0],
+        images[::-1],
+        np.delete(images, row, axis=0),
+        swapped,
+    ]
+    forms += [np.concatenate([images, images]), images[:, :-1], np.argsort(images, axis=1).astype(np.uint8)]
+    return arrays | {"automorphisms": np.ascontiguousarray(forms[rng.integers(len(forms))])}
+
+
+def names_changed(arrays, rng):
+    name = a_name(arrays, rng)
+    rest = {other: array for other, array in arrays.items() if other != name}
+    return [rest, arrays | {"note": np.zeros(2)}, rest | {name.swapcase(): arrays[name]}][rng.integers(3)]
+
+
+def by_position(arrays, seat):
+    """The rows of a table, each with its sequences."""
+    ends = np.cumsum(arrays[f"{seat}_n_sequences"], dtype=int)
+    return np.split(arrays[f"{seat}_sequences"], ends)[:-1]
+
+
+def with_rows(arrays, seat, order, sequences):
+    """The table with the rows of this order, each with these sequences."""
+    joined = np.concatenate([arrays[f"{seat}_sequences"][:0], *(sequences[row] for row in order)])
+    return arrays | {
+        f"{seat}_positions": arrays[f"{seat}_positions"][order],
+        f"{seat}_moves": arrays[f"{seat}_moves"][order],
+        f"{seat}_n_sequences": np.array([len(sequences[row]) for row in order], np.uint8),
+        f"{seat}_sequences": joined,
+    }
+
+
+def whole_rows_changed(arrays, rng):
+    """Well-formed: rows left out, twice, or in another order, their sequences too."""
+    seat = tables(arrays)[0]
+    sequences = [rng.permutation(rows) for rows in by_position(arrays, seat)]
+    order = rng.permutation(len(sequences))
+    if len(order) and rng.random() < 0.5:
+        order = order[1:] if rng.random() < 0.5 else np.append(order, order[:1])
+    return with_rows(arrays, seat, order, sequences)
+
+
+def sequences_replaced(arrays, rng):
+    """Well-formed: other cells in the sequences of some positions."""
+    seat, n_cells = tables(arrays)[0], int(np.prod(arrays["shape"]))
+    sequences, width = by_position(arrays, seat), arrays[f"{seat}_sequences"].shape[1]
+    for row in range(len(sequences)):
+        if rng.random() < 0.3:
+            n = int(rng.integers(0, min(width, n_cells) // 2 + 1)) * 2
+            cells = np.full((1, width), 64, np.uint8)
+            cells[0, :n] = rng.permutation(n_cells)[:n]
+            sequences[row] = np.concatenate([sequences[row][rng.integers(2) :], cells])
+    return with_rows(arrays, seat, np.arange(len(sequences)), sequences)
+
+
+def moves_replaced(arrays, rng):
+    """Well-formed: other legal moves in some positions."""
+    seat, n_cells = tables(arrays)[0], int(np.prod(arrays["shape"]))
+    moves = arrays[f"{seat}_moves"].copy()
+    for row, (own, other) in enumerate(arrays[f"{seat}_positions"].tolist()):
+        free = [cell for cell in range(n_cells) if not (own | other) >> cell & 1]
+        if rng.random() < 0.2 and free:
+            moves[row] = free[rng.integers(len(free))]
+    return arrays | {f"{seat}_moves": moves}
+
+
+def cells_renamed(arrays, rng):
+    """A true proof of another game, or of the same one: the whole file with its cells permuted."""
+    n_cells = int(np.prod(arrays["shape"]))
+    images = arrays["automorphisms"]
+    image = rng.permutation(n_cells) if rng.random() < 0.5 else images[rng.integers(len(images))]
+    image = np.append(image, np.full(65 - n_cells, 64))
+
+    def moved(masks):
+        flat = [mask_of(int(image[c]) for c in cells_of(mask)) for mask in masks.ravel().tolist()]
+        return np.array(flat, np.uint64).reshape(masks.shape)
+
+    changed = {name: moved(arrays[name]) for name in arrays if arrays[name].dtype == np.uint64}
+    for seat in tables(arrays):
+        for part in ("moves", "sequences"):
+            changed[f"{seat}_{part}"] = image[arrays[f"{seat}_{part}"]].astype(np.uint8)
+    conjugate = np.empty_like(images)
+    conjugate[:, image[:n_cells]] = image[images]
+    name = "renamed" if rng.random() < 0.8 else str(arrays["game"])
+    changed = arrays | changed | {"automorphisms": conjugate, "game": np.array(name)}
+    if rng.random() < 0.7:  # the smallest images are others now
+        changed |= {"automorphisms": np.arange(n_cells, dtype=np.uint8)[None]}
+    return changed
+
+
+MUTATIONS = [
+    number_changed,
+    several_numbers_changed,
+    type_changed,
+    shape_changed,
+    rows_changed,
+    columns_changed,
+    claims_changed,
+    start_changed,
+    rules_changed,
+    name_changed,
+    automorphisms_changed,
+    names_changed,
+    whole_rows_changed,
+    sequences_replaced,
+    moves_replaced,
+    cells_renamed,
+]
+
+
+@cache
+def true_value(name, shape, masks, misere, start):
+    game = Game(name, shape, [sorted(cells_of(mask)) for mask in masks], misere)
+    x, o = start
+    position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
+    return solve(game).value_of(position)
+
+
+def is_true(arrays):
+    """Whether the claim of these arrays, which were accepted, is true."""
+    rules = tuple(arrays["shape"].tolist()), tuple(arrays["winning_masks"].tolist()), bool(arrays["misere"])
+    return true_value("a game", *rules, tuple(arrays["start"].tolist())) == arrays["bounds"][0]
+
+
+def accepts(checker, path):
+    """Whether a checker accepts the file; whatever it raises is a refusal."""
+    try:
+        checker(path)
+    except Exception:
+        return False
+    return True
+
+
+def package_accepts(path):
+    """Whether the package finds a file proved; None if it does not load it, or the game is over already."""
+    try:
+        proof = Proof.load(path)
+    except ResultFileError:
+        return None
+    return None if proof.position.is_over else accepts(Proof.check, proof)
+
+
+def judge(arrays, path):
+    """Whether both checkers accept these arrays: they have to agree, and to accept nothing that is false.
+
+    What the package loads, it has to find proved or not as they do.
+    """
+    np.savez(path, **arrays)
+    verdicts = accepts(check, path), accepts(naive_check, path)
+    assert verdicts[0] == verdicts[1], verdicts
+    assert package_accepts(path) in (None, verdicts[0])
+    assert not verdicts[0] or is_true(arrays)
+    return verdicts[0]
+
+
+def agree_on_mutations(files, path, n_mutations, seed):
+    """The number of mutations that were accepted, of each kind."""
+    rng, accepted = np.random.default_rng(seed), dict.fromkeys(MUTATIONS, 0)
+    for number in range(n_mutations):
+        mutation, arrays = MUTATIONS[number % len(MUTATIONS)], files[rng.integers(len(files))]
+        second = [MUTATIONS[rng.integers(len(MUTATIONS))]] if rng.random() < 0.2 else []
+        for change in (mutation, *second):
+            with suppress(Exception):  # what is broken already may take no second change
+                arrays = change(arrays, rng)
+        accepted[mutation] += judge(arrays, path)
+    return accepted
+
+
+def test_both_checkers_say_the_same_about_mutations(files, tmp_path):
+    for arrays in files:
+        assert judge(arrays, tmp_path / "p.npz")
+    accepted = agree_on_mutations(files, tmp_path / "p.npz", 160, 1)
+    assert 8 < sum(accepted.values()) < 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_both_checkers_say_the_same_about_many_mutations(files, tmp_path, seed):
+    accepted = agree_on_mutations(files, tmp_path / "p.npz", 2_000, seed)
+    print({mutation.__name__: n for mutation, n in accepted.items()})
+    assert 100 < sum(accepted.values()) < 1_000
+
+
+# --- Forgeries --------------------------------------------------------------------------------------------
+
+
+class Forger:
+    """Tables for claims that need not be true, as near to a proof as can be: what cannot be is missing."""
+
+    def __init__(self, position, rng):
+        self.position, self.game, self.rng = position, position.game, rng
+        self.solution = solve(self.game)
+        self.images = automorphisms(self.game) if rng.random() < 0.5 else (tuple(range(self.game.n_cells)),)
+        self.style = ("random", "careful", "best")[rng.integers(3)]
+
+    def move(self, position):
+        """A legal cell: any, one after which the other does not win at once, or the best there is."""
+        cells = self.rng.permutation(position.legal_cells).tolist()
+        if self.style == "best" and self.rng.random() < 0.9:
+            return min(cells, key=lambda cell: cell not in self.solution.best_cells(position))
+        if self.style != "random":
+            for cell in cells:
+                after = position.play(cell)
+                if not after.is_over and not any(after.child(reply).is_won for reply in after.legal_cells):
+                    return cell
+        return cells[0]
+
+    def sequences(self, checker, own, other):
+        """Sequences of free cells: by chance such that they answer something."""
+        free = sorted(checker.cells - own - other)
+        found = []
+        for _ in range(int(self.rng.integers(0, 4)) if not self.game.misere else 0):
+            n = int(self.rng.integers(0, len(free) + 1))
+            found.append(self.rng.permutation(free)[: n if checker.wins else n // 2 * 2].tolist())
+        return found
+
+    def table(self, seat, wins):
+        """The arrays of a strategy of this seat that wins, or does not lose, but where it cannot."""
+        checker = NaiveChecker(
+            frozenset(range(self.game.n_cells)),
+            {frozenset(cells) for cells in self.game.winning_sets},
+            self.game.misere,
+            self.images,
+            wins,
+        )
+        stones = cells_of(self.position.x_mask), cells_of(self.position.o_mask)
+        own, other = stones if seat == "X" else stones[::-1]
+        rows, seen = [], set()
+        if self.position.to_move == seat:
+            pending = [] if not self.game.misere and checker.completing(own, other) else [(own, other)]
+        else:
+            pending = self.after(checker, own, other, [])
+        while pending:
+            masks = checker.smallest(*pending.pop())
+            own, other = map(cells_of, masks)
+            if masks not in seen and own | other < checker.cells:
+                seen.add(masks)
+                cell = self.move(Position(self.game, *masks))
+                own |= {cell}
+                found = self.sequences(checker, own, other)
+                rows.append((masks, cell, found))
+                pending += self.after(checker, own, other, found)
+        return rows
+
+    def after(self, checker, own, other, sequences):
+        try:
+            return list(checker.reached_after(own, other, sequences))
+        except RefusedError:
+            return []
+
+    def file(self, value):
+        """The arrays that claim this value for the player to move."""
+        position = self.position
+        mover, waiting = ("X", "O") if position.to_move == "X" else ("O", "X")
+        if value:
+            seats = [mover if value == 1 else waiting]
+        else:
+            seats = ["O"] if position.ply == 0 and not self.game.misere else ["X", "O"]
+        arrays = {
+            "format": np.array("ttt_env proof 1"),
+            "game": np.array(self.game.name),
+            "shape": np.array(self.game.shape),
+            "winning_masks": np.array(self.game.winning_masks, np.uint64),
+            "misere": np.array(self.game.misere),
+            "start": np.array([position.x_mask, position.o_mask], np.uint64),
+            "bounds": np.array([value, value], np.int8),
+            "automorphisms": np.array(self.images, np.uint8),
+            "principal_variation": np.zeros(0, np.uint8),
+            "nodes": np.array(0),
+            "seconds": np.array(0.0),
+        }
+        for seat in seats:
+            rows = self.table(seat, value != 0)
+            cells = [sequence for _, _, found in rows for sequence in found]
+            width = max(map(len, cells), default=0) + int(self.rng.integers(2))
+            padded = [sequence + [64] * (width - len(sequence)) for sequence in cells]
+            table = (
+                np.array([masks for masks, _, _ in rows], np.uint64).reshape(-1, 2),
+                np.array([cell for _, cell, _ in rows], np.uint8),
+                np.array([len(found) for _, _, found in rows], np.uint8),
+                np.array(padded, np.uint8).reshape(len(cells), width),
+            )
+            arrays |= {f"{seat.lower()}_{part}": array for part, array in zip(PARTS, table, strict=True)}
+        return arrays
+
+
+def forge(n_games, path, seed):
+    """The number of false files, all refused, and of true ones that were accepted and that were refused."""
+    rng, n_false, n_true = np.random.default_rng(seed), 0, [0, 0]
+    for number in range(n_games):
+        kind = number % 4
+        game = get_game(SMALL[rng.integers(2)]) if kind == 0 else random_game(rng, f"own {number}", kind == 1)
+        position = random_position(game, rng) if number % 3 == 0 else game.start
+        if position.is_over:
+            continue
+        value = solve(game).value_of(position)
+        for claim in (-1, 0, 1):
+            accepted = judge(Forger(position, rng).file(claim), path)
+            assert claim == value or not accepted
+            n_false += claim != value
+            n_true[accepted] += claim == value
+    return n_false, n_true[True], n_true[False]
+
+
+def test_forgeries_of_small_games_are_refused(tmp_path):
+    n_false, n_accepted, _ = forge(16, tmp_path / "p.npz", 3)
+    assert n_false > 20 and n_accepted > 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_many_forgeries_of_small_games_are_refused(tmp_path, seed):
+    n_false, n_accepted, n_refused = forge(750, tmp_path / "p.npz", seed)
+    print(f"{n_false} false files refused; of the true ones {n_accepted} accepted, {n_refused} refused")
+    assert n_false > 1_250 and n_accepted > 125

@@ -1,0 +1,215 @@
+"""Positions and game records as text, and back."""
+
+import itertools
+import random
+
+import pytest
+
+from tests.support import naive
+from ttt_env import (
+    Game,
+    GameRecord,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    NotationError,
+    Position,
+    UnknownGameError,
+    get_game,
+)
+
+LOPSIDED = Game("lopsided: a game", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+ROW, BOX = Game("row", (5,), [(0, 4)]), Game("box", (2, 3, 4), [(0, 23)])
+TICTACTOE, MISERE = map(get_game, ("tictactoe-v0", "tictactoe-v0:misere=true"))
+CATALOGUED = [
+    TICTACTOE,
+    MISERE,
+    *map(get_game, ("square-v0", "mnk-v0", "mnk-v0:m=4,n=1,k=2", "mnk-v0:m=1,n=3,k=2")),
+    *map(get_game, ("qubic-v0", "qubic-v0:misere=true")),
+]
+OWN = [LOPSIDED, ROW, BOX]
+BROKEN_POSITIONS = [
+    *("", "X", "X../...", "X../.../.../...", "X.././..../...", "X........", "x../.../...", "X../.../..?"),
+    *("X..|...|...", "X../.../...\nX", "X..\n/.../...", None, 3, b".../.../...", "\ud800../.../..."),
+]
+BROKEN_RECORDS = [
+    *("", "4 0 8", "tictactoe-v0", "tictactoe-v0: 4 x", "tictactoe-v0: 4 -1", "tictactoe-v0: 4,0"),
+    *("tictactoe-v0: 4.0", None, 3, b"tictactoe-v0: 4", "tictactoe-v0: ٤", "tictactoe-v0: " + "4" * 5000),
+]
+
+
+def random_records(game, count=30):
+    rng = random.Random(1)
+    for _ in range(count):
+        cells, position = [], game.start
+        while not position.is_over:
+            cells.append(rng.choice(position.legal_cells))
+            position = position.play(cells[-1])
+        yield GameRecord(game, cells)
+
+
+class TestPositions:
+    @pytest.mark.parametrize("game", [*CATALOGUED, *OWN], ids=repr)
+    def test_text_and_back_on_random_games(self, game):
+        for record in random_records(game):
+            for position in record.positions():
+                assert Position.parse(str(position), game) == position
+
+    @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED], ids=repr)
+    def test_text_and_back_in_all_positions(self, game):
+        for board in naive.NaiveGame(game.n_cells, game.winning_sets).boards():
+            position = Position(game, *naive.masks(board))
+            assert str(position).replace("/", "") == board
+            assert Position.parse(str(position), game) == position
+
+    @pytest.mark.parametrize(
+        "game, empty",
+        [
+            ("tictactoe-v0", ".../.../..."),
+            ("mnk-v0:m=4,n=2,k=2", "..../...."),
+            ("qubic-v0", "|".join(["..../..../..../...."] * 4)),
+            (ROW, "....."),
+            (BOX, "..../..../....|..../..../...."),
+        ],
+    )
+    def test_the_form(self, game, empty):
+        assert str(get_game(game).start) == empty
+
+    def test_cells_stand_where_they_are_read(self):
+        assert str(get_game("tictactoe-v0").start.play(2).play(3)) == "..X/O../..."
+
+    def test_space_around_does_not_count(self):
+        assert Position.parse(" X../.../...\n") == Position.parse("X../.../...")
+
+    def test_repr_is_code(self):
+        position = Position.parse("X../.O./...")
+        assert eval(repr(position)) == position
+
+    @pytest.mark.parametrize("text", BROKEN_POSITIONS, ids=lambda t: ascii(t)[:40])
+    def test_text_of_another_form(self, text):
+        with pytest.raises(NotationError) as refused:
+            Position.parse(text)
+        assert repr(text) in str(refused.value)
+
+    def test_the_error_shows_the_form(self):
+        with pytest.raises(NotationError, match=r"no position of mnk-v0:m=2,n=3,k=2: .* \.\./\.\./\.\."):
+            Position.parse("...", "mnk-v0:m=2,n=3,k=2")
+
+    @pytest.mark.parametrize(
+        "text, said",
+        [
+            ("XXX/OOO/...", "both players own a winning set"),
+            ("XXX/OO./O..", "then the other player moved"),
+            ("OOO/XX./X.X", "then the other player moved"),
+            ("XX./.../...", "2 X and 0 O"),
+            ("O../.../...", "0 X and 1 O"),
+            ("XO./O../...", "1 X and 2 O"),
+        ],
+    )
+    def test_impossible_stones(self, text, said):
+        with pytest.raises(ImpossiblePositionError, match=f"tictactoe-v0: .*{said}"):
+            Position.parse(text)
+
+    def test_unknown_game(self):
+        with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
+            Position.parse(".../.../...", "tictactoe")
+
+
+@pytest.mark.parametrize("parse", [Position.parse, GameRecord.parse])
+@pytest.mark.parametrize("text", [" " * 20_000, 10**5000, "X" * 10**6], ids=["spaces", "int", "letters"])
+def test_text_that_is_too_long_or_none(parse, text):
+    with pytest.raises(
+        NotationError, match=r"at most 10000 letters|is a str, not <an int without text>"
+    ) as refused:
+        parse(text)
+    assert len(str(refused.value)) < 2000
+
+
+class TestRecords:
+    def test_space_and_flags_in_the_id(self):
+        record = GameRecord.parse(" tictactoe-v0 : misere :  4\t0 ")
+        assert str(record) == "tictactoe-v0:misere=true: 4 0"
+
+    @pytest.mark.parametrize("cells", [None, 4, 0.5], ids=str)
+    def test_cells_that_are_no_list(self, cells):
+        with pytest.raises(NotationError, match="a list of cells, not"):
+            GameRecord("tictactoe-v0", cells)
+
+    def test_cells_without_end(self):
+        with pytest.raises(IllegalMoveError):
+            GameRecord("tictactoe-v0", itertools.repeat(4))
+
+    @pytest.mark.parametrize("game", CATALOGUED, ids=repr)
+    def test_text_and_back(self, game):
+        for record in random_records(game):
+            assert GameRecord.parse(str(record)) == record
+            assert record.is_over
+
+    @pytest.mark.parametrize("game", OWN, ids=repr)
+    def test_text_and_back_of_a_game_of_one_s_own(self, game):
+        for record in random_records(game):
+            assert GameRecord.parse(str(record), game) == record
+
+    def test_without_moves(self):
+        record = GameRecord("tictactoe-v0", ())
+        assert str(record) == "tictactoe-v0:"
+        assert GameRecord.parse(str(record)) == record
+        assert record.positions() == [get_game("tictactoe-v0").start]
+
+    def test_replays(self):
+        record = GameRecord.parse("tictactoe-v0: 4 0 8 2 6")
+        assert [str(position) for position in record.positions()] == [
+            ".../.../...",
+            ".../.X./...",
+            "O../.X./...",
+            "O../.X./..X",
+            "O.O/.X./..X",
+            "O.O/.X./X.X",
+        ]
+
+    @pytest.mark.parametrize(
+        "text, is_over, winner",
+        [
+            ("tictactoe-v0: 0 3 1 4 2", True, "X"),
+            ("tictactoe-v0: 0 3 1 4 8 5", True, "O"),
+            ("tictactoe-v0: 0 1 2 4 3 5 7 6 8", True, None),
+            ("tictactoe-v0: 0 3 1 4", False, None),
+            ("tictactoe-v0:misere=true: 0 3 1 4 2", True, "O"),
+        ],
+    )
+    def test_the_end(self, text, is_over, winner):
+        record = GameRecord.parse(text)
+        assert (record.is_over, record.winner) == (is_over, winner)
+        sign = {"X": 1, "O": -1, None: 0}[winner]
+        assert (record.value("X"), record.value("O")) == (sign, -sign)
+
+    @pytest.mark.parametrize("text", BROKEN_RECORDS, ids=lambda t: ascii(t)[:40])
+    def test_text_of_another_form(self, text):
+        with pytest.raises(NotationError) as refused:
+            GameRecord.parse(text)
+        assert repr(text)[:800] in str(refused.value)
+
+    @pytest.mark.parametrize(
+        "text, said",
+        [
+            ("tictactoe-v0: 4 4", "cell 4 .* is taken"),
+            ("tictactoe-v0: 9", "9 is not a cell"),
+            ("tictactoe-v0: 0 3 1 4 2 8", "cannot play 8.* is over"),
+        ],
+    )
+    def test_moves_that_are_not_legal(self, text, said):
+        with pytest.raises(NotationError, match=said):
+            GameRecord.parse(text)
+
+    @pytest.mark.parametrize("cell", [4, 9, 0.5, float("nan"), True, "8"], ids=repr)
+    def test_cells_that_are_not_legal(self, cell):
+        with pytest.raises(IllegalMoveError):
+            GameRecord("tictactoe-v0", (4, cell))
+
+    def test_unknown_game(self):
+        with pytest.raises(UnknownGameError, match="'tictac'"):
+            GameRecord.parse("tictac: 4")
+
+    @pytest.mark.parametrize("game", [LOPSIDED, "square-v0", get_game("square-v0")], ids=repr)
+    def test_another_game_than_the_one_that_is_asked_for(self, game):
+        with pytest.raises(NotationError, match="'tictactoe-v0'"):
+            GameRecord.parse("tictactoe-v0: 4 0", game)

@@ -1,0 +1,256 @@
+"""Games of one's own: drawn by coordinates, kept in files, known by name."""
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from math import inf, sqrt
+
+import pytest
+from starlette.testclient import TestClient
+
+import ttt_env
+from tests.support.running import ttt
+from ttt_env.app.terminal.board import board
+from ttt_env.app.web.board import board_of
+from ttt_env.app.web.server import create_app
+from ttt_env.errors import GameError, ParameterError, UnknownGameError
+from ttt_env.render.layout import layout_of
+from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.text import draw_text
+from ttt_env.rules import catalogue
+
+
+def hexagon(name="hexagon-v0"):
+    """Three in a row on the seven cells of a hexagon with its centre."""
+    cells = sorted((r, q) for q in (-1, 0, 1) for r in (-1, 0, 1) if abs(q + r) <= 1)
+    places = [(q + r / 2, r * sqrt(3) / 2) for r, q in cells]
+    return ttt_env.Game(name, (7,), [(0, 3, 6), (1, 3, 5), (2, 3, 4)], coordinates=places)
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """The hexagon, known by its name in this test."""
+    monkeypatch.setattr(catalogue, "_registered", {})
+    catalogue._build.cache_clear()
+    game = hexagon()
+    ttt_env.register_game(game)
+    yield game
+    catalogue._build.cache_clear()
+
+
+class TestCoordinates:
+    def test_are_no_rule(self):
+        game, plain = hexagon(), ttt_env.Game("hexagon-v0", (7,), hexagon().winning_sets)
+        assert game == plain and hash(game) == hash(plain) and plain.coordinates is None
+
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda game: pickle.loads(pickle.dumps(game))])
+    def test_go_along(self, copied):
+        assert copied(hexagon()).coordinates == hexagon().coordinates
+
+    @pytest.mark.parametrize(
+        ("coordinates", "told"),
+        [
+            (3, "a pair of numbers for each cell"),
+            ([(0, 0)], "2 pairs of numbers"),
+            ([(0, 0), (1, 0), (2, 0)], "2 pairs of numbers"),
+            ([(0, 0), (1, inf)], "2 pairs of numbers"),
+            ([(0, 0), (1, float("nan"))], "2 pairs of numbers"),
+            ([(0, 0), ("a", 0)], "a pair of numbers for each cell"),
+            ([(0, 0), (1, 0, 0)], "a pair of numbers for each cell"),
+            ([(1, 2), (1, 2)], "closer to each other"),
+        ],
+        ids=str,
+    )
+    def test_what_cannot_be_drawn_is_an_error(self, coordinates, told):
+        with pytest.raises(GameError, match=told):
+            ttt_env.Game("two", (2,), [(0, 1)], coordinates=coordinates)
+
+    def test_cells_that_are_all_but_at_one_place_are_an_error(self):
+        with pytest.raises(GameError, match="closer to each other"):
+            ttt_env.Game("three", (3,), [(0, 1)], coordinates=[(0, 0), (1e-9, 0), (1, 0)])
+
+
+class TestPictures:
+    def test_no_two_tiles_overlap_and_all_are_on_the_panel(self):
+        layout = layout_of(hexagon())
+        (panel,) = layout.panels
+        for number, tile in enumerate(layout.tiles):
+            assert panel.x < tile.x and tile.x + tile.width < panel.x + panel.width
+            assert panel.y < tile.y and tile.y + tile.height < panel.y + panel.height
+            for other in layout.tiles[:number]:
+                apart = max(abs(tile.x - other.x), abs(tile.y - other.y))
+                assert apart >= tile.width
+
+    def test_svg_and_pixels_have_one_size(self):
+        position = hexagon().start.play(3)
+        height, width, _ = draw_pixels(position).shape
+        assert f'viewBox="0 0 {width} {height}"' in position._repr_svg_()
+
+    def test_text_looks_like_the_board(self):
+        game = hexagon()
+        lines = draw_text(game.start.play(3).play(0), last=0).split("\n")
+        assert lines == ["   [O]   ( )", "", "( )   (X)   ( )", "", "   ( )   ( )"]
+        assert str(board(game.start.play(3))).split("\n")[2] == "( 2 )   ( X )   ( 4 )"
+
+    def test_a_ring_and_a_single_cell(self):
+        ring = ttt_env.Game("ring", (4,), [(0, 1)], coordinates=[(0, -1), (1, 0), (0, 1), (-1, 0)])
+        assert draw_text(ring.start, numbers=True) == "    (0)\n\n(3)     (1)\n\n    (2)"
+        alone = ttt_env.Game("one", (1,), [(0,)], coordinates=[(5, 5)])
+        assert draw_text(alone.start) == "( )" and layout_of(alone).tiles
+
+
+class TestFiles:
+    def test_a_game_is_read_as_it_was_written(self, tmp_path):
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        game = ttt_env.load_game(tmp_path / "hexagon.json")
+        assert game == hexagon() and game.coordinates == hexagon().coordinates
+
+    def test_a_person_may_leave_out_what_has_a_default(self, tmp_path):
+        (tmp_path / "a.json").write_text('{"name": "a", "shape": [3], "winning_sets": [[0, 2]]}')
+        assert ttt_env.load_game(tmp_path / "a.json") == ttt_env.Game("a", (3,), [(0, 2)])
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "[]", '{"name": "a"}', '{"name": "a", "shape": 3, "winning_sets": []}', "[" * 100_000,
+         '{"name": "a", "shape": [3], "winning_sets": [[7]]}', '{"name": "tictactoe-v0"}'],
+        ids=lambda text: text[:30],
+    )  # fmt: skip
+    def test_what_is_no_game_is_an_error_that_names_the_file(self, text, tmp_path):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(GameError, match=r"bad\.json"):
+            ttt_env.load_game(tmp_path / "bad.json")
+
+    def test_no_file(self, tmp_path):
+        with pytest.raises(GameError, match="there is no such file"):
+            ttt_env.load_game(tmp_path / "absent.json")
+
+    def test_the_command_line_plays_it(self, tmp_path):
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        command = [
+            sys.executable,
+            "-m",
+            "ttt_env.app",
+            "certify",
+            "minimax",
+            "--game",
+            "hexagon.json",
+            "--json",
+        ]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert run.returncode == 0, run.stderr
+        certificate = json.loads(run.stdout)
+        assert certificate["unbeatable"] and certificate["game"]["coordinates"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (("solve", "hexagon.json"), "hexagon-v0, X to move"),
+            (("solve", "--game", "hexagon.json"), "hexagon-v0, X to move"),
+            (("bench", "random", "win-block", "--game", "hexagon.json"), "hexagon-v0: score of the row"),
+            (("text", "random", "--seat", "X", "--game", "hexagon.json"), "Free cells: 0 1 2 3 4 5 6"),
+            (("dataset", "hexagon.json", "--out", "data", "--kind", "positions"), "Saved in data"),
+            (("replay", "hexagon-v0: 3 0 2", "--game", "hexagon.json"), "hexagon-v0: 3 0 2"),
+        ],
+        ids=lambda value: "-".join(value[:2]) if isinstance(value, tuple) else "",
+    )
+    def test_every_command_that_asks_for_a_game_takes_the_file(self, arguments, told, tmp_path, monkeypatch):
+        monkeypatch.setattr(catalogue, "_registered", {})
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        run = ttt(*arguments, cwd=tmp_path)
+        catalogue._build.cache_clear()
+        assert told in run.stdout, run.stderr
+
+    def test_what_a_training_says_next_names_the_file(self, tmp_path):
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        arguments = ("train", "q-learning", "--steps", "100", "--game", "hexagon.json", "--out", "q.npz")
+        said = ttt(*arguments, cwd=tmp_path).stdout
+        assert "ttt play q-learning:q.npz --game hexagon.json\n" in said
+        assert 'ttt_env.make(ttt_env.load_game("hexagon.json"), opponent="q-learning:q.npz")' in said
+
+    def test_cells_have_numbers_alone_where_no_rows_and_columns_are_drawn(self, tmp_path):
+        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        said = ttt("play", "random", "--game", "hexagon.json", cwd=tmp_path, answers="z\n3\nr\nn\n").stdout
+        assert "Type a cell by number, such as 3, or a word" in said
+        assert "'z' is no cell: 0 to 6 are." in said
+        assert " --game FILE\n" in said
+
+
+def line(k: int = 3):
+    """A game as another package may register it: k in a row on four cells."""
+    return ttt_env.Game("line-v0", (4,), ttt_env.runs((4,), k))
+
+
+class TestNames:
+    def test_all_that_takes_an_id_knows_it(self, registered):
+        assert "hexagon-v0" in ttt_env.game_names()
+        assert ttt_env.get_game("hexagon-v0") is registered
+        assert ttt_env.make("hexagon-v0", opponent="minimax").game == registered
+        assert str(ttt_env.play_game("minimax", "random", "hexagon-v0", rng=0)).startswith("hexagon-v0: ")
+        ttt_env.register_game(hexagon())  # the same again is no error
+
+    def test_files_hold_its_rules(self, registered):
+        certificate = ttt_env.certify("random", "hexagon-v0")
+        assert len(certificate.to_dict()["game"]["winning_sets"]) == 3
+
+    @pytest.mark.parametrize("name", ["tictactoe-v0", "a b", "a:n=3", "3x3", "é"])
+    def test_other_names_are_an_error(self, name, registered):
+        with pytest.raises(GameError):
+            ttt_env.register_game(hexagon(name))
+        assert ttt_env.game_names() == [*catalogue.CATALOGUE, "hexagon-v0"]
+
+    def test_another_game_of_the_same_name_is_an_error(self, registered):
+        with pytest.raises(GameError, match="already"):
+            ttt_env.register_game(ttt_env.Game("hexagon-v0", (7,), [(0, 1)]))
+
+    def test_one_that_is_installed_may_come_from_its_file_too_and_keeps_its_parameters(self, monkeypatch):
+        point = EntryPoint("line-v0", "tests.rules.test_own_games:line", "ttt_env.games")
+        monkeypatch.setattr(catalogue, "_registered", {})
+        monkeypatch.setattr(catalogue, "_installed", lambda: {"line-v0": point})
+        ttt_env.register_game(line())
+        assert len(ttt_env.get_game("line-v0:k=2").winning_sets) == 3
+        catalogue._build.cache_clear()
+
+    def test_unknown_ones_and_parameters_are_told(self, registered):
+        with pytest.raises(UnknownGameError, match="did you mean hexagon-v0"):
+            ttt_env.get_game("hexagn-v0")
+        with pytest.raises(ParameterError):
+            ttt_env.get_game("hexagon-v0", misere=True)
+
+    def test_those_of_installed_packages(self, tmp_path):
+        """In a process of its own, as installed packages are looked for once."""
+        (tmp_path / "mine-1.dist-info").mkdir()
+        (tmp_path / "mine-1.dist-info" / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: mine\nVersion: 1\n"
+        )
+        (tmp_path / "mine-1.dist-info" / "entry_points.txt").write_text(
+            "[ttt_env.games]\nline-v0 = mine:line\n"
+        )
+        (tmp_path / "mine.py").write_text(
+            "import ttt_env\n"
+            "def line(n: int = 3):\n"
+            "    return ttt_env.Game(f'line-v0:n={n}', (n,), ttt_env.runs((n,), 2))\n"
+        )
+        text = "import ttt_env as t; print('line-v0' in t.game_names(), t.get_game('line-v0:n=4').n_cells)"
+        run = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
+        assert run.stdout == "True 4\n", run.stderr
+
+
+class TestPage:
+    def test_it_offers_the_game_and_draws_it(self, registered):
+        page = (
+            TestClient(create_app(), base_url="http://localhost")
+            .get("/play?game=hexagon-v0&x=person&o=person&moves=3.0")
+            .text
+        )
+        assert 'class="boards scattered"' in page and 'value="hexagon-v0" checked' in page
+        assert page.count("--column: ") == 7 and 'name="misere"' not in page
+
+    def test_tiles_lie_where_the_coordinates_say(self):
+        drawn = board_of(hexagon().start, None)
+        (layer,) = drawn.layers
+        assert [(tile.row, tile.column) for tile in layer[2:5]] == [(1, 0), (1, 1.155), (1, 2.309)]
+        assert drawn.rows == pytest.approx(3) and drawn.columns == pytest.approx(2 * 2 / sqrt(3) + 1)
+        assert layer[3].label == "Cell 3: empty"

@@ -1,0 +1,626 @@
+"""Games as data, the rules on plain ints, and the catalogue."""
+
+import copy
+import itertools
+import pickle
+import random
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests import reference
+from tests.support import naive
+from ttt_env import (
+    CellError,
+    Game,
+    GameError,
+    GameTooLargeError,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    ParameterError,
+    Position,
+    UnknownGameError,
+    get_game,
+    random_position,
+    runs,
+    squares,
+)
+
+TICTACTOE = get_game("tictactoe-v0")
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+LONG = Game("long", (70,), [(0, 69), (68, 69)])
+
+
+def twin(game):
+    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
+def of(board, game):
+    return Position(game, *naive.masks(board))
+
+
+@cache
+def all_positions(game):
+    return [of(board, game) for board in twin(game).boards()]
+
+
+class TestWinningSets:
+    @pytest.mark.parametrize("game, count", reference.WINNING_SETS.items())
+    def test_counts(self, game, count):
+        assert len(get_game(game).winning_sets) == count
+
+    def test_tic_tac_toe_s_by_hand(self):
+        rows, columns = [(0, 1, 2), (3, 4, 5), (6, 7, 8)], [(0, 3, 6), (1, 4, 7), (2, 5, 8)]
+        assert set(TICTACTOE.winning_sets) == {*rows, *columns, (0, 4, 8), (2, 4, 6)}
+
+    @pytest.mark.parametrize("n, count", reference.SQUARES.items())
+    def test_squares(self, n, count):
+        found = [frozenset(cells) for cells in squares(n)]
+        assert len(found) == count
+        assert set(found) == naive.squares(n)
+
+    def test_upright_squares(self):
+        upright = {cells for cells in naive.squares(4) if len({cell // 4 for cell in cells}) == 2}
+        assert {frozenset(cells) for cells in squares(4, tilted=False)} == upright
+        assert len(upright) == reference.UPRIGHT_SQUARES_4
+
+    @pytest.mark.parametrize("n", [1, 2, 5, 20])
+    def test_number_of_upright_squares(self, n):
+        assert len(squares(n, tilted=False)) == sum(side**2 for side in range(n))
+
+    def test_tilted_is_true_or_false(self):
+        with pytest.raises(ParameterError, match="tilted=2"):
+            squares(4, tilted=2)
+        with pytest.raises(ParameterError, match="tilted='maybe'"):
+            get_game("square-v0:tilted=maybe")
+
+    @pytest.mark.parametrize(
+        "shape, k",
+        [((3, 3), 3), ((3, 4), 3), ((5, 2), 2), ((4, 4, 4), 4), ((3, 3, 3), 3), ((6,), 4), ((2, 3, 4), 2)],
+    )
+    def test_runs(self, shape, k):
+        found = [frozenset(run) for run in runs(shape, k)]
+        assert len(found) == len(set(found))
+        assert set(found) == naive.lines(shape, k)
+
+    def test_runs_of_a_cube(self):
+        assert len(runs((3, 3, 3), 3)) == reference.LINES_3X3X3
+
+    def test_runs_of_one_are_the_cells(self):
+        assert sorted(runs((2, 3), 1)) == [(cell,) for cell in range(6)]
+
+    def test_m_is_the_columns(self):
+        assert get_game("mnk-v0", m=5, n=3, k=3).shape == (3, 5)
+
+
+class TestGame:
+    def test_order_and_repetitions_do_not_count(self):
+        assert Game("a", (3,), [(2, 0), [0, 2, 2], {0, 2}]) == Game("a", (3,), [(0, 2)])
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            Game("b", (3,), [(0, 2)]),
+            Game("a", (1, 3), [(0, 2)]),
+            Game("a", (3,), [(0, 1)]),
+            Game("a", (3,), [(0, 2)], misere=True),
+        ],
+    )
+    def test_games_that_differ_are_not_equal(self, other):
+        assert Game("a", (3,), [(0, 2)]) != other
+
+    @pytest.mark.parametrize("game", [TICTACTOE, LOPSIDED, get_game("qubic-v0", misere=True)], ids=repr)
+    @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda g: pickle.loads(pickle.dumps(g))])
+    def test_copies_are_equal(self, game, copied):
+        assert copied(game) == game
+        assert hash(copied(game)) == hash(game)
+        assert copied(game).misere == game.misere
+
+    def test_is_immutable(self):
+        with pytest.raises(AttributeError):
+            TICTACTOE.misere = True
+
+    @pytest.mark.parametrize(
+        "name, shape, sets, said",
+        [
+            ("a", (3, 3), [(0, 1, 9)], r"\(0, 1, 9\).*0 to 8"),
+            ("a", (3, 3), [(-1, 0)], r"\(-1, 0\).*0 to 8"),
+            ("a", (3, 3), [], "at least one winning set"),
+            ("a", (3, 3), [()], "none of them empty"),
+            ("a", (3, 3), [(0.5, 1)], "0.5"),
+            ("a", (3, 3), [(float("nan"),)], "nan"),
+            ("a", (3, 3), ["012"], r"\['0', '1', '2'\] are not all integers"),
+            ("a", (3, 3), [0, 1, 2], r"\[0, 1, 2\]"),
+            ("a", (3, 3), 7, "7"),
+            ("a", (), [(0,)], r"\(\).*one to three axes"),
+            ("a", (2, 2, 2, 2), [(0,)], r"\(2, 2, 2, 2\).*one to three axes"),
+            ("a", (3, 0), [(0,)], r"\(3, 0\).*at least one cell"),
+            ("a", (3, -3), [(0,)], r"\(3, -3\)"),
+            ("a", (3, 1.5), [(0,)], r"\(3, 1.5\)"),
+            ("a", 3, [(0,)], "3"),
+            ("", (3,), [(0,)], "''"),
+            ("a\nb", (3,), [(0,)], "one line"),
+            (None, (3,), [(0,)], "None"),
+            (" a", (3,), [(0,)], "without space around it, not ' a'"),
+            ("a\u2028b", (3,), [(0,)], "one line"),
+            ("\ud800", (3,), [(0,)], "printable"),
+            (b"a", (3,), [(0,)], "b'a'"),
+            ("a" * 501, (3,), [(0,)], "at most 500 letters"),
+        ],
+    )
+    def test_what_makes_no_game(self, name, shape, sets, said):
+        with pytest.raises(GameError, match=said):
+            Game(name, shape, sets)
+
+
+class TestCatalogue:
+    @pytest.mark.parametrize(
+        "game", [*reference.WINNING_SETS, "square-v0:n=3", "mnk-v0:m=2,n=4,k=2", "tictactoe-v0", "qubic-v0"]
+    )
+    @pytest.mark.parametrize("misere", [False, True])
+    def test_the_name_of_a_game_is_its_id(self, game, misere):
+        made = get_game(game, misere=misere)
+        assert get_game(made.name) == made
+        assert made.misere == misere
+
+    def test_a_game_is_itself(self):
+        assert get_game(LOPSIDED) is LOPSIDED
+
+    def test_parameters_in_the_id_and_beside_it_are_the_same(self):
+        assert get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=np.int64(3), k=3)
+
+    def test_defaults_can_be_left_out(self):
+        assert get_game("square-v0:n=4") == get_game("square-v0")
+
+    @pytest.mark.parametrize(
+        "game, said",
+        [
+            ("tictactoe-v1", "'tictactoe-v1': did you mean tictactoe-v0.*mnk-v0, qubic-v0, square-v0"),
+            ("tictacto-v0", "did you mean tictactoe-v0"),
+            ("chess", "'chess'. Allowed: mnk-v0"),
+            ("", "''"),
+            (None, "None"),
+            (3, "3"),
+        ],
+    )
+    def test_unknown_ids(self, game, said):
+        with pytest.raises(UnknownGameError, match=said):
+            get_game(game)
+
+    @pytest.mark.parametrize(
+        "game, parameters, said",
+        [
+            ("tictactoe-v0", {"misera": True}, "'misera': did you mean misere"),
+            ("tictactoe-v0", {"n": 4}, "'n'.*Allowed: misere"),
+            ("tictactoe-v0:4", {}, "'4'.*Allowed: misere"),
+            (LOPSIDED, {"misere": True}, "'misere'"),
+            ("tictactoe-v0", {"misere": "yes"}, "misere='yes'.*bool"),
+            ("tictactoe-v0:misere=maybe", {}, "misere='maybe'.*bool"),
+            ("mnk-v0:m=four", {}, "m='four'.*int"),
+            ("mnk-v0:m=4,m=5", {}, "m twice"),
+            ("mnk-v0", {"m": 4.0}, "m=4.0.*int"),
+            ("mnk-v0", {"m": float("nan")}, "m=nan"),
+            ("mnk-v0", {"m": "4"}, "m='4'"),
+            ("mnk-v0", {"m": True}, "m=True"),
+            ("mnk-v0", {"m": 0}, "m=0.*from 1 on"),
+            ("mnk-v0", {"k": -3}, "k=-3"),
+            ("square-v0", {"n": 1}, "n=1.*from 2 on"),
+            ("tictactoe-v0:misere=maybe", {}, "true and false are allowed"),
+            ("mnk-v0:m=4.5", {}, "integers are allowed"),
+            ("mnk-v0:m=٤", {}, "integers are allowed"),
+            ("tictactoe-v0:misere,misere=false", {}, "misere twice"),
+            ("mnk-v0:m", {}, "mnk-v0 needs a value of m: m=…"),
+            ("mnk-v0:5", {}, "'5'.*Allowed: k, m"),
+            ("mnk-v0:m=" + "4" * 5000, {}, "integers are allowed"),
+            ("tictactoe-v0:" + "x" * 20_000, {}, "at most 10000 letters, not 20013"),
+            ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 colons and brackets"),
+        ],
+    )
+    def test_parameters_that_do_not_fit(self, game, parameters, said):
+        with pytest.raises(ParameterError, match=said):
+            get_game(game, **parameters)
+
+    @pytest.mark.parametrize("m, n, k", [(5, 4, 6), (4, 5, 6), (5, 5, 6), (1, 1, 2), (5, 4, 10**30)], ids=str)
+    def test_runs_too_long_for_the_board(self, m, n, k):
+        with pytest.raises(GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
+            get_game("mnk-v0", m=m, n=n, k=k)
+
+    @pytest.mark.parametrize("m, n, k, count", [(5, 3, 5, 3), (3, 5, 4, 6), (2, 6, 6, 2)])
+    def test_runs_as_long_as_the_longer_side(self, m, n, k, count):
+        assert len(get_game("mnk-v0", m=m, n=n, k=k).winning_sets) == count
+
+    @pytest.mark.parametrize(
+        "text, same",
+        [
+            ("tictactoe-v0:misere", "tictactoe-v0:misere=true"),
+            ("square-v0:n=5,misere", "square-v0:n=5,misere=true"),
+            ("square-v0:misere,n=5", "square-v0:n=5,misere=true"),
+            ("square-v0:n=4,tilted=false", "square-v0:tilted=false"),
+            ("square-v0:misere,tilted=0,n=5", "square-v0:n=5,tilted=false,misere=true"),
+            ("square-v0:tilted", "square-v0"),
+            (" mnk-v0 : m = 4, n=3 ,k=3 ", "mnk-v0:m=4,n=3,k=3"),
+            ("mnk-v0: m=4 , n=3,k=3 , misere", "mnk-v0:m=4,n=3,k=3,misere=true"),
+            ("( tictactoe-v0 : misere )", "tictactoe-v0:misere=true"),
+        ],
+    )
+    def test_flags_and_spaces_in_an_id(self, text, same):
+        assert get_game(text) == get_game(same)
+        assert get_game(text).name == get_game(same).name == same
+
+
+LARGEST = [("mnk-v0", {"m": 20, "n": 20, "k": 5}), ("square-v0", {"n": 20}), ("mnk-v0", {"m": 400, "n": 1})]
+
+
+class TestBounds:
+    @pytest.mark.parametrize("id, parameters", LARGEST, ids=str)
+    def test_games_of_400_cells_are_played(self, id, parameters):
+        game = get_game(id, **parameters)
+        assert game.start.play(399).play(0)[399] == 1
+        assert len(game.winning_masks_through) == 400
+
+    @pytest.mark.parametrize(
+        "game, parameters, said",
+        [
+            ("mnk-v0:m=1000000,n=1000000,k=3", {}, "1000000000000 cells; games of up to 400"),
+            ("mnk-v0:m=401,n=1,k=1", {}, "401 cells; games of up to 400"),
+            ("square-v0:n=21", {}, "441 cells; games of up to 400"),
+            ("square-v0", {"n": 10**3000}, "cells; games of up to 400"),
+        ],
+        ids=str,
+    )
+    def test_larger_ids(self, game, parameters, said):
+        with pytest.raises(GameTooLargeError, match=said):
+            get_game(game, **parameters)
+
+    @pytest.mark.parametrize(
+        "build", [lambda: runs((21, 20), 3), lambda: runs((10**9,) * 3, 3), lambda: squares(21)]
+    )
+    def test_larger_winning_sets(self, build):
+        with pytest.raises(GameTooLargeError, match="games of up to 400 are allowed"):
+            build()
+
+    @pytest.mark.parametrize("shape", [(1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1)], ids=str)
+    def test_runs_on_no_board(self, shape):
+        with pytest.raises(GameError, match="one to three axes"):
+            runs(shape, 2)
+
+    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True, np.True_])
+    def test_runs_and_squares_of_no_length(self, k):
+        with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
+            runs((3, 3), k)
+        with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
+            squares(k)
+
+    @pytest.mark.parametrize("shape", [(401,), (20, 21), (10**9, 10**9, 10**9)], ids=str)
+    def test_larger_boards(self, shape):
+        with pytest.raises(GameTooLargeError, match="games of up to 400 are allowed"):
+            Game("large", shape, [(0,)])
+
+    def test_more_winning_sets(self):
+        pairs = [(0, cell) for cell in range(1, 201)] * 100
+        assert len(Game("pairs", (400,), pairs).winning_sets) == 200
+        with pytest.raises(GameTooLargeError, match="at most 20000 winning sets"):
+            Game("pairs", (400,), [*pairs, (1, 2)])
+
+    def test_what_never_ends(self):
+        with pytest.raises(GameTooLargeError, match="at most 20000 winning sets"):
+            Game("endless", (3,), itertools.repeat((0, 1)))
+        with pytest.raises(GameTooLargeError, match="at most 400 cells"):
+            Game("endless", (3,), [itertools.repeat(0)])
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, get_game("tictactoe-v0", misere=True), LOPSIDED], ids=repr)
+class TestPositionIsTheNaiveOne:
+    def test_in_all_positions(self, game):
+        other = twin(game)
+        for board in other.boards():
+            position = of(board, game)
+            assert position.winner == other.winner(board)
+            assert position.is_won == (other.winner(board) is not None)
+            assert position.legal_cells == other.moves(board)
+            assert position.is_over == (not other.moves(board))
+            assert position.to_move == naive.mover(board)
+            assert position.ply == game.n_cells - board.count(".")
+
+    def test_on_all_actions(self, game):
+        for board in twin(game).boards():
+            position = of(board, game)
+            for cell in position.legal_cells:
+                assert position.play(cell) == position.child(cell) == of(naive.play(board, cell), game)
+
+    def test_all_illegal_actions_are_refused(self, game):
+        for position in all_positions(game):
+            for cell in set(range(game.n_cells)) - set(position.legal_cells):
+                with pytest.raises(IllegalMoveError, match=str(cell)):
+                    position.play(cell)
+
+    def test_the_checked_positions_are_the_reachable_ones(self, game):
+        full = range(game.full_mask + 1)
+        placed = [Position(game, mine, theirs) for mine in full for theirs in full if not mine & theirs]
+        assert {position for position in placed if is_possible(position)} == set(all_positions(game))
+
+
+def is_possible(position):
+    try:
+        return position.checked() == position
+    except ImpossiblePositionError:
+        return False
+
+
+@pytest.mark.parametrize("game", ["square-v0", "mnk-v0", "qubic-v0", "qubic-v0:misere=true", LONG], ids=str)
+def test_random_games_are_the_naive_ones(game):
+    game, rng = get_game(game), random.Random(0)
+    other = twin(game)
+    for _ in range(20):
+        board, position = other.empty, game.start
+        while other.moves(board):
+            assert position.legal_cells == other.moves(board)
+            cell = rng.choice(other.moves(board))
+            board, position = naive.play(board, cell), position.play(cell)
+        assert position.is_over
+        assert position.winner == other.winner(board)
+        assert position == of(board, game)
+
+
+class TestTicTacToeCounts:
+    def test_positions(self):
+        layers = [Counter(position.ply for position in walk())[ply] for ply in range(10)]
+        assert layers == reference.POSITIONS_BY_PLY
+        assert sum(layers) == reference.POSITIONS
+
+    def test_finished_ones(self):
+        winners = Counter(position.winner for position in walk() if position.is_over)
+        assert winners == reference.FINISHED_BY_WINNER
+        assert winners.total() == reference.FINISHED
+
+    def test_those_to_be_played(self):
+        seats = Counter(position.to_move for position in walk() if not position.is_over)
+        assert seats == reference.TO_BE_PLAYED_BY_SEAT
+        assert seats.total() == reference.TO_BE_PLAYED
+
+    def test_perft(self):
+        histories = Counter()
+        ends = Counter()
+
+        def play_on(position, ply):
+            histories[ply] += 1
+            if position.is_over:
+                ends[position.winner] += 1
+            for cell in position.legal_cells:
+                play_on(position.child(cell), ply + 1)
+
+        play_on(TICTACTOE.start, 0)
+        assert [histories[ply] for ply in range(10)] == reference.PERFT
+        assert histories.total() == reference.HISTORIES
+        assert ends == reference.GAMES_BY_WINNER
+        assert ends.total() == reference.GAMES
+
+    def test_mean_length_of_random_games(self):
+        assert mean_length(TICTACTOE.start) == reference.RANDOM_V_RANDOM_MEAN_LENGTH
+
+
+@cache
+def walk():
+    found, new = set(), {TICTACTOE.start}
+    while new:
+        found |= new
+        new = {position.play(cell) for position in new for cell in position.legal_cells}
+    return found
+
+
+@cache
+def mean_length(position):
+    if position.is_over:
+        return 0
+    after = [mean_length(position.play(cell)) for cell in position.legal_cells]
+    return 1 + reference.Fraction(sum(after), len(after))
+
+
+class TestMoves:
+    @pytest.mark.parametrize("cell", [np.int64(4), np.uint8(4), np.array(4), np.int32(4)], ids=repr)
+    def test_any_integer_type_is_a_cell(self, cell):
+        assert TICTACTOE.start.play(cell) == TICTACTOE.start.play(4)
+
+    def test_a_small_integer_type_does_not_overflow(self):
+        assert LONG.start.play(np.int8(69)).theirs == 1 << 69
+
+    @pytest.mark.parametrize(
+        "action",
+        [
+            9,
+            -1,
+            2**70,
+            1.0,
+            0.5,
+            float("nan"),
+            True,
+            False,
+            np.True_,
+            "4",
+            None,
+            (4,),
+            [4],
+            np.array([4]),
+            4j,
+            b"4",
+            "\ud800",
+        ],
+        ids=ascii,
+    )
+    def test_what_is_no_cell(self, action):
+        with pytest.raises(
+            IllegalMoveError, match="is not a cell of tictactoe-v0: integers 0 to 8"
+        ) as refused:
+            TICTACTOE.start.play(action)
+        assert repr(action) in str(refused.value)
+
+    def test_an_int_that_python_does_not_write(self):
+        with pytest.raises(IllegalMoveError, match="<an int without text> is not a cell"):
+            TICTACTOE.start.play(10**5000)
+
+    def test_a_taken_cell(self):
+        with pytest.raises(
+            IllegalMoveError, match=r"cell 4 of .../.X./... is taken; free are \[0, 1, 2, 3, 5"
+        ):
+            TICTACTOE.start.play(4).play(4)
+
+    def test_after_the_end(self):
+        with pytest.raises(IllegalMoveError, match=r"cannot play 8: the game XXX/OO\./\.\.\. is over"):
+            Position.parse("XXX/OO./...").play(8)
+
+    def test_a_position_is_not_changed(self):
+        position = Position.parse("X../.O./...")
+        position.play(8)
+        assert str(position) == "X../.O./..."
+        with pytest.raises(AttributeError):
+            position.mine = 0
+        with pytest.raises(AttributeError):
+            position.other = 0
+        with pytest.raises(AttributeError):
+            del position.mine
+        assert str(position) == "X../.O./..."
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, get_game("tictactoe-v0", misere=True), LOPSIDED], ids=repr)
+class TestTheBoardOfAPosition:
+    def test_is_an_array_of_the_stones_of_x_and_o(self, game):
+        values = {"X": 1, "O": -1, ".": 0}
+        for board in twin(game).boards():
+            array = of(board, game).board
+            assert array.dtype == np.int8 and array.shape == game.shape
+            assert array.ravel().tolist() == [values[glyph] for glyph in board]
+
+    def test_is_what_indexing_gives(self, game):
+        for position in all_positions(game):
+            stones = [position[cell] for cell in range(game.n_cells)]
+            assert stones == position.board.ravel().tolist()
+            assert all(type(stone) is int for stone in stones)
+
+
+class TestAPositionIsNoTuple:
+    position = Position.parse("X../.O./...")
+
+    def test_cells_are_numpy_s_integers_too(self):
+        assert self.position[np.int64(4)] == -1
+
+    def test_the_board_is_a_new_array_each_time(self):
+        self.position.board[:] = 1
+        assert self.position.board.sum() == 0
+
+    def test_a_board_of_more_than_64_cells(self):
+        assert np.flatnonzero(LONG.start.play(69).play(2).board).tolist() == [2, 69]
+
+    @pytest.mark.parametrize("cell", [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)], ids=repr)
+    @pytest.mark.parametrize("error", [IllegalMoveError, IndexError, CellError])
+    def test_what_is_no_cell(self, cell, error):
+        with pytest.raises(error, match="is not a cell of tictactoe-v0: integers 0 to 8"):
+            self.position[cell]
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            list,
+            len,
+            lambda p: p < p,
+            lambda p: p >= p,
+            lambda p: p + p,
+            lambda p: p * 2,
+            lambda p: 1 in p,
+            lambda p: [*p],
+            sorted,
+            lambda p: sorted([p, p.play(8)]),
+        ],
+        ids=["list", "len", "<", ">=", "+", "*", "in", "unpacking", "sorted", "sorted positions"],
+    )
+    def test_what_a_tuple_can_and_a_position_cannot(self, use):
+        with pytest.raises(TypeError):
+            use(self.position)
+
+    def test_is_equal_to_positions_alone(self):
+        assert self.position == Position.parse("X../.O./...")
+        assert self.position != Position.parse("X../.O./...", "tictactoe-v0:misere=true")
+        assert self.position != self.position.play(8)
+        assert self.position != (TICTACTOE, self.position.mine, self.position.theirs)
+        assert hash(self.position) == hash(Position.parse("X../.O./..."))
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+    def test_copies_are_equal_and_immutable(self, copied):
+        again = copied(self.position)
+        assert again == self.position and type(again) is Position
+        with pytest.raises(AttributeError):
+            again.theirs = 0
+
+    def test_numpy_sees_one_object(self):
+        assert np.array([self.position], dtype=object).shape == (1,)
+        assert np.array(self.position, dtype=object).shape == ()
+
+
+class TestImpossiblePositions:
+    @pytest.mark.parametrize(
+        "mine, theirs, said",
+        [
+            (1 << 9, 0, "outside the 9 cells"),
+            (-1, 0, "outside the 9 cells"),
+            (0b1, 0b1, r"both players on cells \[0\]"),
+            (0b1, 0b0, "0 X and 1 O"),
+            (0b0, 0b11, "0 X and 2 O"),
+            (0b0, 0b111, "3 X and 0 O"),
+            (0b111, 0b111000, "both players own a winning set"),
+            (0b111, 0b11011000, "then the other player moved"),
+            (None, 0, "masks are ints, not None and 0"),
+            (0, np.uint64(1), "masks are ints"),
+            (1.0, True, "masks are ints"),
+        ],
+    )
+    def test_masks(self, mine, theirs, said):
+        with pytest.raises(ImpossiblePositionError, match=said):
+            Position(TICTACTOE, mine, theirs).checked()
+
+    def test_two_sets_that_share_no_last_move(self):
+        game = Game("pairs", (2, 4), [(0, 1), (2, 3)])
+        with pytest.raises(ImpossiblePositionError, match="no single last move"):
+            Position(game, 0b1110000, 0b1111).checked()
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0", LOPSIDED, "mnk-v0:m=1,n=1,k=1"], ids=str)
+class TestRandomPosition:
+    def test_is_one_to_be_played(self, game):
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            position = random_position(get_game(game), rng)
+            assert not position.checked().is_over
+
+    def test_the_same_seed_gives_the_same(self, game):
+        game = get_game(game)
+        once, again = (
+            [random_position(game, rng) for _ in range(20)] for rng in map(np.random.default_rng, (3, 3))
+        )
+        assert once == again
+
+
+@pytest.mark.parametrize("rng", [-1, "x", 1.5], ids=repr)
+def test_what_random_positions_cannot_be_drawn_by(rng):
+    with pytest.raises(ParameterError, match="a seed from 0 on is needed"):
+        random_position(TICTACTOE, rng)
+
+
+def test_a_seed_draws_a_random_position():
+    assert random_position(TICTACTOE, 3) == random_position(TICTACTOE, np.random.default_rng(3))
+
+
+def test_random_positions_cover_all_to_be_played():
+    game, rng = Game("small", (2, 2), [(0, 1)]), np.random.default_rng(0)
+    due = {position for position in all_positions(game) if not position.is_over}
+    assert {random_position(game, rng) for _ in range(2000)} == due
+
+
+def test_misere_turns_the_winner_around():
+    text = "XXX/OO./..."
+    assert Position.parse(text).winner == "X"
+    assert Position.parse(text, "tictactoe-v0:misere=true").winner == "O"
+
+
+def test_cells_are_numbered_row_major():
+    assert str(get_game("qubic-v0").start.play(16 * 2 + 4 * 1 + 3)).split("|")[2] == "..../...X/..../...."

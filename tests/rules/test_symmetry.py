@@ -1,0 +1,206 @@
+"""The symmetries of a board, and one position for all symmetric ones."""
+
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests import reference
+from tests.support import naive
+from ttt_env import Boards, Game, Position, get_game
+from ttt_env.rules.symmetry import (
+    automorphisms,
+    canonical,
+    canonical_boards,
+    canonical_rows,
+    keys_of_rows,
+    motions,
+    symmetries,
+    transform,
+    transform_boards,
+    transform_rows,
+)
+
+TICTACTOE = get_game("tictactoe-v0")
+MISERE = get_game("tictactoe-v0:misere=true")
+OBLONG = get_game("mnk-v0:m=4,n=2,k=3")
+LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+MIRRORED = Game("mirrored", (3, 3), [(0, 1, 2), (0, 3), (2, 5)])
+SMALL = [TICTACTOE, OBLONG, LOPSIDED, MIRRORED]
+ALL = [*map(get_game, reference.SYMMETRIES), *SMALL]
+
+
+@cache
+def twin(game):
+    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
+@cache
+def all_boards(game):
+    return Boards.of([Position(game, *naive.masks(board)) for board in twin(game).boards()])
+
+
+def random_boards(game, count=50):
+    rng, positions = random.Random(2), []
+    while len(positions) < count:
+        position = game.start
+        while not position.is_over:
+            position = position.play(rng.choice(position.legal_cells))
+            positions.append(position)
+    return Boards.of(positions)
+
+
+class TestSymmetries:
+    @pytest.mark.parametrize("game, count", reference.SYMMETRIES.items())
+    def test_how_many(self, game, count):
+        assert len(set(symmetries(get_game(game)))) == len(symmetries(get_game(game))) == count
+
+    def test_of_a_game_of_one_s_own(self):
+        assert symmetries(LOPSIDED) == (tuple(range(6)),)
+        assert symmetries(MIRRORED) == (tuple(range(9)), (2, 1, 0, 5, 4, 3, 8, 7, 6))
+
+    @pytest.mark.parametrize("game", ALL, ids=repr)
+    def test_the_first_leaves_everything_in_place(self, game):
+        assert symmetries(game)[0] == tuple(range(game.n_cells))
+
+    @pytest.mark.parametrize("game", ALL, ids=repr)
+    def test_they_are_permutations_that_keep_the_winning_sets(self, game):
+        sets = set(map(frozenset, game.winning_sets))
+        for permutation in symmetries(game):
+            assert sorted(permutation) == list(range(game.n_cells))
+            assert {frozenset(permutation[cell] for cell in cells) for cells in sets} == sets
+
+    @pytest.mark.parametrize("game", ALL, ids=repr)
+    def test_they_are_a_group(self, game):
+        found = set(symmetries(game))
+        assert {tuple(one[cell] for cell in other) for one in found for other in found} == found
+
+    def test_they_keep_neighbours(self):
+        def neighbours(one, other):
+            return abs(one // 4 - other // 4) + abs(one % 4 - other % 4) == 1
+
+        for p in symmetries(get_game("square-v0")):
+            assert all(neighbours(a, b) == neighbours(p[a], p[b]) for a in range(16) for b in range(16))
+
+
+@pytest.mark.parametrize("game", [*SMALL, MISERE], ids=repr)
+def test_symmetric_positions_have_the_same_value(game):
+    values = {Position(game, *naive.masks(b)): twin(game).value(b) for b in twin(game).boards()}
+    for position, value in values.items():
+        for permutation in symmetries(game):
+            assert values[transform(position, permutation)] == value
+
+
+@pytest.mark.parametrize("game", SMALL, ids=repr)
+class TestInAllPositions:
+    def test_a_stone_goes_where_the_permutation_says(self, game):
+        for position in all_boards(game):
+            for permutation in symmetries(game):
+                moved = transform(position, permutation)
+                for cell in position.legal_cells:
+                    assert transform(position.play(cell), permutation) == moved.play(permutation[cell])
+
+    def test_the_canonical_one_is_one_of_them_and_the_same_for_all(self, game):
+        for position in all_boards(game):
+            orbit = {transform(position, permutation) for permutation in symmetries(game)}
+            assert canonical(position) in orbit
+            assert {canonical(symmetric) for symmetric in orbit} == {canonical(position)}
+
+
+LARGER = [get_game("square-v0"), get_game("qubic-v0"), get_game("mnk-v0:m=9,n=9,k=5")]
+
+
+@pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
+class TestBatchesAreTheSame:
+    def test_transform(self, game):
+        boards = random_boards(game)
+        for permutation in symmetries(game):
+            assert list(transform_boards(boards, permutation)) == [transform(p, permutation) for p in boards]
+
+    def test_canonical(self, game):
+        boards = random_boards(game)
+        found, chosen = canonical_boards(boards)
+        assert list(found) == [canonical(position) for position in boards]
+        for position, number, target in zip(boards, chosen, found, strict=True):
+            assert transform(position, symmetries(game)[number]) == target
+
+    def test_the_batch_given_is_not_changed(self, game):
+        boards = random_boards(game)
+        before = boards.mine.copy(), boards.theirs.copy()
+        canonical_boards(boards)
+        assert (boards.mine == before[0]).all() and (boards.theirs == before[1]).all()
+
+
+def rows_of(positions):
+    """The boards with one column a cell: 1 free, 2 X, 3 O."""
+    return np.array([1 + (p.board != 0) + (p.board < 0) for p in positions], np.uint8).reshape(
+        len(positions), -1
+    )
+
+
+FIFTEEN = get_game("mnk-v0:m=15,n=15,k=5")
+
+
+def played(game, cells):
+    position = game.start
+    for cell in cells:
+        position = position.play(cell)
+    return position
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, OBLONG, get_game("qubic-v0"), FIFTEEN], ids=repr)
+class TestRowsOfAnySize:
+    def positions(self, game):
+        rng = random.Random(5)
+        return [played(game, rng.sample(range(game.n_cells), k)) for k in (0, 1, 2, 3, 4) for _ in range(5)]
+
+    def test_transform(self, game):
+        positions = self.positions(game)
+        for permutation in symmetries(game)[::3]:
+            moved = [transform(position, permutation) for position in positions]
+            assert (transform_rows(rows_of(positions), permutation) == rows_of(moved)).all()
+
+    def test_canonical(self, game):
+        positions = self.positions(game)
+        keys, chosen = canonical_rows(game, rows_of(positions))
+        for position, key, number in zip(positions, keys, chosen, strict=True):
+            orbit = rows_of([transform(position, permutation) for permutation in symmetries(game)])
+            assert key == min(row.tobytes() for row in orbit) == orbit[number].tobytes()
+            assert set(canonical_rows(game, orbit)[0]) == {key}
+
+    def test_keys_sort_as_the_boards_do(self, game):
+        rows = rows_of(self.positions(game))
+        assert sorted(map(bytes, rows)) == np.sort(keys_of_rows(rows)).tolist()
+
+    def test_motions_are_the_symmetries(self, game):
+        assert tuple(map(tuple, motions(game).tolist())) == symmetries(game)
+
+
+def test_canonical_of_a_batch_in_all_positions():
+    boards = all_boards(TICTACTOE)
+    assert list(canonical_boards(boards)[0]) == [canonical(position) for position in boards]
+
+
+def test_positions_up_to_symmetry():
+    found = canonical_boards(all_boards(TICTACTOE))[0]
+    plies = [position.ply for position in set(found)]
+    assert np.bincount(plies).tolist() == reference.POSITIONS_BY_PLY_UP_TO_SYMMETRY
+    assert len(plies) == reference.POSITIONS_UP_TO_SYMMETRY
+
+
+@cache
+def games_up_to_symmetry(position):
+    after = {canonical(position.play(cell)) for cell in position.legal_cells}
+    return sum(map(games_up_to_symmetry, after)) if after else 1
+
+
+def test_games_up_to_symmetry():
+    assert games_up_to_symmetry(TICTACTOE.start) == reference.GAMES_UP_TO_SYMMETRY
+
+
+def test_a_long_line_has_its_two_symmetries_and_keeps_nobody_waiting():
+    """There are 10! · 2¹⁰ ways to exchange its layers, which a file of a proof could ask for."""
+    line = Game("line", (20,), [(0, 1)])
+    assert automorphisms(line) == symmetries(line) == (tuple(range(20)),)
+    assert len(automorphisms(Game("line", (20,), [(0, 1), (18, 19)]))) == 2

@@ -1,0 +1,120 @@
+"""The comparison of AlphaZero's self-play with OpenSpiel's: what it measures, keeps and shows."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.running import script
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import benchmark_selfplay as benchmark  # noqa: E402
+from benchmark_selfplay import Ours, Work  # noqa: E402
+from frameworks.run import Script  # noqa: E402
+
+PATH = SCRIPTS / "benchmark_selfplay.py"
+TTT = ttt_env.get_game("tictactoe-v0")
+SETTINGS = replace(
+    benchmark.settings_for(TTT), games=8, simulations=20, random_starts=0.0, blunder_starts=0.0
+)
+
+
+def played(contender, n_turns):
+    """What a contender does in so many moves of each of its games."""
+    works = [contender.play(0.0) for _ in range(n_turns)]
+    return sum(works[1:], works[0])
+
+
+class TestOurs:
+    def test_a_turn_is_a_move_of_each_game_at_least(self):
+        assert Ours(TTT, SETTINGS).play(0.0).moves == 8
+
+    def test_each_simulation_asks_about_one_position_at_most(self):
+        work = played(Ours(TTT, replace(SETTINGS, games=1), anew=True), 30)
+        assert 30 < work.asked <= 30 * 20
+
+    def test_asking_anew_forgets_the_answers(self):
+        kept, anew = (played(Ours(TTT, SETTINGS, anew=anew), 30) for anew in (False, True))
+        assert kept.moves == anew.moves and kept.asked < anew.asked
+
+    def test_the_answers_are_kept_until_the_next_network_comes(self, monkeypatch):
+        often = Ours(TTT, SETTINGS)
+        seldom = played(Ours(TTT, SETTINGS), 30)
+        monkeypatch.setattr(benchmark, "MOVES", 16)
+        assert played(often, 30).asked > seldom.asked
+
+    def test_the_parts_of_the_time_are_not_more_than_the_whole(self):
+        work = played(Ours(TTT, SETTINGS), 5)
+        assert 0 < work.network and 0 < work.tree and work.network + work.tree < work.seconds
+
+
+def test_the_network_is_as_large_as_a_training_has_it():
+    network = benchmark.untrained(TTT, SETTINGS.size)
+    assert network.size == SETTINGS.size
+    priors, values = network.evaluate(ttt_env.Boards.start(TTT))
+    assert priors.sum() == pytest.approx(1) and np.abs(values).max() < 1
+
+
+def line(setup, ours, round=0):
+    """A line in which OpenSpiel makes 10 moves in 10 seconds of the processor, and we so many."""
+    peer = Work(moves=10, asked=300, cpu=10.0, seconds=20.0, network=15.0, tree=4.0)
+    works = {"OpenSpiel": peer._asdict(), "ttt_env": peer._replace(moves=ours)._asdict()}
+    return {**setup._asdict(), "round": round, "works": works}
+
+
+def test_the_table_has_the_ratio_of_the_moves_of_all_rounds():
+    setup = benchmark.SETUPS[2]
+    text = benchmark.table([line(setup, 100), line(setup, 500, round=1)])
+    assert text.startswith("mnk-v0:m=5,n=5,k=4, 50 simulations a move; rounds: 2\n")
+    assert "| ttt_env | 30 | 30 | 1 | 30 | 75% | 20% | 5% |" in text
+    assert "30 times as fast; goal 10: reached" in text
+    assert "goal 10: MISSED" in benchmark.table([line(setup, 99)])
+
+
+def test_only_rounds_that_lack_are_measured(tmp_path):
+    lines = [line(setup, 200) for setup in benchmark.SETUPS]
+    lines[0]["round"] = 1
+    text = "".join(json.dumps(each) + "\n" for each in lines)
+    (tmp_path / "a.jsonl").write_text(text, "utf-8")
+    run = script(PATH, "--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("simulations, round") == 1
+    added = (tmp_path / "a.jsonl").read_text("utf-8").removeprefix(text)
+    assert [json.loads(added)[name] for name in ("game", "simulations", "round")] == ["tictactoe-v0", 50, 0]
+
+
+def test_a_table_alone_measures_nothing(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps(line(benchmark.SETUPS[0], 200)) + "\n", "utf-8")
+    run = script(PATH, "--rounds", "1", "--table", "--out", "a.jsonl", cwd=tmp_path)
+    assert "simulations, round" not in run.stdout and "20 times as fast" in run.stdout
+
+
+def test_what_it_needs_is_pinned():
+    needed = Script(PATH).metadata["dependencies"]
+    assert [each for each in needed if "==" not in each] == ["ttt-env"]
+
+
+@pytest.mark.slow
+def test_with_openspiel(tmp_path):
+    command = [sys.executable, "-m", "uv", "run", "--quiet", str(PATH)]
+    arguments = ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"]
+    run = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0, run.stderr
+    lines = [json.loads(text) for text in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
+    assert [(each["game"], each["simulations"]) for each in lines] == [
+        (setup.game, setup.simulations) for setup in benchmark.SETUPS
+    ]
+    for each in lines:
+        theirs, ours = each["weights"]["OpenSpiel"], each["weights"]["ttt_env"]
+        assert theirs == pytest.approx(ours, rel=0.05)
+        works = {name: Work(**work) for name, work in each["works"].items()}
+        assert len(works) == 7
+        assert all(0 < work.asked <= each["simulations"] * work.moves for work in works.values())
+    assert run.stdout.count("times as fast; goal 10: ") == len(lines)

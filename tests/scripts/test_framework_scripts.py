@@ -1,0 +1,170 @@
+"""What the scripts of the frameworks say about themselves, and the program that runs them."""
+
+import ast
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "scripts" / "frameworks"
+runner = SimpleNamespace(**runpy.run_path(str(FOLDER / "run.py")))
+SCRIPTS: dict[str, Any] = runner.scripts()
+each_script = pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIPTS))
+
+
+@each_script
+class TestEachScript:
+    def test_it_parses_on_the_oldest_python(self, script: Any) -> None:
+        ast.parse(script.source, feature_version=(3, 11))
+
+    def test_it_says_which_example_it_follows(self, script: Any) -> None:
+        assert "https://" in script.docstring
+
+    def test_it_says_what_it_needs(self, script: Any) -> None:
+        assert script.metadata["requires-python"] == ">=3.11"
+        pinned = [each for each in script.metadata["dependencies"] if not each.startswith("ttt-env")]
+        assert len(pinned) < len(script.metadata["dependencies"])
+        assert all("==" in each for each in [*pinned, *script.options.get("no-deps", [])])
+
+    def test_its_name_hides_no_package(self, script: Any) -> None:
+        assert script.name not in {
+            alias for line in ast.walk(ast.parse(script.source)) for alias in modules(line)
+        }
+
+    def test_the_line_that_imports_us_counts(self, script: Any) -> None:
+        imports = [line for line in script.source.splitlines() if line.strip().startswith("import ttt_env")]
+        assert imports and set(imports) <= set(script.marked_lines)
+
+    def test_it_asserts_its_result(self, script: Any) -> None:
+        text = script.source.partition("= outcome(")[2]
+        assert "assert " in text
+
+    def test_its_result_is_recorded(self, script: Any) -> None:
+        result = runner.read_results()[script.name]
+        assert result["unbeatable"] <= (result["as_x"] <= 0 and result["as_o"] <= 0)
+        assert set(result["versions"]) <= {name_of(each) for each in installed(script)}
+
+
+def modules(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [(node.module or "").partition(".")[0]]
+    return [each.name.partition(".")[0] for each in node.names] if isinstance(node, ast.Import) else []
+
+
+def installed(script: Any) -> list[str]:
+    return [*script.metadata["dependencies"], *script.options.get("no-deps", [])]
+
+
+def name_of(requirement: str) -> str:
+    return requirement.partition("==")[0].partition("[")[0].strip()
+
+
+def test_the_table_is_that_of_the_results() -> None:
+    text = runner.README.read_text("utf-8")
+    assert runner.with_table(text, runner.table(runner.read_results())) == text
+
+
+def test_no_result_is_of_a_script_that_is_gone() -> None:
+    assert set(runner.read_results()) <= set(SCRIPTS)
+
+
+METADATA = """# /// script
+# requires-python = ">=3.11"
+# dependencies = [%s]
+#
+# [tool.frameworks]
+# no-deps = ["pins-torch==1.0"]
+# ///
+"""
+
+
+def made(folder: Path, text: str) -> Any:
+    path = folder / "example.py"
+    path.write_text(text, "utf-8")
+    return runner.Script(path)
+
+
+def test_the_checkout_stands_in_for_the_package(tmp_path: Path) -> None:
+    script = made(tmp_path, METADATA % '"ttt-env[torch]>=0.1", "ttt-env", "ttt-env-2==1", "numpy==2.4.6"')
+    assert script.requirements == [
+        f"{runner.ROOT}[torch]",
+        f"{runner.ROOT}",
+        "ttt-env-2==1",
+        "numpy==2.4.6",
+    ]
+    assert script.options["no-deps"] == ["pins-torch==1.0"]
+
+
+def test_two_blocks_of_metadata_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not 2"):
+        _ = made(tmp_path, METADATA % "" + "\n" + METADATA % "").metadata
+
+
+ALONE = """# /// script
+# requires-python = ">=3.11"
+# dependencies = []
+# ///
+import os, sys, time
+time.sleep(0.2)
+print('{"versions": {}, "at": "' + os.getcwd() + '", "prefix": "' + sys.prefix + '"}')
+"""
+
+
+@pytest.mark.slow
+def test_an_environment_is_used_again_until_the_script_needs_others(tmp_path: Path) -> None:
+    script = made(tmp_path, ALONE)
+    python = runner.environment(script, tmp_path / "build")
+    trace = python.parent / "trace"
+    trace.touch()
+    assert runner.environment(script, tmp_path / "build") == python and trace.exists()
+    result = runner.run(script, python)
+    assert result["prefix"] == str(tmp_path / "build" / "example") and result["seconds"] >= 0.2
+    assert not Path(result["at"]).exists()  # a folder of its own, which is gone
+    (python.parents[1] / "made_from.txt").write_text("others")
+    runner.environment(script, tmp_path / "build")
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    "line, error", [("raise SystemExit(3)", "exit status 3"), ("", "does not end with outcome")]
+)
+def test_a_script_that_fails_is_an_error(tmp_path: Path, line: str, error: str) -> None:
+    script = made(tmp_path, line)
+    with pytest.raises((subprocess.SubprocessError, ValueError), match=error):
+        runner.run(script, Path(sys.executable))
+
+
+def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        runner.main(["no_such_script"])
+    assert "no script no_such_script" in capsys.readouterr().err
+
+
+OUTCOME = (
+    '{"versions": {"good": "1.0"}, "autoreset": null, "unbeatable": false, '
+    '"as_x": 0.25, "as_o": 0.0, "exploitability": 0.125}'
+)
+
+
+def test_what_succeeds_is_recorded_beside_what_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = "<!-- table: begin -->\n<!-- table: end -->\n"
+    (tmp_path / "README.md").write_text(f"Before.\n{table}After.\n", "utf-8")
+    (tmp_path / "results.json").write_text("{}", "utf-8")
+    header = '"""Does {}."""\n# /// script\n# dependencies = []\n# ///\n'
+    good = f"x = 1  # ttt_env\nprint('{OUTCOME}')\nprint('bye')\n"
+    (tmp_path / "good.py").write_text(header.format("well") + good, "utf-8")
+    (tmp_path / "bad.py").write_text(header.format("badly") + "raise SystemExit(3)\n", "utf-8")
+    (tmp_path / "shared.py").write_text('"""Is no script, but a module of both."""\n', "utf-8")
+    paths = {"HERE": tmp_path, "RESULTS": tmp_path / "results.json", "README": tmp_path / "README.md"}
+    for name, value in {**paths, "environment": lambda script: Path(sys.executable)}.items():
+        monkeypatch.setitem(runner.main.__globals__, name, value)
+    assert runner.main(["--record"]) == 1
+    assert list(runner.read_results()) == ["good"]
+    first, *lines = (tmp_path / "README.md").read_text("utf-8").splitlines()
+    assert (first, lines[0], lines[-1]) == ("Before.", "<!-- table: begin -->", "After.")
+    row = "| good 1.0 | [good](good.py) | Does well |  | 1 | +0.2500 | 0 | exploitability 0.1250 | 0 |"
+    assert lines[3:-2] == [row]

@@ -1,0 +1,46 @@
+"""The tables of the classical agents are those that `scripts/ladder.py` computes."""
+
+import importlib.util
+import re
+
+import pytest
+
+import ttt_env
+from tests.support.documents import ROOT
+
+TEXT = (ROOT / "docs" / "guide" / "ladder.md").read_text("utf-8")
+
+
+def ladder():
+    spec = importlib.util.spec_from_file_location("ladder", ROOT / "scripts" / "ladder.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table_of(game):
+    """The agents' rows of the page's table, without the times."""
+    text = re.search(f"<!-- ladder {game} -->\n(.*?)<!-- end", TEXT, re.DOTALL)[1]
+    rows = [line.strip("| ").split(" | ")[:-1] for line in text.splitlines() if line.startswith("|")]
+    return {row[0]: row for row in rows[2:]}
+
+
+def computed(game, agents):
+    played = ttt_env.tournament(list(dict.fromkeys([*agents, *ladder().OPPONENTS])), game)
+    return {row[0]: row for row in ladder().rows(played, agents, with_times=False)}
+
+
+def test_table_of_3x3():
+    assert computed("tictactoe-v0", list(ladder().AGENTS)) == table_of("tictactoe-v0")
+
+
+@pytest.mark.slow
+def test_a_row_of_4x4():
+    assert computed("square-v0", ["weights"])["weights"] == table_of("square-v0")["weights"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=4,n=4,k=4"])
+def test_tables_of_4x4(game):
+    table = table_of(game)
+    assert computed(game, list(table)) == table

@@ -1,0 +1,436 @@
+"""The leaderboard: what is counted and judged, what is kept, and what is shown of it."""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.running import script
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+from contest import page, protocol, records  # noqa: E402
+from contest.entries import ENTRIES, TEACHERS, Entry  # noqa: E402
+from frameworks import run as frameworks  # noqa: E402
+from marked import with_table  # noqa: E402
+
+LEADERBOARD = SCRIPTS / "leaderboard.py"
+RESULTS = SCRIPTS / "contest" / "results"
+TTT = ttt_env.get_game("tictactoe-v0")
+GAME_433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
+
+
+def steps_of(play):
+    """The steps that are counted while a function plays."""
+    steps = protocol.Steps()
+    play(protocol.MakeEnv(TTT, steps))
+    return steps.n
+
+
+class TestSteps:
+    def test_moves_of_both_players_count(self):
+        def play(make_env):
+            env = make_env()
+            env.reset(seed=0)
+            for _ in env.agent_iter():  # five moves and the two last passes
+                observation, _, over, _, _ = env.last()
+                env.step(None if over else int(observation["action_mask"].argmax()))
+
+        assert steps_of(play) == 7  # cells 0 to 6: X has 2, 4 and 6
+
+    def test_replies_and_resets_do_not_count(self):
+        def play(make_env):
+            env = make_env(opponent="minimax")
+            for seed in range(3):
+                env.reset(seed=seed)
+                env.step(int(env.action_masks().argmax()))
+
+        assert steps_of(play) == 3
+
+    def test_an_illegal_move_counts(self):
+        def play(make_env):
+            env = make_env(opponent="random", play_as="X", start=TTT.start.play(4).play(0))
+            env.reset(seed=0)
+            assert env.step(4)[2]
+
+        assert steps_of(play) == 1
+
+    @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+    def test_a_vector_environment_counts_the_games_that_are_played(self, mode):
+        played = 0
+
+        def play(make_env):
+            nonlocal played
+            envs = make_env(num_envs=16, opponent="random", autoreset_mode=mode)
+            info, over = envs.reset(seed=0)[1], np.zeros(16, bool)
+            rng = np.random.default_rng(0)
+            for _ in range(30):
+                if mode == "disabled" and over.any():
+                    info = envs.reset(options={"reset_mask": over})[1]
+                    over[:] = False
+                played += 16 - (0 if mode == "same_step" else over.sum())
+                mask = info["action_mask"]
+                _, _, terminated, truncated, info = envs.step((mask * rng.random(mask.shape)).argmax(1))
+                over = terminated | truncated
+
+        assert steps_of(play) == played < 16 * 30 + (mode != "next_step")
+
+    def test_the_environment_of_sb3_counts(self):
+        def play(make_env):
+            envs = make_env(n_envs=8, opponent="random", seed=0)
+            envs.reset()
+            envs.step(np.zeros(8, np.int64))
+
+        assert steps_of(play) == 8
+
+    def test_a_copy_counts_on(self):
+        from copy import deepcopy
+
+        def play(make_env):
+            env = deepcopy(make_env(opponent="random"))
+            env.reset(seed=0)
+            env.step(int(env.action_masks().argmax()))
+
+        assert steps_of(play) == 1
+
+
+def improving(make_env, seed, report):
+    """Knows a better policy after every third step."""
+    env = make_env(opponent="random")
+    for policy in ("random", "block", "minimax", "random"):
+        for _ in range(3):
+            env.reset(seed=seed)
+            env.step(int(env.action_masks().argmax()))
+        report(policy)
+    raise AssertionError("nobody has ended it")
+
+
+def giving_up(make_env, seed, report):
+    """Returns without a report."""
+    make_env.count(5)
+    return "block"
+
+
+class TestAttempt:
+    def test_it_ends_at_the_first_step_after_exploitability_0(self):
+        made = protocol.attempt(improving, TTT, 0, 60)
+        assert [point.steps for point in made.curve] == [3, 6, 9]
+        expected = [ttt_env.exploitability(name).exploitability for name in ("random", "block", "minimax")]
+        assert [point.exploitability for point in made.curve] == pytest.approx(expected, abs=1e-6)
+        assert made.ended == "goal" and made.curve[-1].exploitability == 0
+
+    def test_what_is_returned_is_judged(self):
+        made = protocol.attempt(giving_up, TTT, 0, 60)
+        assert made.ended == "returned" and [point.steps for point in made.curve] == [5]
+        assert made.curve[0].exploitability == ttt_env.exploitability("block").exploitability
+
+    def test_time_ends_it(self):
+        made = protocol.attempt(improving, TTT, 0, 1e-9)
+        assert made.ended == "time" and [point.steps for point in made.curve] == [0]
+        assert made.curve[0].exploitability == pytest.approx(ttt_env.exploitability("random").exploitability)
+
+    def test_reports_end_it(self):
+        assert [point.steps for point in protocol.attempt(improving, TTT, 0, 60, reports=1).curve] == [3]
+
+    def test_no_time_passes_while_a_policy_is_judged(self, monkeypatch):
+        now = 0.0
+        monkeypatch.setattr(protocol.time, "perf_counter", lambda: now)
+
+        def judge(policy, game):
+            nonlocal now
+            now += 100.0
+            return None, protocol.Judged(1.0, 0.0, 0.0)
+
+        def train(make_env, seed, report):
+            nonlocal now
+            for _ in range(3):
+                now += 1.0
+                report("random")
+            return "random"
+
+        monkeypatch.setattr(protocol, "judge", judge)
+        made = protocol.attempt(train, TTT, 0, 60)
+        assert [point.seconds for point in made.curve] == [1.0, 2.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("game", [TTT, GAME_433], ids=lambda game: game.name)
+@pytest.mark.parametrize(
+    "policy", ["minimax", "newell-simon", "softmax", lambda position: position.legal_cells[0]]
+)
+def test_a_policy_is_judged_as_its_certificate_says(game, policy):
+    table, judged = protocol.judge(policy, game)
+    certificate = ttt_env.certify(policy, game)
+    expected = ttt_env.exploitability(policy, game).exploitability
+    assert judged.exploitability == pytest.approx(expected, abs=1e-6)
+    assert judged[1:] == pytest.approx((certificate.good_share, certificate.perfect_share))
+    assert table is not None and 0 < len(table) <= sum(certificate.positions.values())
+    assert protocol.judge_table(table) == judged
+
+
+def test_what_is_too_large_to_be_kept_does_not_count_as_the_goal(monkeypatch):
+    monkeypatch.setattr(protocol, "MOST_ROWS", 10)
+    made = protocol.attempt(lambda make_env, seed, report: "minimax", TTT, 0, 60)
+    assert made.policy is None and made.curve[-1].exploitability == 0 and made.ended == "returned"
+
+
+def test_a_run_goes_on_until_a_policy_at_0_can_be_kept(monkeypatch, tmp_path):
+    def train(make_env, seed, report):
+        return next(policy for policy in ("minimax", "newell-simon") if report(policy))
+
+    monkeypatch.setattr(protocol, "MOST_ROWS", len(protocol.judge("newell-simon", TTT)[0]))
+    made = protocol.attempt(train, TTT, 0, 60)
+    assert [point.exploitability for point in made.curve] == [0, 0] and made.ended == "goal"
+    line = records.record_of(Entry("two", "here:train", train, "solver"), TTT, 0, 60, made)
+    records.add(tmp_path / "two.jsonl", line, made.policy)
+    assert not list(records.faults(tmp_path / "two.jsonl"))
+
+
+ALGORITHM = """
+import ttt_env
+
+calls = 0
+
+def train(make_env, seed, report):
+    global calls
+    calls += 1
+    make_env.count(10 + seed)
+    report("block")
+    make_env.count(10)
+    if seed < 2:
+        report("minimax")
+    return ttt_env.make_agent("win-block", make_env.game)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "algorithm_of_mine.py").write_text(ALGORITHM, "utf-8")
+    monkeypatch.delitem(sys.modules, "algorithm_of_mine", raising=False)
+    return tmp_path
+
+
+def run(folder, *options):
+    mine = ("--algorithm", "algorithm_of_mine:train", "--teacher", "rules", "--game", "tictactoe-v0")
+    return script(LEADERBOARD, "run", *mine, "--out", "mine.jsonl", *options, cwd=folder)
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "mine.jsonl").read_text("utf-8").splitlines()]
+
+
+class TestRuns:
+    def test_a_line_for_each_seed(self, folder):
+        assert run(folder, "--seeds", "3").returncode == 0
+        found = lines(folder)
+        assert [line["seed"] for line in found] == [0, 1, 2]
+        assert [line["steps"] for line in found] == [20, 21, 22]
+        assert [line["ended"] for line in found] == ["goal", "goal", "returned"]
+        assert [[point[0] for point in line["curve"]] for line in found] == [[10, 20], [11, 21], [12, 22]]
+        assert all({"python", "numpy", "ttt-env"} <= set(line["versions"]) for line in found)
+
+    def test_runs_that_are_there_are_left_out(self, folder):
+        run(folder, "--seeds", "1")
+        kept = lines(folder)
+        assert "seed 0" not in run(folder, "--seeds", "2").stdout
+        assert lines(folder)[:1] == kept and len(lines(folder)) == 2
+        sys.modules["algorithm_of_mine"].calls = 0
+        assert run(folder, "--seeds", "2").stdout == ""
+        assert sys.modules["algorithm_of_mine"].calls == 0  # not even to warm up
+
+    def test_a_run_that_was_killed_between_policy_and_line_is_made_again(self, folder):
+        run(folder, "--seeds", "1")
+        (folder / "mine.jsonl").unlink()
+        run(folder, "--seeds", "1")
+        assert len(lines(folder)) == 1 and not list(records.faults(folder / "mine.jsonl"))
+
+    def test_an_unknown_algorithm_is_refused(self, folder):
+        with pytest.raises(ValueError, match=r"no algorithm dqm: known are a2c, .*module:function"):
+            script(LEADERBOARD, "run", "--algorithm", "dqm", cwd=folder)
+
+    def test_a_function_has_to_say_what_taught_it(self, folder):
+        with pytest.raises(ValueError, match="--teacher rules, responses, solver"):
+            script(LEADERBOARD, "run", "--algorithm", "algorithm_of_mine:train", cwd=folder)
+
+
+def change(folder, **changes):
+    found = lines(folder)
+    found[0].update(changes)
+    (folder / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found), "utf-8")
+
+
+class TestVerify:
+    @pytest.fixture
+    def made(self, folder):
+        run(folder, "--seeds", "3")
+        return folder
+
+    def verified(self, folder):
+        return script(LEADERBOARD, "verify", "mine.jsonl", cwd=folder)
+
+    def test_it_finds_what_the_lines_say(self, made):
+        found = self.verified(made)
+        assert found.returncode == 0 and found.stdout == "all is as 3 lines say\n"
+
+    @pytest.mark.parametrize(
+        ("changes", "fault"),
+        [
+            ({"steps": 5}, "steps is 5, and 20 at the end of its curve"),
+            ({"good": 0.5}, "good is 1.0, not 0.5"),
+            ({"exploitability": 0.25}, "exploitability is 0.0, not 0.25"),
+            ({"policy": None}, "it ended by goal with exploitability 0"),
+            ({"policy": "0" * 64}, "there is no such file"),
+            ({"ended": "time"}, "it ended by time with exploitability 0"),
+            ({"teacher": "oracle"}, "its teacher is none of rules, responses, solver"),
+            ({"seed": 1}, "a run is there twice"),
+        ],
+        ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+    )
+    def test_a_tampered_line_is_refused(self, made, changes, fault):
+        change(made, **changes)
+        found = self.verified(made)
+        assert found.returncode == 1 and fault in found.stdout
+
+    def test_a_better_claim_than_the_policy_is_refused(self, made):
+        last = lines(made)[2]
+        curve = [*last["curve"][:-1], [*last["curve"][-1][:3], 0.0, last["good"], last["perfect"]]]
+        found = lines(made)
+        found[2] |= {"exploitability": 0.0, "ended": "goal", "curve": curve}
+        (made / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found), "utf-8")
+        assert "exploitability is 0.66354" in self.verified(made).stdout
+
+    def test_another_policy_is_refused(self, made):
+        first, *_, other = (records.policy_path(made / "mine.jsonl", line) for line in lines(made))
+        first.write_bytes(other.read_bytes())
+        found = self.verified(made)
+        assert found.returncode == 1 and "the policy has another fingerprint" in found.stdout
+
+    @pytest.mark.parametrize("text", ["{", "[]", '{"format": "another"}'])
+    def test_what_is_no_line_is_refused(self, made, text):
+        (made / "mine.jsonl").write_text(text + "\n", "utf-8")
+        with pytest.raises(ValueError, match=r"mine.jsonl, line 1 is no"):
+            self.verified(made)
+
+
+def record(algorithm, seed, steps, exploitability, **more):
+    """A line as `run` writes it, made up."""
+    curve = [[steps // 2, 0.5, 0.5, 1.0, 0.5, 0.5], [steps, 1.0, 0.9, exploitability, 1.0, 0.75]]
+    return {
+        "algorithm": algorithm,
+        "game": "tictactoe-v0",
+        "seed": seed,
+        "teacher": "rules",
+        "is_seeded": True,
+        "ended": "returned" if exploitability else "goal",
+        "steps": steps,
+        "seconds": 1.0,
+        "cpu_seconds": 0.9,
+        "exploitability": exploitability,
+        "good": 1.0,
+        "perfect": 0.75,
+        "curve": curve,
+        "versions": {"numpy": "2.4"},
+        "machine": {"processor": "abacus", "cores": 2, "system": "none"},
+        **more,
+    }
+
+
+class TestPage:
+    MADE_UP = (
+        *(record("fast", seed, 1_000 * (seed + 1), 0.0) for seed in range(5)),
+        *(record("slow", seed, 9_000, 0.0 if seed < 2 else 0.5) for seed in range(5)),
+        record("unseeded", 0, 70, 0.0, is_seeded=False),
+    )
+
+    def test_the_table_has_medians_and_quartiles(self):
+        rows = page.table(self.MADE_UP).splitlines()
+        assert rows[0] == "### 3×3"
+        assert rows[4].startswith("| unseeded | rules | 1 of 1, no seed | 70 | 1 | 0.9 | 0 | 100% | 75% |")
+        assert rows[5].startswith("| fast | rules | 5 of 5 | 3,000 (2,000 to 4,000) | 1 | 0.9 | 0 |")
+        assert rows[6].startswith("| slow | rules | 2 of 5 | – (9,000 to –) | – (1 to –) | – (0.9 to –) |")
+        assert rows[-3:] == ["Versions: numpy 2.4.", "", "Machines: abacus, 2 cores, none."]
+
+    def test_a_curve_holds_what_was_last_reported(self):
+        runs = page.Runs([line for line in self.MADE_UP if line["algorithm"] == "slow"])
+        low, middle, high = runs.curve(np.array([100.0, 5_000.0, 9_000.0, 1e6]))
+        assert np.isnan([low[0], middle[0], high[0]]).all()
+        assert (low[1:].tolist(), middle[1:].tolist()) == ([1.0, 0.0, 0.0], [1.0, 0.5, 0.5])
+
+    def test_the_figure_is_drawn(self, tmp_path):
+        page.plot(self.MADE_UP, tmp_path / "figure.svg")
+        text = (tmp_path / "figure.svg").read_text("utf-8")
+        assert all(f">{name}<" in text for name in ("fast", "slow", "unseeded", "3×3"))
+
+    def test_that_of_the_repository_is_made_of_its_lines(self):
+        text = (SCRIPTS.parent / "docs" / "leaderboard.md").read_text("utf-8")
+        assert with_table(text, page.table(records.read_all([RESULTS]))) == text
+
+
+def committed():
+    return sorted(RESULTS.glob("*.jsonl"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", committed(), ids=lambda file: file.stem)
+def test_the_lines_of_the_repository_are_certified_again(file):
+    assert list(records.faults(file)) == []
+
+
+def test_every_policy_of_the_repository_belongs_to_a_line():
+    named = {
+        records.policy_path(file, line)
+        for file in committed()
+        for line in records.read(file)
+        if line["policy"]
+    }
+    assert named == set((RESULTS / records.POLICIES).glob("*.npz"))
+
+
+@pytest.mark.parametrize("name", ["cfr", "cfr-purified", "cfr-plus-purified", "q-learning"])
+def test_the_learners_with_tables_take_part(name):
+    entry = ENTRIES[name]
+    made = protocol.attempt(entry.train, TTT, 0, 300)
+    steps = [point.steps for point in made.curve]
+    assert steps == sorted(steps) and steps[0] > 0
+    if name == "cfr":
+        assert made.ended == "returned" and 0 < made.curve[-1].exploitability < 0.005
+    else:
+        assert made.ended == "goal"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["maskable-ppo", "value-network", "alphazero"])
+def test_those_that_take_longer_begin(name):
+    made = protocol.attempt(ENTRIES[name].train, TTT, 0, 300, reports=2)
+    first, second = made.curve
+    assert first.steps < second.steps and made.ended == "time"
+
+
+def test_the_scripts_of_frameworks_that_take_part_can_be_asked_to_train():
+    found = {name: script for name, script in frameworks.scripts().items() if "teacher" in script.options}
+    assert {"cleanrl_dqn", "cleanrl_ppo", "skrl_ppo", "tianshou_dqn", "torchrl_dqn"} <= set(found)
+    for each in found.values():
+        assert each.options["teacher"] in TEACHERS
+        functions = {
+            node.name: node for node in ast.parse(each.source).body if isinstance(node, ast.FunctionDef)
+        }
+        assert [name.arg for name in functions["train"].args.args] == ["make_env", "seed", "report"]
+
+
+@pytest.mark.slow
+def test_a_script_of_a_framework_takes_part_in_an_environment_of_its_own(tmp_path):
+    """In this one, which has what CleanRL's needs; it is too short to come to anything."""
+    options = ("--game", "tictactoe-v0", "--seeds", "1", "--cpu-seconds", "0.01", "--out", "lines.jsonl")
+    command = ("run", "--algorithm", "cleanrl_dqn", "--python", sys.executable, *options)
+    assert script(LEADERBOARD, *command, cwd=tmp_path).returncode == 0
+    (line,) = records.read(tmp_path / "lines.jsonl")
+    assert line["source"] == "scripts/frameworks/cleanrl_dqn.py:train" and line["ended"] == "time"
+    assert {"gymnasium", "torch"} <= set(line["versions"])
+
+
+def test_every_algorithm_says_what_taught_it():
+    assert all(isinstance(entry, Entry) and entry.teacher in TEACHERS for entry in ENTRIES.values())

@@ -1,0 +1,117 @@
+"""Every script runs to its end, with a small budget and warnings as errors."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.running import Run, script
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+PROOF = str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz")
+# The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
+SMALL: dict[str, tuple[list[str], str]] = {
+    "behaviour_cloning.py": (["--game", "mnk-v0:m=4,n=2,k=3"], "gives value away in 0."),
+    "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "np.take alone"),
+    "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
+    "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
+    "benchmark_selfplay.py": (
+        ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"],
+        "| ttt_env, one game at a time, asked anew |",
+    ),
+    "benchmark_text.py": (["--seconds", "0.001", "--rounds", "1"], "3×3, reply, minimax, by_stream"),
+    "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
+    "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
+    "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
+    "check_proof.py": ([PROOF], "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins"),
+    "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
+    "enumerate_board.py": (
+        ["--folder", "board", "--game", "mnk-v0:m=4,n=3,k=3", "--positions", "20"],
+        "21 values, that of the empty board among them, are those of proofs by search",
+    ),
+    "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
+    "leaderboard.py": (
+        ["run", "--algorithm", "q-learning", "--game", "tictactoe-v0", "--seeds", "1", "--out", "a.jsonl"],
+        "q-learning, tictactoe-v0, seed 0: goal after",
+    ),
+    "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
+    "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
+    "mutants.py": (["--check", "--only", "kernels"], "applies"),
+    "opening_moves.py": (
+        ["--agent", f"strategy:{PROOF}", "--games", "2", "--moves", "2", "--proof", PROOF],
+        "4 of 4 moves kept the win",
+    ),
+    "pictures.py": (["--out", "."], "game.gif"),
+    "proofs.py": (
+        ["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--lines", "a.jsonl", "--save", "."],
+        "first player wins",
+    ),
+    "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
+    "showdown.py": (["--out", "."], "nobody"),
+    "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
+    "threats_first.py": (
+        ["--game", "mnk-v0:m=9,n=8,k=5", "--games", "2", "--seconds", "0.001"],
+        "Threats first wins",
+    ),
+    "value_network_figures.py": (
+        ["--out", ".", "--games", "600", "--seeds", "1", "--keep", ".", "--tensorboard", "runs"],
+        "Tenth input",
+    ),
+    "population.py": (
+        ["--algo", "maskable-ppo", "--learners", "2", "--rounds", "1", "--round-steps", "100"],
+        "The best learner, seed ",
+    ),
+    "wrong_temperature.py": (
+        ["--game", "mnk-v0:m=3,n=2,k=2,misere=true", "--temperatures", "0", "1"],
+        "| true | ascribed 0 | ascribed 1 | minimax | adaptive:posterior | adaptive:likeliest |",
+    ),
+    "tour.py": (["--out", ".", "--pages", "1"], "tour.gif, "),
+    "truth.py": (["board-code"], "14,446 = 201211001 in base 3"),
+    "web_pictures.py": (["--out", ".", "web-why", "web-phone"], "web-phone.png"),
+    "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
+}
+
+TAKE_LONG = {
+    "benchmark_web.py",
+    "build_pretrained.py",
+    "mcts_strength.py",
+    "q_learning_curve.py",
+    "value_network_figures.py",
+}
+NEEDS_CHROMIUM = {"tour.py", "web_pictures.py"}
+STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
+
+
+PROGRAMS = [path for path in sorted(SCRIPTS.glob("*.py")) if "__main__" in path.read_text(encoding="utf-8")]
+EACH = [
+    pytest.param(
+        path,
+        id=path.name,
+        marks=[pytest.mark.slow] * (path.name in TAKE_LONG)
+        + [pytest.mark.browser] * (path.name in NEEDS_CHROMIUM),
+    )
+    for path in PROGRAMS
+]
+
+
+@pytest.mark.parametrize("path", EACH)
+def test_script(path: Path, tmp_path: Path) -> None:
+    assert path.name in SMALL, f"how is {path.name} run in a few seconds? Say so in SMALL"
+    arguments, text = SMALL[path.name]
+    if path.name in NEEDS_CHROMIUM and not shutil.which("chromium") and not os.environ.get("CI"):
+        pytest.skip("no chromium here: `make browser` installs it on Debian")
+    if path.name in STARTS_PROCESSES:
+        command = [sys.executable, "-W", "error", str(path), *arguments]
+        own = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+        run = Run(own.returncode, own.stdout, own.stderr)
+    else:
+        run = script(path, *arguments, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert text in run.stdout
+
+
+def test_no_small_run_is_of_a_script_that_is_gone() -> None:
+    assert set(SMALL) == {path.name for path in PROGRAMS}

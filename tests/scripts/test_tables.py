@@ -1,0 +1,92 @@
+"""The tables of scripts/README.md and docs/values.md are what the scripts make of the files with results."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import benchmark_selfplay  # noqa: E402
+import build_pretrained  # noqa: E402
+import proofs  # noqa: E402
+import train_unbeatable  # noqa: E402
+from marked import with_table  # noqa: E402
+
+from ttt_env.agents.pretrained import FOLDER  # noqa: E402
+from ttt_env.proofs.proof import prove  # noqa: E402
+
+TEXT = (SCRIPTS / "README.md").read_text(encoding="utf-8")
+PROVED = proofs.read(proofs.LINES)
+FAST = [name for name, proved in PROVED.items() if proved["nodes"] < 20_000]
+
+
+def line(seconds, *, unbeatable, everywhere=None, until="unbeatable"):
+    return {
+        "training_game": "tictactoe-v0",
+        "training_algorithm": "dqn",
+        "training_until": until,
+        "cpu": seconds,
+        "seconds": 2 * seconds,
+        "steps": int(1000 * seconds),
+        "blunders": 3,
+        "unbeatable": unbeatable,
+        "everywhere": everywhere,
+    }
+
+
+def test_that_of_trainings():
+    lines = train_unbeatable.read(SCRIPTS / "figures" / "train-unbeatable.jsonl")
+    assert with_table(TEXT, train_unbeatable.table(list(lines.values())), "trainings") == TEXT
+
+
+def test_that_of_the_agents_that_come_trained():
+    assert with_table(TEXT, build_pretrained.table(FOLDER), "pretrained") == TEXT
+
+
+def test_those_of_self_play():
+    lines = benchmark_selfplay.lines_of(SCRIPTS / "figures" / "selfplay-speed.jsonl")
+    assert with_table(TEXT, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == TEXT
+
+
+def test_that_of_the_values():
+    text = proofs.VALUES.read_text(encoding="utf-8")
+    assert with_table(text, proofs.table(PROVED.values()), "values") == text
+    assert PROVED.keys() == proofs.GAMES.keys()
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_values_that_are_proved_fast(name):
+    assert prove(proofs.game_of(name)).value == PROVED[name]["value"]
+
+
+def test_the_last_line_of_a_game_counts(tmp_path):
+    file = tmp_path / "a.jsonl"
+    first = {"game": "cube", "value": None, "bounds": [0, 1], "by": ["search"], "nodes": 5000, "seconds": 1}
+    last = first | {"value": 1, "bounds": [1, 1], "by": ["search", "sweep"], "seconds": 1.234}
+    assert proofs.read(file) == {}
+    file.write_text(f"{json.dumps(first)}\n{json.dumps(last)}\n")
+    assert proofs.table(proofs.read(file).values()).splitlines()[2] == (
+        "| 3×3×3 | first player wins | search and sweep | 5,000 | 1.23 | Golomb and Hales 2002 |"
+    )
+    assert "unknown, from 0 to 1" in proofs.table([first])
+
+
+def test_a_training_without_its_goal_counts_as_none():
+    lines = [line(1.0, unbeatable=True), line(3.0, unbeatable=True), line(9.0, unbeatable=False)]
+    row = train_unbeatable.table(lines).splitlines()[2]
+    assert (
+        row == "| `tictactoe-v0` | dqn | certified | 2 of 3 | 2.0 (3.0) | 4.0 (6.0) | 2,000 (3,000) | 3 (3) |"
+    )
+    row = train_unbeatable.table([line(1.0, unbeatable=True, everywhere=5, until="optimal")]).splitlines()[2]
+    assert row == "| `tictactoe-v0` | dqn | optimal everywhere | 0 of 1 | – | – | – | – |"
+
+
+def test_a_text_without_the_place_of_a_table_is_refused():
+    assert with_table("a\n<!-- t: begin -->\nold\n<!-- t: end -->\nb", "new\n", "t").split() == [
+        *"a <!-- t: begin --> new <!-- t: end --> b".split()
+    ]
+    with pytest.raises(ValueError, match="there are 0 places for the table 'other'"):
+        with_table("text", "rows", "other")

@@ -1,0 +1,65 @@
+"""The page of claims: its figures are those that come out now."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import truth  # noqa: E402
+from claims import CLAIMS, Claim, found, fraction  # noqa: E402
+from claims.systems import trainings  # noqa: E402
+from marked import with_table  # noqa: E402
+from value_network_figures import CHANGES  # noqa: E402
+
+TEXT = truth.PAGE.read_text("utf-8")
+
+
+def test_the_page_is_what_the_script_makes() -> None:
+    assert with_table(TEXT, truth.page(), "truth") == TEXT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "one", [one for one in CLAIMS if one.is_slow], ids=lambda one: one.name if isinstance(one, Claim) else ""
+)
+def test_what_was_measured_comes_out_again(one: Claim) -> None:
+    assert one.check() == truth.measured()[one.name]
+
+
+def test_names_are_unique_and_slow_claims_were_measured() -> None:
+    names = [one.name for one in CLAIMS]
+    assert len(set(names)) == len(names)
+    assert set(truth.measured()) == {one.name for one in CLAIMS if one.is_slow}
+
+
+def test_a_measured_claim_is_kept_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(truth, "LINES", tmp_path / "lines.jsonl")
+    of_name = {one.name: one for one in CLAIMS}
+    for name in ("match-boxes", "board-code", "match-boxes"):
+        truth.measure([of_name[name]])
+    assert list(truth.measured()) == ["board-code", "match-boxes"]  # in the order of the page
+    assert truth.measured()["match-boxes"] == ("304", "came out")
+    assert capsys.readouterr().out.count("| 304 | came out |") == 2
+
+
+def test_verdicts() -> None:
+    assert found("1", True) == ("1", "came out")
+    assert found("1", False, partly=True) == ("1", "in part")
+    assert found("1", False) == ("1", "did not")
+
+
+def test_fractions() -> None:
+    assert (fraction(7 / 945), fraction(1.0)) == ("1/135", "1")
+    with pytest.raises(ValueError, match="no fraction with a small denominator"):
+        fraction(0.1234567891)
+
+
+def test_the_table_of_trainings_is_read_whole() -> None:
+    assert list(trainings()) == list(CHANGES)
+    assert trainings()["self-play only"].good_against_random is None
+    assert str(trainings()["usual"].good) == "95.2 (94 to 95.9)"

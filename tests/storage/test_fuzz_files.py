@@ -1,0 +1,576 @@
+"""Damaged and hostile files: each is read as what it holds, or refused by an error that names it.
+
+Every door reads many mutations of a good file. They are drawn from a seeded generator, so that the same ones
+come every time; the long variants draw more.
+"""
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import sqlite3
+import struct
+import tracemalloc
+import warnings
+import zipfile
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.solution import Solution
+from ttt_env.errors import (
+    GameLogError,
+    NotationError,
+    ParameterError,
+    PolicyError,
+    PolicyFileError,
+    TttEnvError,
+)
+from ttt_env.storage.game_log import GameLog, read_records
+from ttt_env.storage.policy_file import game_name
+from ttt_env.training.recipe import read_recipe
+
+GAME = ttt_env.get_game("tictactoe-v0")
+BOARDS = ttt_env.Boards.joined(GAME, [layer.boards(layer.open[::7]) for layer in reachable(GAME)])
+SHORT, LONG = 400, 10_000  # mutations
+INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
+
+
+# Mutations: each takes the bytes of a file and a generator.
+
+
+def flipped(content, rng):
+    """Some bits are others."""
+    changed = bytearray(content)
+    for at in rng.integers(len(content) * 8, size=rng.integers(1, 9)):
+        changed[at // 8] ^= 1 << (at % 8)
+    return bytes(changed)
+
+
+def overwritten(content, rng):
+    """A few bytes are those that programs trip over."""
+    begin, length = int(rng.integers(len(content))), int(rng.integers(1, 9))
+    new = bytes(int(rng.choice(INTERESTING)) for _ in range(length))
+    return content[:begin] + new + content[begin + length :]
+
+
+def truncated(content, rng):
+    return content[: int(rng.integers(len(content)))]
+
+
+def spliced(content, rng):
+    """A part of it stands somewhere else again."""
+    begin, end, to = sorted(map(int, rng.integers(len(content) + 1, size=3)))
+    return content[:begin] + content[end:to] + content[begin:end] + content[to:]
+
+
+RAW = [flipped, overwritten, truncated, spliced]
+
+
+def members(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def zipped(parts, compression=zipfile.ZIP_DEFLATED):
+    made = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(made, "w", compression) as file:
+        warnings.simplefilter("ignore")  # a name that comes twice
+        for name, part in parts:
+            file.writestr(name, part)
+    return made.getvalue()
+
+
+def member_mutated(content, rng):
+    """A part of an archive is mutated, and its checksum is that of the mutation."""
+    parts = members(content)
+    name = str(rng.choice(list(parts)))
+    parts[name] = RAW[rng.integers(len(RAW))](parts[name], rng)
+    return zipped(parts.items())
+
+
+def member_head_mutated(content, rng):
+    """The first bytes of a part are mutated, where an array says what it is."""
+    parts = members(content)
+    name = str(rng.choice(list(parts)))
+    parts[name] = flipped(parts[name][:128], rng) + parts[name][128:]
+    return zipped(parts.items())
+
+
+def members_swapped(content, rng):
+    """Two parts change their names, one is missing, or one comes twice."""
+    parts = list(members(content).items())
+    one, other = (int(at) for at in rng.integers(len(parts), size=2))
+    (name, part), (other_name, other_part) = parts[one], parts[other]
+    kind = int(rng.integers(3))
+    if kind == 0:
+        parts[one], parts[other] = (name, other_part), (other_name, part)
+    elif kind == 1:
+        del parts[one]
+    else:
+        parts.append((name, other_part))
+    return zipped(parts)
+
+
+def flagged(content, rng):
+    """The directory says that parts are encrypted, compressed in some way, or of some size."""
+    changed = bytearray(content)
+    field, form = [(8, "<H"), (10, "<H"), (20, "<I"), (24, "<I"), (42, "<I")][rng.integers(5)]
+    value = int(rng.choice([1, 8, 9, 12, 14, 95, 0x0841, 0xFFFF]))
+    at = -1
+    while (at := content.find(b"PK\1\2", at + 1)) >= 0:
+        if rng.random() < 0.5:
+            struct.pack_into(form, changed, at + field, value)
+    return bytes(changed)
+
+
+def other_header(content, rng):
+    """An array says that it has another type or size."""
+    parts = members(content)
+    name = str(rng.choice([name for name in parts if name.endswith(".npy")]))
+    kinds = ["<u8", "<f4", "<f8", "|b1", "|O", "<U5", "<U1", "|V8", "<M8", "|S9", "<c16", "<u3", "a5", ">u8"]
+    shapes = [
+        "()",
+        "(9,)",
+        "(9, 9)",
+        "(1000000000000,)",
+        "(-1,)",
+        f"({10**30},)",
+        "(0,)",
+        "(2, 0)",
+        "(9, 1e9)",
+    ]
+    text = f"{{'descr': '{rng.choice(kinds)}', 'fortran_order': {rng.choice(['True', 'False', '0'])}, "
+    text += f"'shape': {rng.choice(shapes)}, }}\n"
+    old = int.from_bytes(parts[name][8:10], "little") + 10
+    parts[name] = b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + parts[name][old:]
+    return zipped(parts.items())
+
+
+ARCHIVE = [*RAW, member_mutated, member_head_mutated, members_swapped, flagged]
+ARRAYS = [*ARCHIVE, other_header, member_mutated]
+
+
+def mutations(content, kinds, number, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(number):
+        yield kinds[rng.integers(len(kinds))](content, rng)
+
+
+def attack(path, content, kinds, number, read, errors):
+    """Read mutations of a file: a value, or one of these errors, which names the file. How many of each."""
+    told = {"read": 0, "refused": 0}
+    for number_of_it, mutation in enumerate(mutations(content, kinds, number)):
+        path.write_bytes(mutation)
+        try:
+            read(path)
+            told["read"] += 1
+        except errors as error:
+            assert path.name in str(error), f"mutation {number_of_it} is not named: {error}"
+            told["refused"] += 1
+        except Exception as error:
+            raise AssertionError(f"mutation {number_of_it} ends in {error!r}") from error
+    assert told["refused"] > number // 4
+    return told
+
+
+numbers = pytest.mark.parametrize("number", [SHORT, pytest.param(LONG, marks=pytest.mark.slow)])
+
+
+# Policy files
+
+
+def played(name):
+    """Load the agent of a file, and ask it."""
+
+    def read(path):
+        agent = ttt_env.make_agent(f"{name}:{path}")
+        try:
+            policies = agent.policies(BOARDS)
+        except PolicyError as error:
+            assert "has no entry for" in str(error)  # a table in which positions are missing
+            return
+        assert np.allclose(policies.sum(axis=1), 1) and not policies[~BOARDS.legal].any()
+
+    return read
+
+
+def solved(path):
+    Solution.load(path, GAME).values.of(BOARDS)
+
+
+def saved(name, path):
+    if name == "tablebase":
+        ttt_env.solve(GAME).save(path)
+    elif name == "strategy":
+        ttt_env.prove(GAME).save(path)
+    else:
+        ttt_env.make_agent(name).save(path)
+    return path.read_bytes()
+
+
+DOORS = {
+    "lookup": played("lookup"),
+    "ppo": played("ppo"),
+    "q-learning": played("q-learning"),
+    "value-network": played("value-network"),
+    "strategy": played("strategy"),
+    "tablebase": solved,
+}
+
+
+@numbers
+@pytest.mark.parametrize("name", DOORS)
+def test_policy_files(name, number, tmp_path):
+    attack(
+        tmp_path / "mutated.npz",
+        saved(name, tmp_path / "good.npz"),
+        ARRAYS,
+        number,
+        DOORS[name],
+        PolicyFileError,
+    )
+
+
+@pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "strategy", "tablebase"])
+@pytest.mark.parametrize(
+    "kind", ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "pickle"]
+)
+def test_what_is_no_policy_file(name, kind, tmp_path):
+    path = strange(kind, tmp_path)
+    with pytest.raises(PolicyFileError, match="strange"):
+        DOORS[name](path)
+
+
+@numbers
+def test_proofs(number, tmp_path):
+    content = saved("strategy", tmp_path / "good.npz")
+    attack(tmp_path / "mutated.npz", content, ARRAYS, number, ttt_env.Proof.load, ttt_env.ResultFileError)
+
+
+def strange(kind, folder):
+    """A path at which there is no good file."""
+    path = folder / "strange.npz"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        pipe(path)
+    elif kind == "null byte":
+        return f"{path}\0"
+    elif kind == "array":
+        with path.open("wb") as file:
+            np.save(file, np.zeros(3))
+    elif kind != "missing":
+        path.write_bytes({"empty": b"", "text": b"policy\n", "pickle": pickle.dumps(3)}[kind])
+    return path
+
+
+def pipe(path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("there are no pipes here")
+    os.mkfifo(path)
+
+
+def npy(descr, shape, numbers=b""):
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "content"),
+    [
+        ("lookup", "codes", ("<u8", (10**15,))),
+        ("lookup", "policies", ("<f4", (10**15, 9))),
+        ("q-learning", "values", ("<f8", (10**9,))),
+        ("value-network", "layer_1", ("<f8", (10**6, 10**6))),
+        ("tablebase", "tablebase", ("|u1", (10**12,))),
+    ],
+)
+def test_what_an_array_declares_is_looked_at_before_memory_is_taken(name, array, content, tmp_path):
+    parts = members(saved(name, tmp_path / "good.npz"))
+    (tmp_path / "huge.npz").write_bytes(zipped({**parts, f"{array}.npy": npy(*content)}.items()))
+    with pytest.raises(PolicyFileError, match=r"huge\.npz"):
+        DOORS[name](tmp_path / "huge.npz")
+
+
+@pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "tablebase"])
+def test_an_array_is_of_the_size_that_it_declares(name, tmp_path):
+    """NumPy would read what is declared, and say nothing of the rest."""
+    parts = members(saved(name, tmp_path / "good.npz"))
+    for member in parts:
+        content = zipped({**parts, member: parts[member] + bytes(8)}.items())
+        (tmp_path / "longer.npz").write_bytes(content)
+        with pytest.raises(PolicyFileError, match=r"longer\.npz .*damaged, .* is not of the size"):
+            DOORS[name](tmp_path / "longer.npz")
+            if member == "game.npy":  # looked at only where the name is told
+                game_name(tmp_path / "longer.npz")
+
+
+def test_all_arrays_together_are_of_bounded_size(tmp_path, monkeypatch):
+    saved("lookup", tmp_path / "good.npz")
+    monkeypatch.setattr("ttt_env.storage.policy_file.MOST_BYTES", 1000)
+    with pytest.raises(PolicyFileError, match=r"good\.npz .*of at most 1,000"):
+        ttt_env.make_agent(f"lookup:{tmp_path}/good.npz")
+
+
+def test_a_bomb_is_not_unpacked(tmp_path):
+    """Two hundred kilobytes that unpack to two hundred megabytes: no more of them is read than a header."""
+    size = 200_000_000
+    parts = members(saved("lookup", tmp_path / "good.npz"))
+    bombs = {
+        "honest": npy("<u8", (size // 8,)) + bytes(size),
+        "with a long header": b"\x93NUMPY\2\0" + struct.pack("<I", size) + b" " * size,
+    }
+    for bomb in bombs.values():
+        (tmp_path / "bomb.npz").write_bytes(zipped({**parts, "codes.npy": bomb}.items()))
+        tracemalloc.start()
+        with pytest.raises(PolicyFileError, match=r"bomb\.npz"):
+            ttt_env.make_agent(f"lookup:{tmp_path}/bomb.npz")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < size // 20
+
+
+@pytest.mark.parametrize("name", ["to the terminal", "long", "none", "beyond Unicode"])
+def test_a_name_of_a_game_that_cannot_be_shown(name, tmp_path):
+    """It is read only where it is told, in a file of another game."""
+    parts = members(saved("lookup", tmp_path / "good.npz"))
+    parts["game.npy"] = {
+        "to the terminal": npy("<U4", (), "\x1b[2J".encode("utf-32-le")),
+        "long": npy("<U2000000000", ()),
+        "none": npy("<i8", (), bytes(8)),
+        "beyond Unicode": npy("<U1", (), b"\xff" * 4),
+    }[name]
+    parts["misere.npy"] = npy("|b1", (), b"\1")
+    (tmp_path / "evil.npz").write_bytes(zipped(parts.items()))
+    with pytest.raises(PolicyFileError, match=r"evil\.npz is no policy table") as caught:
+        ttt_env.make_agent(f"lookup:{tmp_path}/evil.npz")
+    assert str(caught.value).isprintable()
+
+
+def test_a_game_of_too_many_cells_is_named_whatever_the_file_is(tmp_path):
+    path = tmp_path / "table.npz"
+    Lookup(GAME).save(path)
+    for name in ("lookup", "q-learning", "value-network"):
+        for game in ("qubic-v0", "mnk-v0:m=9,n=9,k=5"):
+            with pytest.raises(TttEnvError):
+                ttt_env.make_agent(f"{name}:{path}", game)
+
+
+# Game logs, records, recipes
+
+RECORDS = [
+    "tictactoe-v0: 4 0 8 2 6",
+    "tictactoe-v0:",
+    "mnk-v0:m=4,n=3,k=3: 5 0 1",
+    "square-v0:misere=true: 0 15",
+]
+
+
+def log_of(path):
+    with GameLog(path) as log:
+        for text in RECORDS:
+            log.add(ttt_env.GameRecord.parse(text), x="person", o="minimax", source="here")
+    return path.read_bytes()
+
+
+def read_log(path):
+    for left in ("-wal", "-shm", "-journal"):  # of the mutation before
+        path.with_name(path.name + left).unlink(missing_ok=True)
+    with GameLog(path) as log:
+        assert len(log) >= 0
+        assert len(log.counts()) >= 0
+        for record in RECORDS:
+            log.games(record.rpartition(":")[0])
+        log.export_text(path.with_suffix(".txt"))
+        log.add(ttt_env.GameRecord.parse(RECORDS[0]))
+
+
+@numbers
+def test_game_logs(number, tmp_path):
+    content = log_of(tmp_path / "good.sqlite")
+    errors = (GameLogError, NotationError)
+    attack(tmp_path / "mutated.sqlite", content, RAW, number // 4, read_log, errors)
+
+
+HOSTILE_LOGS = {
+    "record of bytes": ["UPDATE games SET record = x'ff00'"],
+    "record of a number": ["UPDATE games SET record = 3"],
+    "record of no text": ["UPDATE games SET record = CAST(x'ff' AS TEXT)"],
+    "player of bytes": ["UPDATE games SET x = x'00ff'"],
+    "record of a long number": ["UPDATE games SET record = 'tictactoe-v0: ' || hex(zeroblob(9999))"],
+    "no table": ["DROP TABLE games"],
+    "another table": ["DROP TABLE games", "CREATE TABLE games (id)"],
+    "endless view": [
+        "DROP TABLE games",
+        "CREATE VIEW games AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "SELECT i AS id, 'tictactoe-v0' AS game, 'tictactoe-v0:' AS record FROM n",
+    ],
+    "trigger": ["CREATE TRIGGER t AFTER INSERT ON games BEGIN DELETE FROM games; END"],
+}
+
+
+@pytest.mark.parametrize("statements", HOSTILE_LOGS.values(), ids=HOSTILE_LOGS)
+def test_a_log_that_holds_something_else(statements, tmp_path):
+    """Also one whose table would compute games without end."""
+    path = tmp_path / "hostile.sqlite"
+    log_of(path)
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    with pytest.raises((GameLogError, NotationError), match=r"hostile\.sqlite"), GameLog(path) as log:
+        log.games("tictactoe-v0")
+
+
+@pytest.mark.parametrize("kind", ["folder", "empty folder", "pipe", "null byte", "text", "pickle"])
+def test_what_is_no_game_log(kind, tmp_path):
+    path = strange("folder" if kind == "empty folder" else kind, tmp_path)
+    with pytest.raises(GameLogError, match="strange"):
+        GameLog(path)
+    with pytest.raises((GameLogError, NotationError), match="strange"):
+        read_records(path)
+
+
+@numbers
+def test_record_files(number, tmp_path):
+    content = "\n".join(RECORDS).encode() + b"\n\n"
+    attack(tmp_path / "mutated.txt", content, RAW, number, read_records, (GameLogError, NotationError))
+
+
+def test_a_record_of_a_long_number(tmp_path):
+    (tmp_path / "long.txt").write_bytes(b"tictactoe-v0: " + b"9" * 10_000)
+    with pytest.raises(NotationError, match=r"long\.txt, line 1"):
+        read_records(tmp_path / "long.txt")
+
+
+RECIPE = """
+algorithm = "stable_baselines3:PPO"
+seconds = 60.0
+random_starts = 0.3
+error_starts = 0.5
+[pool]
+scripted = ["random", "minimax"]
+[envs]
+n_envs = 64
+[hyperparameters]
+policy = "MlpPolicy"
+n_steps = 32
+"""
+
+
+@numbers
+def test_recipes(number, tmp_path):
+    attack(tmp_path / "mutated.toml", RECIPE.encode(), RAW, number, read_recipe, ParameterError)
+
+
+NO_RECIPES = {
+    "empty": b"",
+    "no text": b"\xff",
+    "deep": b"x = " + b"[" * 5000,
+    "a long number": b"x = " + b"9" * 5000,
+    "no seconds": RECIPE.replace("60.0", "nan").encode(),
+    "no share": RECIPE.replace("0.3", "1.5").encode(),
+    "no table": RECIPE.replace("[pool]\nscripted", "pool").encode(),
+    "more than is known": RECIPE.encode() + b"x = 1\n[more]\n",
+    **{
+        f"of {name}": RECIPE.replace("stable_baselines3:PPO", name).encode()
+        for name in ("os", ":", ".os:system")
+    },
+}
+
+
+@pytest.mark.parametrize("content", NO_RECIPES.values(), ids=NO_RECIPES)
+def test_what_is_no_recipe(content, tmp_path):
+    (tmp_path / "hostile.toml").write_bytes(content)
+    with pytest.raises(ParameterError, match=r"hostile\.toml"):
+        read_recipe(tmp_path / "hostile.toml")
+
+
+def test_a_recipe_of_a_class_that_is_none(tmp_path):
+    (tmp_path / "other.toml").write_text(
+        RECIPE.replace("stable_baselines3:PPO", "math:PPO"), encoding="utf-8"
+    )
+    with pytest.raises(ParameterError, match="other is of math:PPO"):
+        read_recipe(tmp_path / "other.toml").algorithm_class()
+
+
+# Files of pickled objects. Most mutations are found before anything is run; these are not.
+
+
+def numbers_of_model(content, rng):
+    """What the file of a model says in JSON is mutated, also the objects that are pickled there."""
+    parts = members(content)
+    data = json.loads(parts["data"])
+    key = str(
+        rng.choice([key for key in data if key in ("policy_class", "observation_space", "action_space")])
+    )
+    kind = int(rng.integers(4))
+    if kind == 0:
+        del data[key]
+    elif kind == 1:
+        data[key] = rng.choice([None, 3, "text"])
+    else:
+        pickled = data[key][":serialized:"].encode()
+        data[key][":serialized:"] = truncated(pickled, rng).decode()
+    return zipped({**parts, "data": json.dumps(data, default=int).encode()}.items(), zipfile.ZIP_STORED)
+
+
+@numbers
+def test_models(number, tmp_path):
+    contrib = pytest.importorskip("sb3_contrib")
+    env = ttt_env.make("tictactoe-v0", opponent="random")
+    options = {"n_steps": 16, "batch_size": 16, "policy_kwargs": {"net_arch": [4]}}
+    contrib.MaskablePPO("MlpPolicy", env, device="cpu", seed=0, **options).save(tmp_path / "good.zip")
+    content = (tmp_path / "good.zip").read_bytes()
+    kinds = [*RAW, members_swapped, flagged, numbers_of_model, numbers_of_model]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Stable-Baselines3 warns of what it cannot make
+        attack(tmp_path / "mutated.zip", content, kinds, number // 4, played("sb3"), PolicyFileError)
+
+
+@pytest.mark.parametrize(
+    "kind", ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "pickle"]
+)
+def test_what_is_no_model(kind, tmp_path):
+    pytest.importorskip("stable_baselines3")
+    path = strange(kind, tmp_path)
+    with pytest.raises(PolicyFileError, match="strange"):
+        ttt_env.make_agent(f"sb3:{path}")
+
+
+@numbers
+def test_checkpoints(number, tmp_path):
+    pytest.importorskip("sb3_contrib")
+    from ttt_env.training.checkpoint import load_checkpoint
+    from ttt_env.training.run import train
+
+    train(algo="a2c", steps=10, out=tmp_path / "model.zip", until="budget")
+    content = next(tmp_path.glob("*.checkpoint")).read_bytes()
+    path = tmp_path / "mutated.checkpoint"
+    attack(path, content, RAW, number // 4, load_checkpoint, PolicyFileError)
+    head, state = content[:21], content[53:]
+    for kept in np.random.default_rng(0).integers(len(state), size=20):  # the checksum is that of the part
+        path.write_bytes(head + hashlib.sha256(state[:kept]).digest() + state[:kept])
+        with pytest.raises(PolicyFileError, match=r"mutated\.checkpoint"):
+            load_checkpoint(path)
+
+
+# Certificates
+
+
+@numbers
+def test_certificates(number, tmp_path):
+    content = ttt_env.certify("block", GAME).to_json().encode()
+    attack(tmp_path / "mutated.json", content, RAW, number, ttt_env.Certificate.load, ttt_env.ResultFileError)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "null byte", "text", "pickle"])
+def test_what_is_no_certificate(kind, tmp_path):
+    with pytest.raises(ttt_env.ResultFileError, match="strange"):
+        ttt_env.Certificate.load(strange(kind, tmp_path))

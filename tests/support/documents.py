@@ -1,0 +1,61 @@
+"""Documents whose blocks run: the README, and those of `docs`."""
+
+import doctest
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(r"^```(\w*|\{.*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TTT = [sys.executable, "-W", "error", "-m", "ttt_env.app"]
+
+
+class Block(NamedTuple):
+    """What stands between two fences: its kind, such as `python`, and its text."""
+
+    kind: str
+    text: str
+
+    @property
+    def id(self) -> str:
+        """Its first line."""
+        return self.text.split("\n")[0]
+
+
+def blocks_of(path: Path) -> list[Block]:
+    """The blocks of a document, from top to bottom, without those that tell Sphinx what to put there."""
+    found = [Block(*each) for each in _BLOCK.findall(path.read_text("utf-8"))]
+    return [block for block in found if not block.kind.startswith("{")]
+
+
+def run_session(text: str, namespace: dict[str, Any], name: str) -> None:
+    """Run a `pycon` block in a namespace, which keeps what it defines, and compare what it prints."""
+    test = doctest.DocTestParser().get_doctest(text, namespace, name, None, 0)
+    result = doctest.DocTestRunner().run(test, clear_globs=False)
+    namespace.update(test.globs)
+    assert result.attempted and not result.failed
+
+
+def run_commands(text: str, folder: Path) -> list[tuple[str, str]]:
+    """Run an `sh` block in a folder: each line, and what it printed. Of `make` only the recipe is made up."""
+    printed = []
+    for line in text.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        if program == "make":
+            assert shutil.which("make")
+            run = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True)
+        elif program == "python":  # a script of the repository
+            command = [sys.executable, str(ROOT / arguments[0]), *arguments[1:]]
+            run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+        else:
+            assert program == "ttt"
+            run = subprocess.run(
+                [*_TTT, *arguments], cwd=folder, input="q\n", capture_output=True, text=True, timeout=600
+            )
+        assert run.returncode == 0, run.stderr
+        printed.append((line, run.stdout))
+    return printed

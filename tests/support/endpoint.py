@@ -1,0 +1,83 @@
+"""A language model behind an endpoint of this machine: it answers as the scripted models do."""
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.support.scripted_models import MODELS
+
+Fault = tuple[int, str] | Callable[["Exchange"], None]
+"""What is sent instead of a reply: a status with a message, or what a function does with the connection."""
+KEY = "sk-fake-0123456789abcdef"
+
+
+class Endpoint(ThreadingHTTPServer):
+    """A server that answers as the scripted models do, after the faults that it is told to make first."""
+
+    daemon_threads = True
+    request_queue_size = 64  # connections that wait to be taken: of more, some are lost for a second
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Exchange)
+        self.faults: list[Fault | None] = []  # None lets a request pass
+        self.lasting: Fault | None = None  # the fault of all requests after these
+        self.requests: list[dict[str, Any]] = []
+        self.authorizations: set[str | None] = set()
+        self.at_once, self.most_at_once = 0, 0
+        self.barrier: threading.Barrier | None = None
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class Exchange(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        authorization, server = self.headers["Authorization"], self.server
+        with server.lock:
+            server.requests.append(request)
+            server.authorizations.add(authorization)
+            fault = server.faults.pop(0) if server.faults else server.lasting
+        if callable(fault):
+            fault(self)
+        elif fault is not None:
+            self.send(fault[0], {"error": {"message": f"{fault[1]} (you sent {authorization})"}})
+        elif self.path != "/v1/chat/completions":
+            self.send(404, {"error": {"message": "nothing is here"}})
+        else:
+            if server.barrier is not None:
+                try:
+                    server.barrier.wait()
+                except threading.BrokenBarrierError:
+                    return  # nobody waits for the reply any more
+            name = request["model"]
+            reply = f"{authorization} [4]" if name == "echo" else self._reply(name, request)
+            self.send(200, {"no": "choices"} if name == "nothing" else completion(content=reply))
+
+    def _reply(self, name: str, request: dict[str, Any]) -> str | None:
+        return None if name in ("silent", "nothing") else MODELS[name](request["messages"][-1]["content"])
+
+    def send(self, status: int, body: object, **headers: str) -> None:
+        """Send a body, as JSON unless it is bytes, and ask for no pause before the next attempt."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content_Type": "application/json", "Retry_After": "0", **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def completion(finish_reason: str = "stop", **message: object) -> dict[str, Any]:
+    """A chat completion with this message."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
+    return {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}

@@ -1,0 +1,168 @@
+"""Functions and agents that fail in every way, and the processes that a program leaves behind.
+
+They are made inside of functions, so that they are sent to other processes by value, which need not know the
+tests.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from ttt_env import Position
+
+PATIENCE = 60.0  # seconds to wait for what takes a moment
+
+
+def kills_its_process(folder: Path, times: int) -> Callable[[Any], Any]:
+    """A function that returns its argument, but ends its process the first `times` times it is given 5."""
+
+    def function(number: Any) -> Any:
+        import os
+        import signal
+        import uuid
+
+        if number == 5 and len(list(folder.iterdir())) < times:
+            (folder / uuid.uuid4().hex).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    return function
+
+
+def hangs(folder: Path) -> Callable[[Any], Any]:
+    """A function that returns its argument, but for 5 notes its process's number and never returns."""
+
+    def function(number: Any) -> Any:
+        import os
+        import time
+
+        if number == 5:
+            (folder / str(os.getpid())).touch()
+            while True:
+                time.sleep(0.05)
+        return number
+
+    return function
+
+
+def raises(error: Callable[[], Exception]) -> Callable[[Any], Any]:
+    """A function that returns its argument, but raises for 5."""
+
+    def function(number: Any) -> Any:
+        if number == 5:
+            raise error()
+        return number
+
+    return function
+
+
+def named(number: Any) -> str:
+    """What messages call the task of a number."""
+    return f"the task of {number}"
+
+
+def counts_its_loads(folder: Path) -> Any:
+    """A function that leaves a file in the folder each time that it is unpickled."""
+
+    def load(folder: Path) -> Any:
+        import uuid
+
+        (folder / uuid.uuid4().hex).touch()
+        return Counted(folder)
+
+    class Counted:
+        def __init__(self, folder: Path) -> None:
+            self.folder = folder
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return load, (self.folder,)
+
+        def __call__(self, number: Any) -> tuple[int, int]:
+            import os
+
+            return number, os.getpid()
+
+    return Counted(folder)
+
+
+def agent_that(act: Callable[[Any], Any]) -> Callable[[Position], int]:
+    """An agent that plays the lowest cell, but first does what `act` does for 5, once a game is under way."""
+
+    def agent(position: Any) -> int:
+        act(5 if position.ply == 4 else 0)
+        cell: int = position.legal_cells[0]
+        return cell
+
+    return agent
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from tests import faults
+from ttt_env import tournament
+folder, backend, address = sys.argv[1:]
+agents = {"random": "random", "slow": faults.agent_that(faults.hangs(Path(folder)))}
+tournament(agents, workers=2, backend=backend, address=address or None)
+"""
+
+
+def interrupt_a_tournament(folder: Path, backend: str, address: str = "") -> tuple[str, int]:
+    """Start a tournament that hangs, and press Ctrl-C: the mark of its processes, and the one that hung."""
+    mark = uuid4().hex
+    program = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", INTERRUPTED, str(folder), backend, address],
+        env=os.environ | {"TTT_ENV_MARK": mark, "PYTHONPATH": str(Path(__file__).parents[2])},
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert eventually(lambda: any(folder.iterdir()) or program.poll() is not None)
+    os.killpg(program.pid, signal.SIGINT)  # as a terminal does, to all that stand in the foreground
+    _, told = program.communicate(timeout=PATIENCE)
+    assert program.returncode == -signal.SIGINT and "KeyboardInterrupt" in told, told
+    (process,) = folder.iterdir()
+    return mark, int(process.name)
+
+
+def marked(mark: str) -> dict[int, str]:
+    """The processes in whose environment this mark stands, by their numbers, with their command lines."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdecimal() and mark.encode() in (folder / "environ").read_bytes():
+                if b") Z " not in (folder / "stat").read_bytes():
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:  # it has just ended
+            pass
+    return found
+
+
+def is_over(pid: int) -> bool:
+    """Whether a process has ended, or does so soon."""
+    return eventually(lambda: not is_alive(pid))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether this becomes true within a minute."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True

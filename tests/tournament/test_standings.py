@@ -1,0 +1,79 @@
+"""The table of a tournament: points, tie-breaks, and how far ratings are off."""
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.analysis.evaluation import match_of
+from ttt_env.tournament.ratings import bradley_terry, rating_margins
+from ttt_env.tournament.standings import Encounter, standings
+
+pytest.importorskip("scipy")
+
+
+def encounter(number, first, second, wins, draws, losses):
+    """One on two seats, on each of which the first had these results."""
+    return Encounter(number, first, second, match_of(np.array([[wins, draws, losses]] * 2)))
+
+
+WIN, DRAW = (1, 0, 0), (0, 1, 0)
+SWISS = [
+    encounter(1, "a", "c", *WIN),
+    encounter(1, "b", "d", *WIN),
+    encounter(2, "a", "b", *DRAW),
+    encounter(2, "c", "e", *WIN),
+    encounter(3, "a", "e", *WIN),
+    encounter(3, "b", "c", *DRAW),
+]
+BYES = {1: "e", 2: "d", 3: "d"}
+
+
+def test_a_swiss_table_by_hand():
+    rows = {row.name: row for row in standings("swiss", "abcde", SWISS, BYES)}
+    assert {name: row.points for name, row in rows.items()} == {"a": 2.5, "b": 2, "c": 1.5, "d": 2, "e": 1}
+    # Of b: d 2, a 2½ and c 1½. Of d: b 2, and twice itself.
+    assert rows["b"].buchholz == 6 and rows["b"].sonneborn_berger == 2 + 1.25 + 0.75
+    assert rows["d"].buchholz == 6 and rows["d"].sonneborn_berger == 4
+    assert [(rows[name].rank, name) for name in "abdce"] == [(1, "a"), (2, "b"), (2, "d"), (4, "c"), (5, "e")]
+    assert rows["a"].margin is None and not rows["a"].is_exact
+
+
+def test_all_play_all_takes_shares_of_games_and_says_what_is_exact():
+    names = ["minimax", "random", "block"]
+    games = [
+        Encounter(1, one, other, ttt_env.match(one, other))
+        for one, other in (("minimax", "random"), ("block", "minimax"))
+    ]
+    games.append(Encounter(1, "random", "block", match_of(np.array([[30, 10, 60], [20, 10, 70]]))))
+    rows = {row.name: row for row in standings("all-play-all", names, games, {})}
+    assert rows["minimax"].is_exact and rows["minimax"].margin == 0 and rows["minimax"].buchholz is None
+    assert rows["minimax"].points == pytest.approx(
+        sum(((1 + games[0].match.score) / 2, (1 - games[1].match.score) / 2))
+    )
+    low, high = games[2].match.interval
+    assert not rows["block"].is_exact and rows["block"].margin == pytest.approx((high - low) / 4)
+    assert (
+        rows["minimax"].rank == 1 and rows["minimax"].rating_margin > 0
+    )  # it rests on the others' games too
+
+
+def test_ratings_of_computed_results_have_no_margin():
+    scores = np.array([[np.nan, 0.4, 0.9], [-0.4, np.nan, np.nan], [-0.9, np.nan, np.nan]])
+    assert rating_margins(scores, np.zeros((3, 3))).tolist() == [0, 0, 0]
+
+
+def test_rating_margins_are_those_of_ratings_from_scores_that_err():
+    """The spread of the ratings where the scores are drawn around the true ones."""
+    rng = np.random.default_rng(0)
+    scores = np.array(
+        [[0, 0.3, 0.6, 0.1], [-0.3, 0, np.nan, -0.5], [-0.6, np.nan, 0, -0.2], [-0.1, 0.5, 0.2, 0]]
+    )
+    np.fill_diagonal(scores, np.nan)
+    spread = np.array([[0, 0.02, 0.03, 0.01], [0, 0, 0, 0.04], [0, 0, 0, 0.0], [0, 0, 0, 0]])
+    spread += spread.T
+    drawn = []
+    for _ in range(200):
+        errors = np.triu(rng.normal(size=(4, 4)) * spread, 1)
+        drawn.append(bradley_terry(scores + errors - errors.T))
+    expected = 1.96 * np.std(drawn, axis=0)
+    assert rating_margins(scores, 1.96 * spread) == pytest.approx(expected, rel=0.15)

@@ -1,0 +1,497 @@
+"""Tournaments: cross table, ratings, what is sampled, and who shares the work."""
+
+import csv
+import io
+import subprocess
+import sys
+import threading
+import time
+from itertools import permutations, product
+from pathlib import Path
+from typing import ClassVar
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from tests.support import faults
+from ttt_env import (
+    ParameterError,
+    TaskTimeoutError,
+    UnknownAgentError,
+    exploitability,
+    get_game,
+    make_agent,
+    match,
+)
+from ttt_env.agent import Agent
+from ttt_env.analysis.declared import SOME_COMPARED
+from ttt_env.analysis.induction import follow
+from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.recorded import Recorded
+from ttt_env.tournament import Tournament, tournament
+from ttt_env.tournament.pairings import margin_of, match_of, width_of
+from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
+
+TICTACTOE = get_game("tictactoe-v0")
+TRIO = ["random", "minimax", "win-block"]
+CLASSICAL = [
+    *("random", "block", "win-block", "rules:centre+block", "newell-simon", "weights", "brute-force"),
+    *("minimax", "minimax:prefer=fast", "minimax:depth=5", "softmax:temperature=0.2", "epsilon:minimax"),
+]
+
+
+def lowest(position):
+    return position.legal_cells[0]
+
+
+def highest(position):
+    return position.legal_cells[-1]
+
+
+class Unsaid(Agent):
+    """Random in a way that it does not say: matches with it have to be sampled."""
+
+    is_fixed = False
+
+    def policy(self, position):
+        return make_agent("random", self.game).policy(position)
+
+
+class Untouched(Agent):
+    is_fixed = True
+
+    def policy(self, position):
+        raise AssertionError("was asked")
+
+
+@pytest.fixture(scope="module")
+def trio() -> Tournament:
+    return tournament(TRIO)
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Tournament:
+    agents = {"unsaid": Unsaid(TICTACTOE), "minimax": "minimax", "lowest": lowest, "win-block": "win-block"}
+    return tournament(agents, width=0.2)
+
+
+def test_each_match_is_the_match_of_the_two(trio: Tournament) -> None:
+    assert set(trio.matches) == set(permutations(TRIO, 2))
+    for (first, second), found in trio.matches.items():
+        assert found == match(first, second)
+
+
+def test_table_and_scores(trio: Tournament) -> None:
+    for (i, row), (j, column) in product(enumerate(TRIO), repeat=2):
+        expected = np.nan if i == j else match(row, column).score
+        np.testing.assert_equal(trio.table[i, j], expected)
+    assert (
+        trio.scores["minimax"] == (match("minimax", "random").score + match("minimax", "win-block").score) / 2
+    )
+    assert trio.ranking == ["minimax", "win-block", "random"]
+    assert list(trio.ratings) == list(trio.scores) == TRIO
+
+
+def test_exploitability_is_that_of_each_agent(trio: Tournament) -> None:
+    assert trio.exploitability == {name: exploitability(name) for name in TRIO}
+    unasked = tournament(TRIO, exploitability=False)
+    assert unasked.exploitability == dict.fromkeys(TRIO)
+    assert "exploited" in str(trio) and "exploited" not in str(unasked)
+
+
+def test_twelve_agents_take_less_than_five_seconds() -> None:
+    tournament(CLASSICAL)
+    start = time.process_time()
+    played = tournament(CLASSICAL)
+    assert time.process_time() - start < 5
+    assert played.table.shape == (12, 12) and all(found.exact for found in played.matches.values())
+
+
+class TestRatings:
+    def scores_of(self, ratings: list[float]) -> np.ndarray:
+        lead = np.subtract.outer(ratings, ratings)
+        scores = 2 / (1 + 10 ** (-lead / 400)) - 1
+        np.fill_diagonal(scores, np.nan)
+        return scores
+
+    def test_come_back_from_the_scores_that_they_predict(self) -> None:
+        known = [-250.0, -100.0, 0.0, 50.0, 300.0]
+        found = bradley_terry(self.scores_of(known))
+        np.testing.assert_allclose(found, known, rtol=0.03, atol=0.5)
+        assert abs(found.sum()) < 1e-9
+
+    def test_are_the_most_probable_of_a_grid(self) -> None:
+        scores = np.array([[np.nan, 0.3, 0.9], [-0.3, np.nan, 0.5], [-0.9, -0.5, np.nan]])
+
+        def posterior(ratings: tuple[float, ...]) -> float:
+            total = sum(-(r**2) / (2 * 1737.1779**2) for r in ratings)
+            for i, j in permutations(range(3), 2):
+                total += (1 + scores[i, j]) / 2 * -np.log1p(10 ** ((ratings[j] - ratings[i]) / 400))
+            return float(total)
+
+        steps = np.arange(-400, 401, 5.0)
+        grid = [(a, b, -a - b) for a, b in product(steps, steps)]
+        np.testing.assert_allclose(bradley_terry(scores), max(grid, key=posterior), atol=5)
+
+    def test_are_finite_for_those_who_always_win_and_equal_for_equals(self) -> None:
+        always = np.array([[np.nan, 1.0, 1.0], [-1.0, np.nan, 0.0], [-1.0, 0.0, np.nan]])
+        best, *others = bradley_terry(always)
+        # What the two wins lack in probability is what the prior pulls with.
+        assert 2 / (1 + 10 ** ((best - others[0]) / 400)) == pytest.approx(0.01 * best * np.log(10) / 400)
+        np.testing.assert_allclose(others, -best / 2, rtol=1e-6)
+
+    def test_order_of_the_agents_does_not_matter(self) -> None:
+        assert tournament(TRIO[::-1]).ratings == pytest.approx(tournament(TRIO).ratings, abs=1e-4)
+
+
+PAPER = np.array(
+    [[0, -1, 1], [1, 0, -1], [-1, 1, 0]], np.float64
+)  # rock, paper, scissors: row against column
+
+
+class TestNashAverage:
+    def test_of_rock_paper_scissors_is_even(self) -> None:
+        np.testing.assert_allclose(nash_mixture(PAPER), 1 / 3, atol=1e-9)
+
+    def test_of_uneven_stakes_is_what_algebra_says(self) -> None:
+        scores = np.array([[0, -0.2, 1], [0.2, 0, -0.6], [-1, 0.6, 0]])
+        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 5 / 9, 1 / 9], atol=1e-9)
+
+    def test_copies_share_the_weight_and_change_nothing_else(self) -> None:
+        copied = PAPER[np.ix_([0, 0, 0, 1, 2], [0, 0, 0, 1, 2])]
+        np.testing.assert_allclose(nash_mixture(copied), [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3], atol=1e-9)
+
+    def test_who_is_beaten_by_the_mixture_has_no_weight(self) -> None:
+        scores = np.zeros((5, 5))
+        scores[:3, :3], scores[:4, 4], scores[4, :4] = PAPER, 0.3, -0.3
+        scores[3, :3], scores[:3, 3] = (0.5, -0.25, -0.3), (-0.5, 0.25, 0.3)  # loses 0.05 to a third of each
+        mixture = nash_mixture(scores)
+        np.testing.assert_allclose(mixture, [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-9)
+        assert (mixture[3:] == 0).all()
+
+    def test_is_an_equilibrium_and_no_other_has_more_entropy(self) -> None:
+        # Two draw with each other and with the third; only the fourth, whom all beat, tells them apart.
+        scores = np.zeros((4, 4))
+        scores[:3, 3], scores[3, :3] = (0.1, 0.2, 0.3), (-0.1, -0.2, -0.3)
+        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 1 / 3, 1 / 3, 0], atol=1e-9)
+        # The fourth gains 1 against the first and loses 0.2 to the others: they have to be played enough.
+        scores[:3, 3], scores[3, :3] = (-1, 0.2, 0.2), (1, -0.2, -0.2)
+        mixture = nash_mixture(scores)
+        assert (scores @ mixture).max() < 1e-9 and abs(mixture.sum() - 1) < 1e-12
+        np.testing.assert_allclose(mixture, [1 / 6, 5 / 12, 5 / 12, 0], atol=1e-6)
+
+    def test_of_random_scores_is_an_equilibrium(self) -> None:
+        rng = np.random.default_rng(3)
+        for n in (2, 5, 20):
+            scores = rng.uniform(-1, 1, (n, n))
+            scores -= scores.T
+            mixture = nash_mixture(scores)
+            assert (mixture >= 0).all() and abs(mixture.sum() - 1) < 1e-12
+            assert (scores @ mixture).max() < 1e-6
+
+    def test_of_a_tournament_is_who_cannot_be_beaten(self) -> None:
+        agents = ["random", "minimax", "win-block", "minimax:prefer=fast", "weights", "ppo"]
+        played = tournament(agents)
+        best = {name for name, each in played.exploitability.items() if max(each.as_x, each.as_o) <= 0}
+        assert best == {"minimax", "minimax:prefer=fast", "ppo"}
+        assert played.nash_mixture == pytest.approx({name: (name in best) / 3 for name in agents}, abs=1e-9)
+        assert played.nash_scores["random"] == pytest.approx(
+            np.mean([played.matches["random", name].score for name in best])
+        )
+
+
+class TestAlphaRank:
+    def test_of_rock_paper_scissors_is_even(self) -> None:
+        np.testing.assert_allclose(alpha_rank(PAPER), 1 / 3, atol=1e-12)
+
+    def test_who_beats_all_others_is_always_played(self) -> None:
+        scores = np.array([[0, 0.5, 1], [-0.5, 0, 1], [-1, -1, 0]])
+        np.testing.assert_allclose(alpha_rank(scores), [1, 0, 0], atol=1e-12)
+
+    def test_is_the_share_of_time_of_the_chain_of_the_paper(self) -> None:
+        """Fixation by its definition (Omidshafiei et al. 2019, equation 5), the chain by iteration."""
+        scores = np.array([[0, 1e-4, -3e-4], [-1e-4, 0, 2e-4], [3e-4, -2e-4, 0]])
+        chain = np.zeros((3, 3))
+        for played, tried in permutations(range(3), 2):
+            factor = np.exp(-100 * (scores[tried, played] - scores[played, tried]))
+            chain[played, tried] = 1 / sum(factor**k for k in range(50)) / 2
+        chain += np.diag(1 - chain.sum(axis=1))
+        np.testing.assert_allclose(alpha_rank(scores), np.linalg.matrix_power(chain, 1 << 20)[0], rtol=1e-9)
+
+    def test_of_equals_is_even(self) -> None:
+        np.testing.assert_allclose(alpha_rank(np.zeros((4, 4))), 1 / 4, atol=1e-12)
+        played = tournament(["minimax", "minimax:prefer=fast", "random"])
+        assert played.alpha_rank == pytest.approx(
+            {"minimax": 0.5, "minimax:prefer=fast": 0.5, "random": 0}, abs=1e-9
+        )
+
+
+class TestSampling:
+    def test_only_where_nothing_else_is_possible(self, sampled: Tournament) -> None:
+        assert sampled.matches["win-block", "minimax"].exact
+        for undeclared in ("unsaid", "lowest"):
+            assert not sampled.matches[undeclared, "minimax"].exact
+            assert sampled.exploitability[undeclared] is None
+        assert sampled.exploitability["win-block"] == exploitability("win-block")
+
+    @pytest.mark.parametrize("width", [0.3, 0.1])
+    def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
+        played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=width)
+        found = played.matches["random", "unsaid"]
+        assert width_of(found) <= width and not played.wide
+        assert width_of(found) > width / 2  # and no longer
+        assert found.interval[0] <= found.score <= found.interval[1]
+
+    def test_stops_at_max_games_and_says_so(self) -> None:
+        played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=0.01, max_games=151)
+        found = played.matches["random", "unsaid"]
+        assert found.games == 150 and width_of(found) > 0.01
+        assert played.wide == [("unsaid", "random")]
+        assert "stopped by max_games at intervals wider than 0.01: unsaid v random" in str(played)
+
+    def test_both_sides_of_a_match_agree(self, sampled: Tournament) -> None:
+        there, back = sampled.matches["unsaid", "minimax"], sampled.matches["minimax", "unsaid"]
+        assert there.as_x == back.as_o[::-1] and there.as_o == back.as_x[::-1]
+        assert there.interval == (-back.interval[1], -back.interval[0]) and there.games == back.games
+
+    def test_pooled_games_have_the_interval_of_match(self) -> None:
+        found = match(Unsaid(TICTACTOE), "minimax", games=300, rng=4)
+        pooled = match_of(np.rint(np.array([found.as_x, found.as_o]) * 150).astype(int))
+        assert pooled.as_x == found.as_x and pooled.as_o == found.as_o and pooled.games == 300
+        assert pooled.interval == pytest.approx(found.interval)
+
+    def test_margin_reaches_to_the_farther_end(self) -> None:
+        always = match_of(np.array([[50, 0, 0], [50, 0, 0]]))
+        low, high = always.interval
+        assert high == always.score == 1 and margin_of(always) == 1 - low == width_of(always)
+
+    def test_depends_on_the_seed_and_the_two_names_alone(self) -> None:
+        trio = {name: "random" for name in "abc"}
+        of_three = tournament(trio, "qubic-v0", width=0.4).matches
+        of_two = tournament({"c": "random", "a": "random"}, "qubic-v0", width=0.4).matches
+        assert of_three["a", "c"] == of_two["a", "c"]
+        assert of_three["a", "c"] != of_three["a", "b"]
+        other_seed = tournament(trio, "qubic-v0", width=0.4, rng=1).matches
+        assert other_seed["a", "c"] != of_three["a", "c"]
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0"])
+def test_any_number_of_processes_finds_the_same(game: str) -> None:
+    agents = {"a": "random", "b": "random", "c": "random"}
+    one, two = (tournament(agents, game, width=0.4, workers=workers) for workers in (1, 2))
+    assert one.matches == two.matches and one.exploitability == two.exploitability
+
+
+class TestOtherProcesses:
+    AGENTS: ClassVar = {"random": "random", "minimax": "minimax", "mcts": "mcts:simulations=20,seed=1"}
+
+    def test_find_the_same_whether_games_are_sampled_or_not(self) -> None:
+        mixed = self.AGENTS | {"lowest": faults.agent_that(lambda _: None)}
+        one, two = (tournament(mixed, width=0.4, workers=workers) for workers in (1, 2))
+        assert one.to_dict() == two.to_dict()
+        assert not one.matches["lowest", "random"].exact and one.matches["mcts", "random"].exact
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_an_error_names_the_agent_and_the_pairing(self, workers: int) -> None:
+        agents = self.AGENTS | {"bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
+        with pytest.raises(KeyError, match="no idea") as caught:
+            tournament(agents, workers=workers)
+        assert caught.value.__notes__[0] == "raised by the agent 'bad'"
+        assert caught.value.__notes__[1].startswith("in 'bad' v ")
+
+    @pytest.mark.slow
+    def test_an_agent_that_takes_too_long_is_named(self, tmp_path: Path) -> None:
+        quick, slow = faults.agent_that(lambda _: None), faults.agent_that(faults.hangs(tmp_path))
+        agents = {"quick": quick, "slow": slow}
+        with pytest.raises(TaskTimeoutError, match=r"'quick' v 'slow' took longer than 3 s"):
+            tournament(agents, workers=2, timeout=3)
+
+    def test_an_agent_that_cannot_be_sent_is_named_before_anybody_plays(self) -> None:
+        agents = {"untouched": Untouched(TICTACTOE), "stuck": agent_with_a_lock()}
+        with pytest.raises(ParameterError, match="the agent 'stuck' cannot be sent to another process: Type"):
+            tournament(agents, workers=2)
+        assert tournament({"random": "random", "stuck": agent_with_a_lock()}, width=1).names[1] == "stuck"
+
+    def test_an_agent_that_searches_is_asked_in_one_process_alone(self, tmp_path: Path) -> None:
+        class Noted(Agent):
+            is_fixed = True
+
+            def policy(self, position):
+                (tmp_path / f"{position.mine}-{position.theirs}-{uuid4().hex}").touch()
+                return np.eye(9)[position.legal_cells[0]]
+
+        agents = {f"{n}": "random" for n in range(5)} | {"noted": Noted(TICTACTOE)}
+        assert tournament(agents, workers=2).matches["noted", "0"].exact
+        asked = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
+        n_asked_again = len(asked) - len(set(asked))
+        assert len(set(asked)) > 100
+        assert n_asked_again <= 9 * SOME_COMPARED  # once, to see that it is as fixed as it declares
+
+
+def agent_with_a_lock():
+    lock = threading.Lock()
+
+    def agent(position):
+        with lock:
+            return position.legal_cells[0]
+
+    return agent
+
+
+def test_an_agent_is_asked_once_for_a_position() -> None:
+    asked = []
+
+    def noted(position):
+        asked.append((position.mine, position.theirs))
+        return lowest(position)
+
+    agent = Recorded(make_agent(noted))
+    expected = make_agent(lowest)
+    for opponent in ("minimax", "random", "win-block"):
+        assert match(agent, opponent) == match(expected, opponent, exact=True)
+    seat = follow(expected.policies)
+    as_x, as_o = reachable(TICTACTOE, seat), reachable(TICTACTOE, None, seat)
+    can_come_up = sum(len(layer.open) for layer in [*as_x[::2], *as_o[1::2]])
+    assert len(asked) == len(set(asked)) == can_come_up
+
+
+class TestTexts:
+    def test_terminal(self, sampled: Tournament) -> None:
+        lines = str(sampled).splitlines()
+        assert lines[0].startswith("tictactoe-v0: ")
+        assert [line.split()[1] for line in lines[2:6]] == sampled.ranking
+        margin = f"±{margin_of(sampled.matches['unsaid', 'lowest']):.2f}"
+        assert margin in str(sampled) and "sampled" in lines[-1]
+
+    def test_exact_tables_have_no_margins(self, trio: Tournament) -> None:
+        assert "±" not in str(trio) + trio.to_markdown() and str(trio).endswith("all exact")
+
+    def test_markdown(self, trio: Tournament) -> None:
+        head, rule, *rows = trio.to_markdown().splitlines()
+        assert head == "| agent | rating | score | exploited as X | as O | minimax | win-block | random |"
+        assert rule.count("|") == head.count("|")
+        score = match("minimax", "random").score
+        assert [cell.strip() for cell in rows[0].split("|")][-2] == f"+{score:.2f}"
+
+    def test_markdown_of_a_name_with_a_bar(self) -> None:
+        text = tournament({"a|b": "random", "c": "random"}).to_markdown()
+        assert all(line.replace("\\|", "").count("|") == 8 for line in text.splitlines())
+
+    def test_csv_has_all_digits(self, trio: Tournament) -> None:
+        rows = list(csv.DictReader(io.StringIO(trio.to_csv())))
+        assert [row["agent"] for row in rows] == trio.ranking
+        for row in rows:
+            name = row["agent"]
+            assert float(row["rating"]) == trio.ratings[name] and float(row["score"]) == trio.scores[name]
+            assert float(row["exploited_as_o"]) == trio.exploitability[name].as_o
+            assert row[name] == ""
+            for other in set(TRIO) - {name}:
+                assert float(row[other]) == trio.matches[name, other].score
+
+
+class TestDataFrame:
+    def test_has_all_digits_by_ranking(self, trio: Tournament) -> None:
+        pytest.importorskip("pandas")
+        frame = trio.to_dataframe()
+        assert list(frame.index) == trio.ranking and frame.index.name == "agent"
+        figures = ["rating", "score", "exploited_as_x", "exploited_as_o"]
+        assert list(frame.columns) == [*figures, *trio.ranking]
+        for name in TRIO:
+            assert frame.loc[name, "rating"] == trio.ratings[name]
+            assert frame.loc[name, "score"] == trio.scores[name]
+            assert frame.loc[name, "exploited_as_o"] == trio.exploitability[name].as_o
+            assert np.isnan(frame.loc[name, name])
+            for other in set(TRIO) - {name}:
+                assert frame.loc[name, other] == trio.matches[name, other].score
+
+    def test_what_is_not_known_is_nan(self, sampled: Tournament) -> None:
+        pytest.importorskip("pandas")
+        assert np.isnan(sampled.to_dataframe().loc["unsaid", "exploited_as_x"])
+
+    def test_a_missing_pandas_names_its_extra(self, trio: Tournament, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match=r"pip install \"ttt-env\[dataframe\]\""):
+            trio.to_dataframe()
+
+
+class TestHeatMap:
+    def test_cells_names_and_order(self, sampled: Tournament) -> None:
+        axes, _ = sampled.plot().axes
+        names = [label.get_text().split()[0] for label in axes.get_yticklabels()]
+        assert names == sampled.ranking
+        texts = {tuple(text.get_position()): text.get_text() for text in axes.texts}
+        assert len(texts) == 12
+        for (row, first), (column, second) in permutations(enumerate(names), 2):
+            found = sampled.matches[first, second]
+            score, *margin = texts[column, row].split("\n")
+            assert float(score.replace("−", "-")) == round(found.score, 2)
+            assert bool(margin) != found.exact
+
+    @pytest.mark.parametrize("suffix", ["svg", "png"])
+    def test_same_table_same_file(self, suffix: str, tmp_path, trio: Tournament) -> None:
+        paths = [tmp_path / f"{n}.{suffix}" for n in range(2)]
+        for path in paths:
+            trio.plot(path)
+        first, second = (path.read_bytes() for path in paths)
+        assert first == second and len(first) > 1000
+
+    def test_pyplot_is_left_alone(self, tmp_path) -> None:
+        code = (
+            "import sys\nfrom ttt_env.tournament import tournament\n"
+            f"tournament(['random', 'minimax']).plot({str(tmp_path / 'a.png')!r})\n"
+            "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("agents", "text"),
+        [
+            ([], "at least two agents"),
+            (["random"], r"at least two agents, not \['random'\]"),
+            ("random", r"at least two agents, not \['random'\]"),
+            (["random", "minimax", "random"], "two agents are called 'random'"),
+            ([lambda p: 0, lambda p: 1], "two agents are called '<lambda>': name them by a mapping"),
+        ],
+    )
+    def test_agents(self, agents: object, text: str) -> None:
+        with pytest.raises(ParameterError, match=text):
+            tournament(agents)
+
+    @pytest.mark.parametrize("wrong", [{"width": 0}, {"width": -1}, {"width": np.nan}, {"max_games": 1}])
+    def test_numbers(self, wrong: dict[str, float]) -> None:
+        with pytest.raises(ParameterError, match=f"{next(iter(wrong))}={next(iter(wrong.values()))}"):
+            tournament(TRIO, **wrong)
+
+    def test_an_unknown_agent_is_named_before_anybody_plays(self) -> None:
+        with pytest.raises(UnknownAgentError, match="did you mean minimax"):
+            tournament([Untouched(TICTACTOE), "random", "minmax"])
+
+    @pytest.mark.parametrize(
+        ("package", "extra"),
+        [
+            ("loky", "tournament"),
+            ("cloudpickle", "tournament"),
+            ("scipy.optimize", "tournament"),
+            ("matplotlib.figure", "plot"),
+        ],
+    )
+    def test_a_missing_package_names_its_extra(self, package: str, extra: str, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=rf"pip install \"ttt-env\[{extra}\]\""):
+            tournament(TRIO, workers=2 if package in ("loky", "cloudpickle") else None).plot()
+
+
+def test_names_of_agents_that_are_no_specs() -> None:
+    played = tournament([lowest, highest, make_agent("minimax"), "random"])
+    assert played.names == ("lowest", "highest", "Minimax", "random")
+    assert played.matches["Minimax", "random"] == match("minimax", "random")
+
+
+def test_progress_bar_counts_all_there_is_to_do(capsys) -> None:
+    tournament(TRIO, progress=True)
+    assert "6/6" in capsys.readouterr().err
+    tournament(TRIO)
+    assert capsys.readouterr().err == ""

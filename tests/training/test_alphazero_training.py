@@ -1,0 +1,373 @@
+"""Training AlphaZero: the games it plays, what it learns of them, and how a training goes on."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.agents.alphazero.network import NetworkSize, load_network
+from ttt_env.agents.alphazero.search import PuctSearch
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import random_position
+from ttt_env.rules.symmetry import canonical, symmetries, transform
+from ttt_env.training.alphazero import (
+    AlphaZeroTraining,
+    _judge,
+    _Progress,
+    evaluations_of,
+    train,
+)
+from ttt_env.training.alphazero_games import Positions, ReplayBuffer, SelfPlay
+from ttt_env.training.alphazero_settings import Settings, settings_for
+from ttt_env.training.checkpoint import checkpoint_of
+from ttt_env.training.own import check_own
+from ttt_env.training.trial import Trial, run_trial
+
+torch = pytest.importorskip("torch")
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+MISERE = ttt_env.get_game("tictactoe-v0:misere=true")
+TINY = {"games": 12, "simulations": 8, "channels": 6, "blocks": 1, "batch": 32, "updates": 2, "pause": 1}
+
+
+def tiny(game=TICTACTOE, seed=0, **changes):
+    return AlphaZeroTraining(game, settings_for(game).adjusted(TINY | changes), seed)
+
+
+def weights_of(training):
+    return [parameter.detach().numpy().copy() for parameter in training.network.parameters()]
+
+
+def assert_equal(ones, others):
+    for one, other in zip(ones, others, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def games_of(positions):
+    """The positions cut into games: each begins where a position does not come from the one before."""
+    games = []
+    for board, policy, value in zip(positions.boards, positions.policies, positions.values, strict=True):
+        if games and board.ply and board.theirs & games[-1][-1][0].mine == games[-1][-1][0].mine:
+            before = games[-1][-1][0]
+            if board.mine == before.theirs and board.ply == before.ply + 1:
+                games[-1].append((board, policy, value))
+                continue
+        games.append([(board, policy, value)])
+    return games
+
+
+class TestSelfPlay:
+    @pytest.mark.parametrize("game", [TICTACTOE, MISERE, ttt_env.get_game("mnk-v0:m=4,n=4,k=4")], ids=str)
+    def test_the_values_are_the_results_or_proved(self, game):
+        training = tiny(game, random_starts=0.5)
+        solution = ttt_env.solve(game) if game.n_cells == 9 else None
+        parts = [training.games.move(training.search) for _ in range(2 * game.n_cells)]
+        assert training.games.ended > 10
+        seen = 0
+        for part in parts:
+            for moves in games_of(part):
+                seen += len(moves)
+                last, _, value = moves[-1]
+                ends = {cell: last.play(cell) for cell in last.legal_cells}
+                results = {
+                    0.0 if p.winner is None else 1.0 if p.winner == last.to_move else -1.0
+                    for p in ends.values()
+                    if p.is_over
+                }
+                assert value in results
+                if solution is not None and value != 0:
+                    assert solution.value_of(last) in (value, 0)
+        assert seen == sum(map(len, parts)) > 0
+
+    @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
+    def test_without_proofs_the_values_are_the_results(self, game):
+        training = tiny(game, random_starts=0.0)
+        search = PuctSearch(training.exported(), solve=False)
+        games = [moves for _ in range(20) for moves in games_of(training.games.move(search))]
+        assert {moves[-1][2] for moves in games} == ({0.0, 1.0} if game is TICTACTOE else {0.0, -1.0})
+        for moves in games:
+            assert not moves[0][0].ply
+            values = [value for _, _, value in moves]
+            assert values == [-value for value in values[1:]] + values[-1:]
+
+    def test_a_proof_counts_more_than_the_result(self):
+        games = SelfPlay(TICTACTOE, Settings(**TINY | {"games": 1}), np.random.default_rng(0))
+        before, last = (ttt_env.Position.parse(text) for text in ("XX./O../...", "XX./OO./..."))
+        for proved, learned in ((0.0, 0.0), (np.nan, -1.0)):
+            games.masks[:, 0], games.lengths[0] = (last.mine, last.theirs), 1
+            games.played[:, 0, 0], games.values[0, 0] = (before.mine, before.theirs), proved
+            ended = games.move(tiny(simulations=60).search)
+            assert ended.values.tolist() == [learned, 1.0]
+
+    def test_what_is_proved_is_the_value(self):
+        training = tiny(simulations=200, random_starts=0.75)
+        solution = ttt_env.solve(TICTACTOE)
+        positions = [training.games.move(training.search) for _ in range(10)]
+        late = [
+            (board, value)
+            for p in positions
+            for board, value in zip(p.boards, p.values, strict=True)
+            if board.ply > 5
+        ]
+        assert len(late) > 10
+        assert all(solution.value_of(board) == value for board, value in late)
+
+    def test_policies_give_proved_wins_all_and_proved_losses_nothing(self):
+        games = SelfPlay(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
+        position = ttt_env.Position.parse("XX./OO./...", TICTACTOE)
+        threatened = ttt_env.Position.parse("XX./O../...", TICTACTOE)
+        games.masks[:, 0] = position.mine, position.theirs
+        games.masks[:, 1] = threatened.mine, threatened.theirs
+        search = tiny(simulations=60).search
+        games.move(search)
+        assert games.policies[0, games.lengths[0] - 1].argmax() == 2 or games.lengths[0] == 0
+        np.testing.assert_allclose(games.policies[1, 0], np.eye(9)[2])
+
+    def test_noise_is_a_distribution_over_the_legal_moves(self):
+        games = SelfPlay(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
+        boards = Boards.of([random_position(TICTACTOE, seed) for seed in range(12)])
+        noise = games._noise(boards)
+        np.testing.assert_allclose(noise.sum(axis=1), 1)
+        assert not noise[~boards.legal].any()
+
+    def test_random_starts_have_their_share(self):
+        settings = Settings(**TINY | {"games": 400, "random_starts": 0.5})
+        games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
+        empty = (games.masks == 0).all(axis=0).mean()
+        assert 0.45 < empty < 0.65  # a ninth of the random starts is the empty board, too
+
+    def test_games_begin_where_the_agent_blundered(self):
+        settings = Settings(**TINY | {"games": 400, "random_starts": 0.0, "blunder_starts": 0.5})
+        games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
+        assert not games.masks.any()
+        blunders = [ttt_env.Position.parse(text) for text in ("X../.../...", "XO./.../...")]
+        games.blunders = Boards.of(blunders)
+        for number in range(400):
+            games._begin(number)
+        begun = [int((games.masks == [[p.mine], [p.theirs]]).all(axis=0).sum()) for p in blunders]
+        assert min(begun) > 50 and 150 < sum(begun) < 250
+
+    def test_the_first_moves_alone_are_drawn(self):
+        games = SelfPlay(
+            TICTACTOE, Settings(**TINY | {"games": 300, "sampled_moves": 2}), np.random.default_rng(0)
+        )
+        games.lengths[:] = np.arange(300) % 4
+        policies = np.zeros((300, 9), np.float32)
+        policies[:, [2, 6]] = 0.6, 0.4
+        chosen = games._chosen(policies)
+        assert [set(chosen[games.lengths == length]) for length in range(4)] == [{2, 6}, {2, 6}, {2}, {2}]
+
+
+class TestReplayBuffer:
+    def test_keeps_canonical_images_and_what_is_to_be_learned_of_them(self):
+        rng = np.random.default_rng(0)
+        replay, boards = ReplayBuffer(TICTACTOE, 100), [random_position(TICTACTOE, rng) for _ in range(30)]
+        policies = rng.random((30, 9)).astype(np.float32)
+        replay.add(Positions(Boards.of(boards), policies, np.arange(30, dtype=np.float32)))
+        for row, position in enumerate(boards):
+            image = canonical(position)
+            assert (int(replay.masks[0, row]), int(replay.masks[1, row])) == (image.mine, image.theirs)
+            motion = next(m for m in symmetries(TICTACTOE) if transform(position, m) == image)
+            assert replay.policies[row, list(motion)].tolist() == policies[row].tolist()
+
+    def test_forgets_the_oldest(self):
+        replay = ReplayBuffer(TICTACTOE, 8)
+        for number in range(3):
+            boards = Boards.start(TICTACTOE, 5)
+            replay.add(Positions(boards, np.zeros((5, 9), np.float32), np.full(5, number, np.float32)))
+        assert len(replay) == 8
+        assert sorted(replay.values.tolist()) == [1.0] * 3 + [2.0] * 5
+        sample = replay.sample(200, np.random.default_rng(0))
+        assert set(sample.values.tolist()) == {1.0, 2.0}
+
+
+class TestTraining:
+    def test_moves_that_are_not_legal_are_no_part_of_the_loss(self):
+        training, position = tiny(), ttt_env.Position.parse(".../.X./...")
+        with torch.no_grad():
+            training.network.policy.bias[4] = 1000.0  # the taken cell
+        policy = np.array([[1, 1, 1, 1, 0, 1, 1, 1, 1]], np.float32) / 8
+        training.replay.add(Positions(Boards.of([position]), policy, np.zeros(1, np.float32)))
+        assert training._learn()[1] < 100
+
+    def test_the_best_network_is_kept_until_there_is_a_better_one(self):
+        training, progress = tiny(judged=(1,)), _Progress()
+        _judge(training, progress, "unbeatable", None)
+        first, rank = progress.network, progress.rank
+        progress.rank = tuple(mistakes - 1 for mistakes in rank)
+        _judge(training, progress, "unbeatable", None)
+        assert progress.network is first
+        progress.rank = tuple(mistakes + 1 for mistakes in rank)
+        _judge(training, progress, "unbeatable", None)
+        assert progress.network is not first and progress.rank == rank
+
+    def test_the_same_seed_gives_the_same_training(self):
+        one, same, other = tiny(), tiny(), tiny(seed=1)
+        for training in (one, same, other):
+            for _ in range(3):
+                training.step()
+        assert_equal(weights_of(one), weights_of(same))
+        assert not np.array_equal(weights_of(one)[0], weights_of(other)[0])
+
+    @pytest.mark.slow
+    def test_learns_down_both_losses(self):
+        training = tiny(updates=30, batch=64)
+        training.step()
+        training.step()
+        first = training.losses
+        for _ in range(25):
+            training.step()
+        assert training.losses[0] < first[0]
+        assert training.losses[1] < first[1]
+
+    def test_a_killed_training_goes_on_as_if_nothing_had_happened(self, tmp_path):
+        straight, cut = tmp_path / "straight.npz", tmp_path / "cut.npz"
+        evaluations = []
+        train(seed=3, steps=60, until="budget", hyperparameters=TINY, out=straight, report=evaluations.append)
+
+        class Killed(Exception):
+            pass
+
+        def kill(evaluation):
+            if evaluation.steps > 25:
+                raise Killed
+
+        with pytest.raises(Killed):
+            train(seed=3, steps=60, until="budget", hyperparameters=TINY, out=cut, report=kill)
+        again = []
+        train(steps=60, until="budget", out=cut, resume=True, report=again.append)
+        assert again[-1].steps == evaluations[-1].steps >= 60
+        assert again[-1].mistakes == evaluations[-1].mistakes
+        one, other = load_network(straight, TICTACTOE), load_network(cut, TICTACTOE)
+        assert_equal(one.weights.values(), other.weights.values())
+
+    def test_goes_on_with_a_larger_budget(self, tmp_path):
+        out, straight = tmp_path / "net.npz", tmp_path / "straight.npz"
+        train(seed=3, steps=60, until="budget", hyperparameters=TINY, out=straight)
+        train(seed=3, steps=20, until="budget", hyperparameters=TINY, out=out)
+        best, last = evaluations_of(checkpoint_of(out))
+        assert 20 <= last.steps < 60
+        assert best.mistakes <= last.mistakes
+        reports = []
+        train(steps=60, until="budget", out=out, resume=True, report=reports.append)
+        assert reports[0].steps > last.steps
+        assert reports[-1].steps >= 60
+        one, other = load_network(straight, TICTACTOE), load_network(out, TICTACTOE)
+        assert_equal(one.weights.values(), other.weights.values())
+
+    def test_writes_a_log_for_tensorboard(self, tmp_path):
+        accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+        train(seed=3, steps=30, until="budget", hyperparameters=TINY, tensorboard=tmp_path)
+        events = accumulator.EventAccumulator(str(tmp_path))
+        events.Reload()
+        assert {"exact/exploitability", "train/policy loss", "time/network"} <= set(events.Tags()["scalars"])
+
+    @pytest.mark.parametrize("ends", ["whole", "killed"])
+    def test_closes_the_log_for_tensorboard(self, tmp_path, monkeypatch, ends):
+        tensorboard = pytest.importorskip("torch.utils.tensorboard")
+        closed, close = [], tensorboard.SummaryWriter.close
+        monkeypatch.setattr(
+            tensorboard.SummaryWriter, "close", lambda writer: (close(writer), closed.append(writer.log_dir))
+        )
+
+        class Killed(Exception):
+            pass
+
+        def kill(evaluation):
+            if ends == "killed":
+                raise Killed
+
+        with pytest.raises(Killed) if ends == "killed" else nullcontext():
+            train(steps=1, until="budget", hyperparameters=TINY, tensorboard=tmp_path, report=kill)
+        assert closed == [str(tmp_path)]
+
+    def test_trains_a_game_that_cannot_be_enumerated(self, tmp_path):
+        reports = []
+        game = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
+        agent = train(
+            game,
+            steps=1,
+            hyperparameters=TINY | {"judged": (1,), "opponents": ("random",)},
+            out=tmp_path / "net.npz",
+            report=reports.append,
+        )
+        assert agent.game == game
+        assert not reports[-1].results["random"].exact
+        assert load_network(tmp_path / "net.npz", game).size == NetworkSize(6, 1)
+
+    def test_is_a_trial_of_a_sweep(self, tmp_path):
+        trial = Trial(TICTACTOE, "alphazero", 0, TINY, 20, None, "budget")
+        trial.check()
+        result = run_trial(trial, tmp_path)
+        assert (result.ended, result.error) == ("budget", None)
+        agent = result.agent(tmp_path, TICTACTOE)
+        assert agent.policy(TICTACTOE.start).sum() == 1
+
+    @pytest.mark.slow
+    def test_is_certified_unbeatable_alone_and_with_a_search(self, tmp_path):
+        out = tmp_path / "net.npz"
+        train(seed=0, seconds=300, out=out)
+        for simulations in (0, 50):
+            assert ttt_env.certify(f"alphazero:{out},simulations={simulations},seed=0", TICTACTOE).unbeatable
+
+
+def test_the_learning_rate_falls_after_so_many_games():
+    settings = Settings(learning_rate=1.0, drops=(10, 20))
+    assert [settings.rate(games) for games in (0, 9, 10, 19, 20)] == pytest.approx([1, 1, 0.3, 0.3, 0.09])
+    rates = []
+    for drops in ((), (1,)):
+        changes = {**TINY, "drops": drops}
+        training = AlphaZeroTraining(TICTACTOE, Settings().adjusted(changes), 0)
+        while not training.games.ended:
+            training.step()
+        training.step()
+        rates.append(training.scalars()["train/learning rate"])
+    assert rates[1] == pytest.approx(0.3 * rates[0])
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            (
+                {"learning_rte": 1},
+                "'learning_rte': did you mean learning_rate",
+            ),
+            ({"games": 0}, "games=0 of alphazero"),
+            ({"noise": 1.5}, "noise=1.5 of alphazero"),
+            ({"channels": 1000}, "channels=1000 of alphazero"),
+            ({"concentration": 0}, "concentration=0"),
+            ({"random_starts": 0.6, "blunder_starts": 0.6}, "more than 1"),
+            ({"judged": ()}, "judged="),
+            ({"judged": (0,)}, "judged=0"),
+            ({"drops": 5}, "drops=5 of alphazero"),
+            ({"drops": (5, 0)}, "drops=0"),
+        ],
+    )
+    def test_bad_hyperparameters_are_named(self, changes, message):
+        with pytest.raises(ParameterError, match=message):
+            train(hyperparameters=changes, steps=1)
+        with pytest.raises(ParameterError, match=message):
+            check_own(TICTACTOE, "alphazero", changes)
+
+    def test_there_must_be_something_to_resume(self, tmp_path):
+        with pytest.raises(PolicyFileError, match="there is no checkpoint"):
+            train(out=tmp_path / "none.npz", resume=True)
+        with pytest.raises(ParameterError, match="resume=True needs out="):
+            train(resume=True)
+
+    def test_a_checkpoint_of_another_game_is_refused(self, tmp_path):
+        out = tmp_path / "net.npz"
+        train(steps=1, until="budget", hyperparameters=TINY, out=out)
+        with pytest.raises(PolicyFileError, match="is a training of alphazero on tictactoe-v0, not on"):
+            train(MISERE, steps=9, out=out, resume=True)
+
+    def test_budgets_and_games_are_checked(self):
+        with pytest.raises(ParameterError, match="steps=0"):
+            train(steps=0)
+        with pytest.raises(ParameterError, match="until"):
+            train(until="never")
+        with pytest.raises(GameTooLargeError):
+            train("mnk-v0:m=9,n=9,k=5", steps=1)

@@ -1,0 +1,113 @@
+"""Populations: who meets whom, the same on any number of processes, and on after an interruption."""
+
+import pytest
+
+import ttt_env
+from ttt_env.errors import GameTooLargeError, ParameterError
+
+pytest.importorskip("sb3_contrib")
+
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.training import population
+from ttt_env.training.checkpoint import load_checkpoint
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+OPTIONS = {"algo": "maskable-ppo", "seeds": (0, 3), "rounds": 2, "round_steps": 100, "until": "budget"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A population of two learners after two rounds, each a rollout of 4,096 steps."""
+    rounds = []
+    found = population(
+        **OPTIONS, out=tmp_path_factory.mktemp("whole"), report=lambda *each: rounds.append(each)
+    )
+    return found, rounds
+
+
+def tables(folder):
+    """The contents of all that learners have put into the pool, by name."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.npz")}
+
+
+def test_every_learner_meets_the_others_as_they_were(whole):
+    plan = whole[0].plan
+    for seed, other in ((0, 3), (3, 0)):
+        _, callback = load_checkpoint(plan.checkpoint(seed, 2))
+        met = callback.pool.shared
+        assert len(met) == 2 and callback.pool.agents[-2:] == met
+        self_and_response = [Lookup(TICTACTOE, str(path)) for path in plan.shared(other, 1)]
+        for agent, expected in zip(met, self_and_response, strict=True):
+            assert ttt_env.match(agent, "random").as_x == ttt_env.match(expected, "random").as_x
+        exploited = ttt_env.exploitability(self_and_response[0])
+        played = ttt_env.match(self_and_response[1], self_and_response[0])
+        assert (played.as_x.value, played.as_o.value) == pytest.approx((exploited.as_o, exploited.as_x))
+
+
+def test_is_judged_exactly(whole):
+    found, rounds = whole
+    assert [number for number, _ in rounds] == [1, 2]
+    for seed, looks in found.looks.items():
+        best = ttt_env.exploitability(found.agent(seed)).exploitability
+        assert best == min(look.exploitability for look in looks) == rounds[-1][1][seed].exploitability
+        assert [look.steps for look in looks] == sorted({look.steps for look in looks})
+    assert found.table.names == ("seed 0", "seed 3")
+    assert all(played.exact for played in found.table.matches.values())
+    assert found.certificate.unbeatable == ttt_env.certify(found.agent()).unbeatable
+
+
+def test_an_interrupted_population_goes_on(whole, tmp_path):
+    """Interrupted once between rounds, and once with a learner that has not ended its round."""
+
+    def interrupt(number, best):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        population(**OPTIONS, out=tmp_path, report=interrupt)
+    (tmp_path / "learner-3-round-1.json").unlink()
+    rounds = []
+    again = population(**OPTIONS, out=tmp_path, report=lambda number, _: rounds.append(number))
+    assert rounds == [1, 2]
+    assert tables(tmp_path) == tables(whole[0].plan.folder)
+    assert {seed: [look.exploitability for look in looks] for seed, looks in again.looks.items()} == {
+        seed: [look.exploitability for look in looks] for seed, looks in whole[0].looks.items()
+    }
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(whole, tmp_path):
+    population(**OPTIONS, out=tmp_path, workers=2)
+    assert tables(tmp_path) == tables(whole[0].plan.folder)
+
+
+def test_ends_when_a_learner_is_unbeatable(tmp_path):
+    """On a board that X wins with any move, that is at once."""
+    game, rounds = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)]), []
+    options = {**OPTIONS, "until": "unbeatable"}
+    found = population(game, **options, out=tmp_path, report=lambda number, _: rounds.append(number))
+    assert rounds == [1] and found.certificate.unbeatable
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"seeds": [1]}, ParameterError, "two learners or more"),
+        ({"seeds": [1, 1]}, ParameterError, "of different seeds"),
+        ({"algo": "dqm"}, ParameterError, "did you mean dqn"),
+        ({"rounds": 0}, ParameterError, "rounds=0"),
+        ({"until": "optimal"}, ParameterError, "budget"),
+        ({"game": "square-v0"}, GameTooLargeError, "16 cells"),
+    ],
+)
+def test_mistakes_are_told_before_anything_begins(options, error, told, tmp_path):
+    with pytest.raises(error, match=told):
+        population(**{**OPTIONS, "out": tmp_path / "new", **options})
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_folder_of_another_population_is_left_alone(whole):
+    folder = whole[0].plan.folder
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    with pytest.raises(ParameterError, match="holds another population"):
+        population(**{**OPTIONS, "seeds": (0, 1)}, out=folder)
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before

@@ -1,0 +1,125 @@
+"""The recipes, and the Q-networks that mask by what they see."""
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.analysis.layers import reachable
+from ttt_env.envs.observation import planes_of
+from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.errors import ParameterError
+
+pytest.importorskip("sb3_contrib")
+
+import torch
+from stable_baselines3 import PPO
+
+from ttt_env.training.checkpoint import load_checkpoint
+from ttt_env.training.masking import MaskedA2C, MaskedActorCriticPolicy, MaskedDQN, MaskedQRDQN
+from ttt_env.training.recipe import recipe, recipe_names
+from ttt_env.training.run import train
+
+MASKED = {"DQN": MaskedDQN, "QR-DQN": MaskedQRDQN}
+NETWORKS = {"DQN": "q", "QR-DQN": "quantile"}
+
+
+def test_the_recipes_there_are():
+    assert set(recipe_names()) >= {"maskable-ppo", "ppo", "a2c", "dqn", "qr-dqn"}
+
+
+def test_unknown():
+    with pytest.raises(ParameterError, match="unknown algorithm 'maskable-pp': did you mean maskable-ppo"):
+        train(algo="maskable-pp")
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_trains(name, tmp_path):
+    """Long enough for each to learn once: the network is another one afterwards."""
+    found = []
+    train(algo=name, steps=5000, until="budget", out=tmp_path / "best.zip", report=found.append)
+    model, _ = load_checkpoint(tmp_path / "best.zip.checkpoint")
+    assert isinstance(model, recipe(name).algorithm_class())
+    assert 5000 <= found[-1].steps == model.num_timesteps < 10_000
+    fresh = type(model)(env=model.get_env(), seed=0, device="cpu", **recipe(name).hyperparameters)
+    pairs = zip(model.policy.parameters(), fresh.policy.parameters(), strict=True)
+    assert model._n_updates > 0 and not all(torch.equal(one, two) for one, two in pairs)
+
+
+def every_board():
+    layers = reachable(ttt_env.get_game("tictactoe-v0"))
+    return ttt_env.Boards.of([p for layer in layers if len(layer.open) for p in layer.boards(layer.open)])
+
+
+def masked(name, **options):
+    envs = make_vec_env("tictactoe-v0", n_envs=16, seed=0, opponent="random", illegal="raise")
+    small = {"learning_starts": 64, "buffer_size": 1024, "target_update_interval": 64, "gamma": 1.0}
+    return MASKED[name]("MlpPolicy", envs, device="cpu", seed=0, **{**small, **options})
+
+
+@pytest.mark.parametrize("name", MASKED)
+class TestMaskedQNetworks:
+    def test_taken_cells_are_below_all_free_ones(self, name):
+        """Whatever the network underneath says of them; also in the target, for the positions that follow."""
+        boards, policy = every_board(), masked(name).policy
+        tensor, _ = policy.obs_to_tensor(planes_of(boards))
+        for which in ("net", "net_target"):
+            network = getattr(policy, f"{NETWORKS[name]}_{which}")
+            with torch.no_grad():
+                bias = list(network.parameters())[-1]
+                bias.mul_(1000)
+                q = network(tensor).reshape(len(boards), -1, 9).mean(dim=1).numpy()
+            assert np.isfinite(q).all()
+            taken, free = np.where(boards.legal, -np.inf, q), np.where(boards.legal, q, np.inf)
+            assert (taken.max(axis=1) < free.min(axis=1)).all()
+
+    def test_chosen_cells_are_free(self, name):
+        boards, model = every_board(), masked(name)
+        model.exploration_rate = 0.7
+        for deterministic in (True, False):
+            cells, _ = model.predict(planes_of(boards), deterministic=deterministic)
+            assert boards.legal[np.arange(len(boards)), cells].all()
+        one, _ = model.predict(planes_of(boards)[3])
+        assert one.shape == () and boards.legal[3, one]
+
+    def test_explores_all_free_cells_alike_in_each_environment(self, name):
+        board = ttt_env.Position.parse("XO./.X./..O")
+        planes = np.repeat(planes_of(ttt_env.Boards.of([board])), 4_000, axis=0)
+        model = masked(name)
+        model.exploration_rate = 1.0
+        cells, _ = model.predict(planes)
+        counts = np.bincount(cells, minlength=9)
+        assert np.flatnonzero(counts).tolist() == board.legal_cells
+        assert np.abs(counts[board.legal_cells] - 800).max() < 5 * np.sqrt(640)
+        model.exploration_rate = 0.25
+        greedy = model.predict(planes[:1], deterministic=True)[0][0]
+        share = (model.predict(planes)[0] == greedy).mean()
+        assert abs(share - 0.8) < 5 * np.sqrt(0.8 * 0.2 / 4_000)
+
+    def test_learns_where_a_taken_cell_is_an_error(self, name):
+        """The targets stay finite, too: the last board of a game may have no free cell."""
+        model = masked(name).learn(2000)
+        assert all(torch.isfinite(weights).all() for weights in model.policy.parameters())
+
+
+class TestMaskedActorCritic:
+    def test_taken_cells_have_no_probability(self):
+        boards = every_board()
+        envs = make_vec_env("tictactoe-v0", n_envs=16, seed=0, opponent="random", illegal="raise")
+        policy = MaskedA2C("MlpPolicy", envs, device="cpu", seed=0).policy
+        tensor, _ = policy.obs_to_tensor(planes_of(boards))
+        chances = policy.get_distribution(tensor).distribution.probs.detach().numpy()
+        assert (chances[~boards.legal] == 0).all() and (chances[boards.legal] > 0).all()
+        for deterministic in (True, False):
+            cells, _ = policy.predict(planes_of(boards), deterministic=deterministic)
+            assert boards.legal[np.arange(len(boards)), cells].all()
+
+    def test_learns_where_a_taken_cell_is_an_error(self):
+        envs = make_vec_env("tictactoe-v0", n_envs=16, seed=0, opponent="random", illegal="raise")
+        MaskedA2C("MlpPolicy", envs, device="cpu", seed=0).learn(2000)
+        PPO(MaskedActorCriticPolicy, envs, n_steps=32, batch_size=64, device="cpu", seed=0).learn(1000)
+
+
+def test_minimax_is_no_opponent_where_it_cannot_look_at_every_position():
+    chosen = recipe("dqn")
+    assert chosen.scripted(ttt_env.get_game("tictactoe-v0")) == ["minimax"]
+    assert chosen.scripted(ttt_env.get_game("qubic-v0")) == ["random"]

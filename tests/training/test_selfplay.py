@@ -1,0 +1,320 @@
+"""The opponents of self-play, and the callback that trains against them and looks exactly."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests import reference
+from ttt_env.analysis.layers import reachable
+from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.errors import ParameterError, UnknownAgentError
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+
+from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
+from ttt_env.training.frozen import Frozen, response_to  # noqa: E402
+from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
+from ttt_env.training.pool import OpponentPool  # noqa: E402
+from ttt_env.training.selfplay import SelfPlay  # noqa: E402
+from ttt_env.training.starts import RandomStarts  # noqa: E402
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+FIVE = "mnk-v0:m=5,n=5,k=4"  # too large to be enumerated
+ALGORITHMS = {
+    "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 8, "batch_size": 32}),
+    "PPO": (sb3.PPO, {"n_steps": 8, "batch_size": 32}),
+    "A2C": (sb3.A2C, {}),
+    "TRPO": (contrib.TRPO, {"n_steps": 8, "batch_size": 32}),
+    "DQN": (sb3.DQN, {"learning_starts": 16, "target_update_interval": 64, "buffer_size": 256}),
+    "MaskedDQN": (MaskedDQN, {"learning_starts": 16, "target_update_interval": 64, "buffer_size": 256}),
+    "MaskedQRDQN": (MaskedQRDQN, {"learning_starts": 16, "target_update_interval": 64, "buffer_size": 256}),
+}
+
+
+def fresh(name="MaskablePPO", game=TICTACTOE, **options):
+    build, parameters = ALGORITHMS[name]
+    envs = make_vec_env(game, n_envs=8, seed=0, start=RandomStarts(game))
+    return build("MlpPolicy", envs, device="cpu", seed=0, **parameters, **options)
+
+
+def open_boards(game=TICTACTOE):
+    return [layer.boards(layer.open) for layer in reachable(game) if len(layer.open)]
+
+
+def same_policy(one, two):
+    return all(np.array_equal(one.policies(boards), two.policies(boards)) for boards in open_boards(one.game))
+
+
+class TestFrozen:
+    @pytest.mark.parametrize("spec", ["minimax", "best-response:random", "weights"])
+    def test_is_the_policy(self, spec):
+        agent = ttt_env.make_agent(spec)
+        assert same_policy(Frozen(agent), agent)
+
+    def test_a_model_goes_on_learning(self):
+        model = fresh("MaskedDQN")
+        agent = SB3.from_model(TICTACTOE, model)
+        frozen = Frozen(agent)
+        assert same_policy(frozen, agent)
+        before = [frozen.policies(boards) for boards in open_boards()]
+        model.learn(256)
+        assert not same_policy(frozen, agent)
+        assert all(
+            np.array_equal(old, frozen.policies(boards))
+            for old, boards in zip(before, open_boards(), strict=True)
+        )
+
+    def test_only_some_positions(self):
+        agent = ttt_env.make_agent("minimax")
+        layers = reachable(TICTACTOE)
+        frozen, random = Frozen(agent, layers[:3]), ttt_env.make_agent("random")
+        for boards in open_boards():
+            expected = agent if boards.ply[0] < 3 else random
+            assert np.array_equal(frozen.policies(boards), expected.policies(boards))
+
+    def test_a_response_to_what_can_come_up(self, monkeypatch):
+        """On large games a response is known only where it is needed, and gets as much."""
+        monkeypatch.setattr("ttt_env.rules.sizes.TABLE_CELLS", 0)
+        for name in ("random", "weights", "newell-simon", "minimax:depth=5"):
+            worst = ttt_env.exploitability(name)
+            played = ttt_env.match(response_to(ttt_env.make_agent(name)), name)
+            got = played.as_o.value, played.as_x.value
+            assert got == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
+
+    def test_too_large(self):
+        with pytest.raises(ttt_env.GameTooLargeError):
+            Frozen(ttt_env.make_agent("random", ttt_env.get_game(FIVE)))
+
+
+def pool_of(learner, **options):
+    pool = OpponentPool(**options)
+    pool.bind(learner.game)
+    return pool
+
+
+class TestPool:
+    minimax = ttt_env.make_agent("minimax")
+
+    def test_is_bounded_and_keeps_the_latest(self):
+        pool = pool_of(self.minimax, scripted=["random"], past=2, responses=1)
+        learners = [Frozen(ttt_env.make_agent(name)) for name in ("weights", "block", "minimax")]
+        for learner in learners:
+            pool.add(learner, exact=True)
+        assert list(pool.past) == learners[1:]
+        assert len(pool.responses) == 1
+        assert pool.agents == [pool.scripted["random"], *learners[1:], *pool.responses]
+
+    def test_the_response_gets_what_a_best_response_gets(self):
+        pool = pool_of(self.minimax)
+        random = ttt_env.make_agent("random")
+        pool.add(random, exact=True)
+        worst = ttt_env.exploitability("random")
+        played = ttt_env.match(pool.responses[0], random)
+        assert (played.as_o.value, played.as_x.value) == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
+
+    def test_no_response_where_it_cannot_be_computed(self):
+        pool = pool_of(self.minimax)
+        pool.add(self.minimax, exact=False)
+        assert len(pool.past) == 1 and not pool.responses
+
+    def test_uniform(self):
+        assert pool_of(self.minimax).weights(self.minimax) is None
+
+    def test_prioritised_by_exact_results(self):
+        """Minimax against random scores what is known; against itself it draws."""
+        pool = pool_of(self.minimax, draw="prioritised")
+        (win, _, loss), (lost, _, won) = reference.OPTIMAL_V_RANDOM, reference.RANDOM_V_OPTIMAL
+        score = (win - loss + won - lost) / 2
+        expected = [float(((1 - score) / 2) ** 2), 0.25]
+        assert pool.weights(self.minimax) == pytest.approx(expected, rel=1e-12)
+
+    def test_whoever_is_always_beaten_is_not_drawn_unless_all_are(self):
+        game = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
+        pool = OpponentPool(["random"], draw="prioritised")
+        pool.bind(game)
+        assert pool.weights(pool.scripted["random"]) == [0.25]
+
+    def test_fixed_weights_are_shared_by_a_kind(self):
+        pool = pool_of(self.minimax, draw={"scripted": 1, "responses": 3}, past=1, responses=2)
+        for _ in range(2):
+            pool.add(self.minimax, exact=True)
+        assert pool.weights(self.minimax) == [0.5, 0.5, 0, 1.5, 1.5]
+
+    def test_weights_of_nobody_yet_are_those_of_all(self):
+        pool = pool_of(self.minimax, draw={"past": 1})
+        assert pool.weights(self.minimax) is None
+
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            ({"draw": "unifrom"}, "did you mean uniform"),
+            ({"draw": {"pasts": 1}}, "did you mean past"),
+            ({"draw": {"past": -1, "scripted": 2}}, "finite weights ≥ 0"),
+            ({"draw": {"past": 0}}, "not all 0"),
+            ({"past": -1}, "-1 past selves"),
+            ({"scripted": [], "past": 0, "responses": 0}, "an opponent at all"),
+        ],
+    )
+    def test_mistakes(self, options, told):
+        with pytest.raises(ParameterError, match=told):
+            OpponentPool(**options)
+
+    def test_unknown_scripted_agent(self):
+        with pytest.raises(UnknownAgentError, match="did you mean minimax"):
+            pool_of(self.minimax, scripted=["minmax"])
+
+
+class TestSelfPlay:
+    @pytest.mark.parametrize("name", ALGORITHMS)
+    def test_with_any_algorithm(self, name):
+        model, found = fresh(name), []
+        callback = SelfPlay(OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append)
+        model.learn(256, callback)
+        steps = [evaluation.steps for evaluation in found]
+        assert steps[0] == 0 and steps[-1] == model.num_timesteps >= 256
+        assert all(64 <= after - before <= 128 for before, after in pairwise(steps[:-1]))
+        opponents = model.get_env().get_attr("opponents")[0]
+        assert opponents == callback.pool.agents and len(opponents) == 6
+
+    @pytest.mark.parametrize("name", ["PPO", "DQN"])
+    def test_looks_with_masks_and_exactly(self, name):
+        """The figures are those of the model that plays by the rules, though it is trained without masks."""
+        found = []
+        model = fresh(name)
+        model.learn(128, SelfPlay(every=64, report=found.append))
+        agent = SB3.from_model(TICTACTOE, model)
+        last = found[-1]
+        assert last.exploitability == ttt_env.exploitability(agent)
+        assert last.certificate.worst_case == ttt_env.certify(agent).worst_case
+        assert last.results == {name: ttt_env.match(agent, name) for name in ("random", "minimax")}
+        assert last.results["random"].exact
+
+    def test_logs_for_tensorboard(self, tmp_path):
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        found = []
+        fresh(tensorboard_log=str(tmp_path)).learn(128, SelfPlay(every=64, report=found.append))
+        log = EventAccumulator(str(next(tmp_path.iterdir())))
+        log.Reload()
+        for name in ("exact/exploitability", "exact/random as X", "exact/minimax as O"):
+            logged = [(event.step, event.value) for event in log.Scalars(name)]
+            expected = [(evaluation.steps, evaluation.scalars()[name]) for evaluation in found]
+            assert logged == [(step, pytest.approx(value, abs=1e-6)) for step, value in expected]
+
+    def test_keeps_the_best(self, tmp_path):
+        found = []
+        model = fresh()
+        callback = SelfPlay(every=64, best=tmp_path / "best.zip", report=found.append)
+        model.learn(512, callback)
+        least = min(evaluation.exploitability.exploitability for evaluation in found)
+        kept = ttt_env.make_agent(f"sb3:{tmp_path}/best.zip")
+        assert ttt_env.exploitability(kept).exploitability == least
+        for weights in model.policy.parameters():
+            weights.data.zero_()
+        assert not same_policy(SB3.from_model(TICTACTOE, model), kept)
+        callback.restore_best(model)
+        assert same_policy(SB3.from_model(TICTACTOE, model), kept)
+
+    def test_stops_at_a_certificate(self):
+        """On a board that X wins with any move, everyone is unbeatable."""
+        game = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
+        envs = make_vec_env(game, n_envs=2, play_as="X", seed=0, opponent="random")
+        model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0)
+        callback = SelfPlay(OpponentPool(["random"]))
+        model.learn(1000, callback)
+        assert callback.is_done and model.num_timesteps == 2
+        model.learn(40, SelfPlay(OpponentPool(["random"]), until="budget"))
+        assert model.num_timesteps == 40
+
+    @pytest.mark.parametrize("seconds_before", [0.0, 4.0])
+    def test_compiling_does_not_use_up_the_budget(self, seconds_before, monkeypatch):
+        """By a clock on which the first step of the environments takes 1,000 seconds, another 1."""
+        from stable_baselines3.common.vec_env import VecEnvWrapper
+
+        clock = [0.0]
+
+        class Slow(VecEnvWrapper):
+            def reset(self):
+                return self.venv.reset()
+
+            def step_wait(self):
+                clock[0] += 1.0 if clock[0] else 1000.0
+                return self.venv.step_wait()
+
+        monkeypatch.setattr("ttt_env.training.selfplay.time.monotonic", lambda: clock[0])
+        envs, callback = Slow(make_vec_env(TICTACTOE, n_envs=8, seed=0)), SelfPlay(seconds=10.0)
+        callback._used = seconds_before
+        model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(8000, callback)
+        assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
+
+    def test_samples_what_cannot_be_computed(self):
+        game = ttt_env.get_game(FIVE)
+        model, found = fresh(game=game), []
+        callback = SelfPlay(OpponentPool(["random"], past=1), every=64, report=found.append)
+        model.learn(64, callback)
+        assert not callback.is_done
+        assert found[0].certificate is None and found[0].exploitability is None
+        assert set(found[0].scalars()) == {"sampled/random as X", "sampled/random as O"}
+        assert found[0].results["random"].games == 200
+        past, now = callback.pool.past[0], SB3.from_model(game, model)
+        boards = ttt_env.Boards.start(game)
+        assert past is not callback.agent and not callback.pool.responses
+        assert np.array_equal(past.policies(boards), now.policies(boards))
+
+    @pytest.mark.parametrize("draw", ["prioritised", {"scripted": 1, "responses": 2}])
+    def test_hands_over_the_weights_through_a_wrapper(self, draw):
+        from stable_baselines3.common.vec_env import VecEnvWrapper
+
+        given = []
+
+        class Told(VecEnvWrapper):
+            def reset(self):
+                return self.venv.reset()
+
+            def step_wait(self):
+                return self.venv.step_wait()
+
+            def env_method(self, name, *arguments, **options):
+                given.append((name, *arguments))
+                return self.venv.env_method(name, *arguments, **options)
+
+        envs = Told(make_vec_env(TICTACTOE, n_envs=8, seed=0))
+        callback = SelfPlay(OpponentPool(draw=draw))
+        sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(40, callback)
+        pool = callback.pool
+        assert given[-1] == ("set_opponent", pool.agents, pool.weights(pool.past[-1]))
+        assert any(given[-1][2])
+
+    def test_environments_of_others(self):
+        model = sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu")
+        with pytest.raises(ParameterError, match="make_vec_env"):
+            model.learn(10, SelfPlay())
+
+    def test_normalized_observations(self):
+        """The model would be asked about others than it learns from, and what it is worth would be wrong."""
+        from stable_baselines3.common.vec_env import VecNormalize
+
+        envs = VecNormalize(make_vec_env(TICTACTOE, n_envs=8, seed=0))
+        with pytest.raises(ParameterError, match="norm_obs=False"):
+            sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
+        envs.norm_obs = False
+        sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
+
+    def test_unknown_end(self):
+        with pytest.raises(ParameterError, match="did you mean optimal"):
+            SelfPlay(until="optimall")
+
+
+def test_random_starts_are_positions_to_be_played():
+    rng = np.random.default_rng(0)
+    starts = [RandomStarts("tictactoe-v0", 0.5)(rng) for _ in range(200)]
+    assert not any(start.is_over for start in starts)
+    assert {start.ply for start in starts} >= set(range(7))
+    assert RandomStarts(TICTACTOE, 0.0)(rng) == TICTACTOE.start
+
+
+def test_one_scripted_opponent_needs_no_list():
+    assert OpponentPool("random").specs == OpponentPool(["random"]).specs == ["random"]

@@ -1,0 +1,341 @@
+"""Sweeps without Ray: what is asked for, what is kept, and how they go on."""
+
+import json
+from copy import deepcopy
+
+import pytest
+
+import ttt_env
+from tests.support.running import ttt
+from ttt_env.agents.learned import q_learning
+from ttt_env.app.cli import with_address
+from ttt_env.app.sweeping import search_of, seeds_of
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError
+from ttt_env.training.checkpoint import checkpoint_of
+from ttt_env.training.recipe import recipe
+from ttt_env.training.sweeps import Results, sweep
+from ttt_env.training.trial import Trial, TrialResult, run_trial
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("7", [7]), ("0-3", [0, 1, 2, 3]), ("0,3,7", [0, 3, 7]), ("4-5, 0", [4, 5, 0]), ("6-6", [6])],
+)
+def test_seeds(text, seeds):
+    assert seeds_of(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5-2", "a", "1,", "-1", "0-", "1.5", "0-99999999", "1--2", "0x1", "9" * 5000]
+)
+def test_no_seeds(text):
+    with pytest.raises(ParameterError, match="--seeds"):
+        seeds_of(text)
+
+
+def test_values():
+    settings = [
+        "learning_rate=3e-4,1e-3",
+        "policy_kwargs.net_arch=[64],[32, 32]",
+        "pool.draw=uniform,prioritised",
+    ]
+    assert search_of(settings) == {
+        "learning_rate": [3e-4, 1e-3],
+        "policy_kwargs.net_arch": [[64], [32, 32]],
+        "pool.draw": ["uniform", "prioritised"],
+    }
+
+
+@pytest.mark.parametrize("settings", [["gamma"], ["=3"], ["gamma="], ["gamma=1", "gamma=0.9"]])
+def test_no_values(settings):
+    with pytest.raises(ParameterError, match="--set"):
+        search_of(settings)
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("bench --ray random minimax", "bench --ray local random minimax"),
+        ("bench random minimax --ray", "bench random minimax --ray local"),
+        ("train --ray 10.0.0.1:6379", "train --ray 10.0.0.1:6379"),
+        ("train --ray=auto dqn", "train --ray=auto dqn"),
+        ("train dqn --seeds 0-9", "train dqn --seeds 0-9"),
+    ],
+)
+def test_ray_without_an_address_is_that_of_this_machine(line, completed):
+    assert with_address(line.split()) == completed.split()
+
+
+class TestRecipe:
+    def test_has_other_values(self):
+        changes = {"learning_rate": 0.5, "policy_kwargs.net_arch": [8], "random_starts": 0.1, "pool.past": 3}
+        adjusted = recipe("qr-dqn").adjusted(changes)
+        assert adjusted.hyperparameters["learning_rate"] == 0.5
+        assert adjusted.hyperparameters["policy_kwargs"] == {"net_arch": [8], "n_quantiles": 25}
+        assert adjusted.random_starts == 0.1 and adjusted.pool["past"] == 3
+        assert recipe("qr-dqn").hyperparameters["policy_kwargs"]["net_arch"] == [128, 128]
+
+    def test_is_not_changed_by_a_training(self):
+        """Stable-Baselines3 writes into `policy_kwargs`."""
+        pytest.importorskip("sb3_contrib")
+        from ttt_env.training import train
+
+        before = deepcopy(recipe("qr-dqn").hyperparameters)
+        train("tictactoe-v0", "qr-dqn", steps=1, until="budget")
+        assert recipe("qr-dqn").hyperparameters == before
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"lerning_rate": 1}, "unknown hyperparameter of dqn 'lerning_rate': did you mean learning_rate"),
+            ({"seed": 1}, "unknown hyperparameter of dqn 'seed'"),
+            ({"pool.passt": 1}, "unknown parameter of pool 'passt': did you mean past"),
+            ({"envs.start": 1}, "unknown parameter of envs 'start'"),
+            ({"gamma.x": 1}, "gamma is no table"),
+            ({"random_starts": 2}, "random_starts=2"),
+        ],
+    )
+    def test_mistakes(self, changes, told):
+        with pytest.raises(ParameterError, match=told):
+            recipe("dqn").adjusted(changes)
+
+
+def a_result(name="one", **changes):
+    trial = Trial(TICTACTOE, "q-learning", 3, {"alpha": 0.5}, 100, None, "budget")
+    return TrialResult.from_dict({**trial.result(None, None).to_dict(), "trial": name, **changes})
+
+
+class TestResults:
+    def test_are_read_as_they_were_written_and_the_last_counts(self, tmp_path):
+        results = Results(tmp_path / "results.jsonl")
+        assert results.read() == {}
+        one, two, again = (
+            a_result("one", ended="error", error="no memory"),
+            a_result("two"),
+            a_result("one", ended="budget"),
+        )
+        for result in (one, two, again):
+            results.append(result)
+        assert results.read() == {"one": again, "two": two}
+        assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 3
+
+    @pytest.mark.parametrize("torn", [b"{", b'{"format": "ttt_env trial 1", "trial": "th', b"\xc3"])
+    def test_a_line_that_was_being_written_does_not_count(self, torn, tmp_path):
+        path = tmp_path / "results.jsonl"
+        results = Results(path)
+        results.append(a_result("one"))
+        whole = path.read_bytes()
+        path.write_bytes(whole + torn)
+        assert list(results.read()) == ["one"]
+        results.append(a_result("two"))
+        assert list(results.read()) == ["one", "two"] and path.read_bytes().startswith(whole + b'{"format"')
+
+    @pytest.mark.parametrize("line", ["my thesis", "{}", "[1]", '{"format": "ttt_env trial 1"}', "\xff"])
+    def test_a_file_of_something_else_is_left_alone(self, line, tmp_path):
+        path = tmp_path / "results.jsonl"
+        Results(path).append(a_result("one"))
+        path.write_bytes(path.read_bytes() + line.encode("latin-1") + b"\n")
+        before = path.read_bytes()
+        with pytest.raises(ResultFileError, match=r"results\.jsonl, line 2"):
+            sweep(algos="q-learning", out=tmp_path, steps=10)
+        assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+class TestSweep:
+    def test_is_every_algorithm_with_every_choice_from_every_seed(self, tmp_path):
+        told = []
+        found = sweep(
+            algos="q-learning",
+            out=tmp_path,
+            seeds=[4, 1],
+            search={"alpha": [1.0, 0.5], "epsilon": [0.3]},
+            steps=2000,
+            until="budget",
+            report=lambda result, ended, of: told.append((result and result.trial, ended, of)),
+        )
+        settings = [(trial.hyperparameters["alpha"], trial.seed) for trial in found.trials]
+        assert settings == [(1.0, 4), (1.0, 1), (0.5, 4), (0.5, 1)]
+        names = [trial.trial for trial in found.trials]
+        assert told == [(None, 0, 4), *((name, number + 1, 4) for number, name in enumerate(names))]
+        lines = (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()
+        assert [json.loads(line)["trial"] for line in lines] == names
+        for trial in found.trials:
+            expected = q_learning.train(games=2000, goal=None, seed=trial.seed, **trial.hyperparameters)
+            kept = trial.agent(tmp_path, TICTACTOE)
+            assert trial.exploitability == ttt_env.exploitability(kept).exploitability
+            assert trial.exploitability <= ttt_env.exploitability(expected).exploitability
+            assert trial.unbeatable == ttt_env.certify(kept).unbeatable
+            assert (trial.ended, trial.steps, trial.error) == ("budget", 2000, None)
+        assert ttt_env.exploitability(found.agent()).exploitability == min(
+            trial.exploitability for trial in found.trials
+        )
+        assert "alpha=0.5, epsilon=0.3" in str(found)
+
+    def test_goes_on_with_what_is_missing(self, tmp_path):
+        options = {"algos": "q-learning", "out": tmp_path, "steps": 1000, "until": "budget"}
+        first = sweep(seeds=[0, 1], **options)
+        before = (tmp_path / "results.jsonl").read_bytes()
+        told = []
+        more = sweep(seeds=[1, 2, 0], report=lambda *each: told.append(each), **options)
+        assert [(result and result.seed, ended) for result, ended, _ in told] == [(None, 2), (2, 3)]
+        assert (more.trials[2], more.trials[0]) == first.trials
+        assert (tmp_path / "results.jsonl").read_bytes().startswith(before)
+        assert sweep(seeds=[1, 2, 0], **options) == more
+
+    def test_another_budget_or_game_is_another_trial(self, tmp_path):
+        one = sweep("mnk-v0:m=3,n=2,k=2", "q-learning", out=tmp_path, seeds=[0], steps=100)
+        two = sweep("mnk-v0:m=3,n=2,k=2", "q-learning", out=tmp_path, seeds=[0], steps=200)
+        three = sweep("mnk-v0:m=2,n=2,k=2", "q-learning", out=tmp_path, seeds=[0], steps=100)
+        assert len({found.best.model for found in (one, two, three)}) == 3
+
+    def test_processes_give_the_same(self, tmp_path):
+        options = {
+            "algos": ["q-learning", "value-network"],
+            "seeds": [0, 1],
+            "steps": 3000,
+            "until": "budget",
+        }
+        alone = sweep(out=tmp_path / "alone", **options)
+        shared = sweep(out=tmp_path / "shared", workers=2, **options)
+        for one, two in zip(alone.trials, shared.trials, strict=True):
+            assert one.exploitability == two.exploitability and one.steps == two.steps
+            files = [folder / one.model for folder in (tmp_path / "alone", tmp_path / "shared")]
+            assert files[0].read_bytes() == files[1].read_bytes()
+
+    def test_an_error_ends_one_trial_and_is_tried_again(self, tmp_path):
+        options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 500}
+        found = sweep(search={"alpha": [0.0, 1.0]}, **options)
+        assert [trial.ended for trial in found.trials] == ["error", "budget"]
+        assert "nothing is learned with 0" in found.trials[0].error and found.trials[0].error in str(found)
+        assert found.best == found.trials[1]
+        told = []
+        sweep(search={"alpha": [0.0, 1.0]}, report=lambda result, *_: told.append(result), **options)
+        assert [result and result.hyperparameters["alpha"] for result in told] == [None, 0.0]
+        with pytest.raises(PolicyFileError, match=r"no trial of .* has a model: .*nothing is learned"):
+            sweep(search={"alpha": [0.0]}, **options).agent()
+
+    @pytest.mark.parametrize(
+        ("options", "error", "told"),
+        [
+            ({"algos": "qlearning"}, ParameterError, "did you mean q-learning"),
+            ({"algos": []}, ParameterError, "algorithms="),
+            ({"seeds": []}, ParameterError, "seeds="),
+            ({"seeds": [1, 1]}, ParameterError, "none of them twice"),
+            ({"seeds": "0-9"}, ParameterError, "seed='0'"),
+            ({"seeds": 5}, ParameterError, "seeds=5"),
+            ({"seeds": [2**32]}, ParameterError, "seed=4294967296"),
+            ({"seeds": range(10**9)}, ParameterError, "100,000 seeds"),
+            ({"steps": 0}, ParameterError, "steps=0"),
+            ({"seconds": float("inf")}, ParameterError, "seconds=inf"),
+            ({"until": "unbeatabel"}, ParameterError, "did you mean unbeatable"),
+            ({"search": {"alfa": [1]}}, ParameterError, "did you mean alpha"),
+            ({"search": {"alpha": 1}}, ParameterError, "alpha=1"),
+            ({"search": {"alpha": [object]}}, ParameterError, "alpha=<class"),
+            ({"asha": True}, ParameterError, 'backend="ray"'),
+            ({"asha": True, "backend": "ray", "steps": None}, ParameterError, "steps= or seconds="),
+            ({"backend": "rai"}, ParameterError, "did you mean ray"),
+            ({"workers": 0}, ParameterError, "workers=0"),
+            ({"game": "qubic-v0"}, GameTooLargeError, "64 cells"),
+            ({"algos": "dqn", "search": {"pool.scripted": [["minmax"]]}}, ttt_env.TttEnvError, "minimax"),
+        ],
+    )
+    def test_mistakes_are_told_before_anything_begins(self, options, error, told, tmp_path):
+        with pytest.raises(error, match=told):
+            sweep(**{"algos": "q-learning", "out": tmp_path / "new", "steps": 10, **options})
+        assert not (tmp_path / "new").exists()
+
+    def test_a_file_is_no_folder(self, tmp_path):
+        (tmp_path / "file").write_text("my thesis")
+        with pytest.raises(ParameterError, match="cannot be the folder"):
+            sweep(algos="q-learning", out=tmp_path / "file", steps=10)
+        assert (tmp_path / "file").read_text() == "my thesis"
+
+
+class TestOfNetworks:
+    @pytest.fixture(autouse=True)
+    def needs_torch(self):
+        pytest.importorskip("sb3_contrib")
+
+    @pytest.mark.slow
+    def test_an_interrupted_trial_goes_on_as_if_nothing_had_happened(self, tmp_path):
+        """Interrupted in its fourth evaluation, after which the last checkpoint is that of the third."""
+        import torch
+
+        from ttt_env.training.run import train
+
+        trial = Trial(TICTACTOE, "maskable-ppo", 5, {"learning_rate": 3e-4}, 16_384, None, "budget")
+        folder, told = tmp_path / "interrupted", []
+
+        def interrupt(result):
+            told.append(result.steps)
+            if len(told) == 4:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run_trial(trial, folder, interrupt)
+        assert checkpoint_of(folder / trial.file).is_file()
+        options = {"algos": "maskable-ppo", "seeds": [5], "search": {"learning_rate": [3e-4]}}
+        found = sweep(out=folder, steps=16_384, until="budget", **options)
+        assert found.best.steps >= 16_384 and not checkpoint_of(folder / trial.file).exists()
+        best = []
+        model = train(
+            algo="maskable-ppo",
+            hyperparameters={"learning_rate": 3e-4},
+            seed=5,
+            steps=16_384,
+            until="budget",
+            report=best.append,
+        )
+        assert found.best.exploitability == min(one.mistakes[0] for one in best)
+        kept = type(model).load(folder / trial.file).policy.parameters()
+        assert all(torch.equal(one, two) for one, two in zip(kept, model.policy.parameters(), strict=True))
+
+
+def test_on_the_command_line(tmp_path):
+    line = (
+        "train",
+        "q-learning",
+        "--set",
+        "alpha=1,0.5",
+        "--steps",
+        "1000",
+        "--out",
+        "here",
+        "--until",
+        "budget",
+    )
+    run = ttt(*line, "--seeds", "0-1", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "q-learning seed 1 alpha=0.5: " in run.stdout and "4 of 4 trials" in run.stdout
+    best = sweep(
+        algos="q-learning",
+        out=tmp_path / "here",
+        seeds=[0, 1],
+        search={"alpha": [1, 0.5]},
+        steps=1000,
+        until="budget",
+        report=lambda result, ended, _: (
+            (result is None and ended == 4) or pytest.fail("a trial is run again")
+        ),
+    ).best
+    assert f"Scorecard of here/{best.model}" in run.stdout
+    again = ttt(*line, "--seeds", "0,1", cwd=tmp_path)
+    assert again.returncode == 0 and "q-learning seed" not in again.stdout and "Scorecard" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--seeds", "5-2"], "the range 5-2 goes down"),
+        (["--seeds", "0-1", "--set", "alfa=1"], "did you mean alpha?"),
+        (["--seeds", "0-1", "--asha"], "ray"),
+        (["--seeds", "0-1", "--resume"], "without --resume"),
+        (["--seeds", "0-1", "--opponent", "random"], "unknown hyperparameter of q-learning 'pool.scripted'"),
+    ],
+)
+def test_mistakes_on_the_command_line(arguments, told, tmp_path):
+    run = ttt("train", "q-learning", *arguments, cwd=tmp_path)
+    assert run.returncode == 2 and told in run.stderr and run.stderr.count("\n") == 1
+    assert not run.stdout and not list(tmp_path.iterdir())

@@ -1,0 +1,227 @@
+"""Training by recipe: budgets, files, and going on after the process was killed."""
+
+import hashlib
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ttt_env
+from ttt_env.errors import ParameterError, PolicyFileError
+
+pytest.importorskip("sb3_contrib")
+
+import torch
+
+from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.app.learning import _described
+from ttt_env.training.checkpoint import checkpoint_of, load_checkpoint, save_checkpoint
+from ttt_env.training.evaluation import evaluate
+from ttt_env.training.run import train
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+
+
+def checkpoint(content):
+    """A checkpoint that is as it was written, whatever its content is."""
+    return b"ttt_env checkpoint 2\n" + hashlib.sha256(content).digest() + content
+
+
+def same_weights(one, two):
+    pairs = zip(one.policy.parameters(), two.policy.parameters(), strict=True)
+    return all(torch.equal(first, second) for first, second in pairs)
+
+
+@pytest.mark.slow
+def test_a_learned_agent_is_certified():
+    """Deep Q-learning takes some seconds to be unbeatable on both seats."""
+    found = []
+    model = train(algo="dqn", seconds=120.0, report=found.append)
+    assert found[-1].certificate.unbeatable
+    assert ttt_env.certify(SB3.from_model(TICTACTOE, model)).unbeatable
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["maskable-ppo", "ppo", "qr-dqn"])
+def test_other_algorithms_are_certified(algo):
+    assert ttt_env.certify(SB3.from_model(TICTACTOE, train(algo=algo, seconds=300.0))).unbeatable
+
+
+def test_another_game(tmp_path):
+    found = []
+    train("mnk-v0:m=3,n=2,k=2", steps=9000, out=tmp_path / "model.zip", report=found.append)
+    game = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
+    kept = ttt_env.certify(ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", game), game)
+    assert kept.worst_case == min(found, key=lambda evaluation: evaluation.mistakes).certificate.worst_case
+
+
+def test_the_best_model_is_handed_back_not_the_last(tmp_path):
+    """On a board that X wins with any move none is better than the first, with which training began."""
+    game = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
+    options = {"algo": "ppo", "opponents": ["random"], "until": "budget"}
+    first = train(game, steps=1, **options)
+    model = train(game, steps=10_000, out=tmp_path / "m.zip", **options)
+    last, _ = load_checkpoint(tmp_path / "m.zip.checkpoint")
+    assert same_weights(model, first) and not same_weights(last, first)
+
+
+def test_ends_in_time():
+    found = []
+    train(seconds=1.0, until="budget", report=found.append)
+    assert [evaluation.steps for evaluation in found] == sorted({evaluation.steps for evaluation in found})
+    assert found[0].steps == 0 < found[-1].steps
+    assert 1.0 <= found[-1].seconds < 30
+
+
+@pytest.mark.slow
+def test_same_seed_same_model():
+    one, two, other = (train(steps=9000, seed=seed, until="budget") for seed in (1, 1, 2))
+    assert same_weights(one, two) and not same_weights(one, other)
+
+
+def test_opponents_of_ones_own(tmp_path):
+    """Functions, too, are in the checkpoint."""
+    train(opponents=["weights", lambda position: position.legal_cells[-1]], steps=10, out=tmp_path / "m.zip")
+    _, callback = load_checkpoint(tmp_path / "m.zip.checkpoint")
+    first, last = callback.pool.specs
+    assert first == "weights" and last(TICTACTOE.start) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"steps": 0}, "steps=0"),
+        ({"seconds": 0.0}, "seconds=0.0"),
+        ({"until": "optimall"}, "did you mean optimal"),
+        ({"opponents": ["minmax"]}, "did you mean minimax"),
+    ],
+)
+def test_mistakes(options, told):
+    with pytest.raises(ttt_env.TttEnvError, match=told):
+        train(**options)
+
+
+class TestResume:
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("algo", "steps"), [("maskable-ppo", 8192), ("ppo", 8192), ("dqn", 8192)])
+    def test_is_as_if_nothing_had_happened(self, algo, steps, tmp_path):
+        """The same weights, bit by bit: model, optimizer, buffer, pool, games and generators have gone on."""
+        options = {"algo": algo, "seed": 3, "until": "budget"}
+        train(steps=steps, out=tmp_path / "one.zip", **options)
+        train(steps=2 * steps, out=tmp_path / "one.zip", resume=True, **options)
+        train(steps=2 * steps, out=tmp_path / "two.zip", **options)
+        (one, first), (two, second) = (
+            load_checkpoint(tmp_path / f"{n}.zip.checkpoint") for n in ("one", "two")
+        )
+        assert one.num_timesteps == two.num_timesteps == 2 * steps
+        assert same_weights(one, two)
+        assert first.evaluation.results == second.evaluation.results
+
+    def test_the_random_generators_go_on_where_they_were(self, tmp_path):
+        model = train(steps=100, out=tmp_path / "model.zip", until="budget")
+        random.random(), np.random.random(), torch.rand(1)  # no longer where a seed has put them
+        save_checkpoint(tmp_path / "c", model, None)
+        drawn = random.random(), np.random.random(), torch.rand(1).item()
+        load_checkpoint(tmp_path / "c")
+        assert (random.random(), np.random.random(), torch.rand(1).item()) == drawn
+
+    def test_a_used_up_budget_trains_no_more(self, tmp_path):
+        model = train(steps=100, out=tmp_path / "model.zip", until="budget")
+        again = train(steps=100, out=tmp_path / "model.zip", until="budget", resume=True)
+        assert again.num_timesteps == model.num_timesteps
+        assert same_weights(model, again)
+
+    def test_a_training_until_unbeatable_goes_on_until_optimal(self, tmp_path):
+        """On a board that X wins with any move all models are both; what was not counted is counted now."""
+        game, found = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)]), []
+        assert train(game, steps=50_000, opponents=["random"], out=tmp_path / "m.zip").num_timesteps <= 256
+        options = {"until": "optimal", "out": tmp_path / "m.zip", "resume": True}
+        train(game, steps=50_000, report=found.append, **options)
+        assert [evaluation.blunders_everywhere for evaluation in found] == [0]
+
+    def test_seconds_count_from_the_beginning(self, tmp_path):
+        train(seconds=0.5, out=tmp_path / "model.zip", until="budget")
+        found = []
+        train(seconds=1.5, out=tmp_path / "model.zip", until="budget", resume=True, report=found.append)
+        assert found[0].seconds > 0.5 and 1.5 <= found[-1].seconds < 30
+
+    @pytest.mark.parametrize(
+        ("game", "algo", "told"),
+        [
+            ("mnk-v0:m=3,n=2,k=2", "a2c", "A2C on tictactoe-v0, not of a2c on mnk-v0:m=3,n=2,k=2"),
+            ("tictactoe-v0", "ppo", "A2C on tictactoe-v0, not of ppo"),
+        ],
+    )
+    def test_of_something_else(self, game, algo, told, tmp_path):
+        train(algo="a2c", steps=10, out=tmp_path / "model.zip")
+        before = checkpoint_of(tmp_path / "model.zip").read_bytes()
+        with pytest.raises(PolicyFileError, match=told):
+            train(game, algo, steps=20, out=tmp_path / "model.zip", resume=True)
+        assert checkpoint_of(tmp_path / "model.zip").read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            (None, "no checkpoint"),
+            (b"", "is no checkpoint"),
+            (pickle.dumps({}), "is no checkpoint"),
+            (b"ttt_env checkpoint 1\n", "of this version"),
+            (b"ttt_env checkpoint 2\n", "no whole checkpoint"),
+            (checkpoint(pickle.dumps({}))[:-1], "no whole checkpoint"),
+            (checkpoint(b"\x80\x04\x95"), "of another version .*: pickle data was truncated"),
+            (checkpoint(b"cno_such\nthing\n."), "of another version .*: No module named 'no_such'"),
+            (checkpoint(pickle.dumps([])), "of another version"),
+        ],
+    )
+    def test_what_is_no_checkpoint(self, content, told, tmp_path):
+        if content is not None:
+            (tmp_path / "model.zip.checkpoint").write_bytes(content)
+        with pytest.raises(PolicyFileError, match=told):
+            train(steps=10, out=tmp_path / "model.zip", resume=True)
+
+    def test_needs_a_file(self):
+        with pytest.raises(ParameterError, match="out="):
+            train(steps=10, resume=True)
+        with pytest.raises(ParameterError, match="goes on with its opponents"):
+            train(steps=10, resume=True, out="model.zip", opponents=["random"])
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_and_resumed(tmp_path):
+    """`kill -9` at no chosen moment, three times: files are always whole, and steps only grow."""
+    out, steps = tmp_path / "model.zip", 0
+    checkpoint = checkpoint_of(out)
+    command = [sys.executable, "-m", "ttt_env.app", "train", "ppo", "--until", "budget", "--out", str(out)]
+    for resume in ([], ["--resume"]):
+        process = subprocess.Popen([*command, "--seconds", "1000", *resume], stdout=subprocess.DEVNULL)
+        written = checkpoint.stat().st_mtime_ns if resume else 0
+        deadline = time.monotonic() + 600
+        n_writes = 0
+        while n_writes < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+            now = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+            n_writes += now != written
+            written = now
+        assert process.poll() is None and n_writes == 3
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        model, callback = load_checkpoint(checkpoint)
+        assert callback.evaluation.steps == model.num_timesteps > steps
+        steps = model.num_timesteps
+        assert ttt_env.match(f"sb3:{out}", "random").exact
+    found = []
+    train(algo="ppo", steps=steps + 1, until="budget", out=out, resume=True, report=found.append)
+    assert found[-1].steps > steps
+
+
+@pytest.mark.parametrize("agent", ["random", "minimax"])
+def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
+    """The bar and the time take 17 of them."""
+    evaluation = evaluate(ttt_env.make_agent(agent), {}, 1_269_760, 322.0, everywhere=False)
+    assert len(_described(evaluation)) <= 80 - 17

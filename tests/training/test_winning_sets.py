@@ -1,0 +1,236 @@
+"""Networks that look at winning sets, the positions where training begins again, and what is remembered."""
+
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.marks import slow
+from ttt_env.agent import BatchAgent, checked_policies
+from ttt_env.analysis.certificate import blunders_everywhere
+from ttt_env.analysis.layers import reachable
+from ttt_env.envs.observation import planes_of
+from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.errors import ParameterError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import random_position
+from ttt_env.rules.symmetry import symmetries, transform_boards
+
+pytest.importorskip("sb3_contrib")
+
+import torch
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.training.evaluation import costly
+from ttt_env.training.frozen import Frozen, Remembered
+from ttt_env.training.run import train
+from ttt_env.training.starts import RandomStarts
+from ttt_env.training.winning_sets import FallingRate, WinningSetsDQN, WinningSetsPPO
+
+ALGORITHMS = {
+    WinningSetsPPO: {"n_steps": 8, "batch_size": 32},
+    WinningSetsDQN: {"learning_starts": 16, "buffer_size": 256},
+}
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+GAMES = {
+    "3×3": TICTACTOE,
+    "4,3,3": ttt_env.get_game("mnk-v0:m=4,n=3,k=3"),
+    "Square": ttt_env.get_game("square-v0"),
+    "sets of two sizes": ttt_env.Game("two sizes", (2, 3), [(0, 1), (3, 4), (0, 4, 2)], misere=True),
+}
+
+
+def model_of(build, game=TICTACTOE, **policy_kwargs):
+    envs = make_vec_env(game, n_envs=8, seed=0)
+    options = {**ALGORITHMS[build], "policy_kwargs": policy_kwargs}
+    return build("WinningSetsPolicy", envs, seed=0, device="cpu", **options)
+
+
+def some_boards(game, n=200):
+    rng = np.random.default_rng(0)
+    return Boards.of([random_position(game, rng) for _ in range(n)])
+
+
+def every_board(game=TICTACTOE):
+    layers = reachable(game)
+    return Boards.joined(game, [layer.boards(layer.open) for layer in layers if len(layer.open)])
+
+
+@pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+@pytest.mark.parametrize("build", ALGORITHMS)
+class TestNetwork:
+    def test_moves_with_the_board(self, game, build):
+        """A symmetry moves the scores as it moves the stones, but for what puts the first of equals ahead."""
+        agent, boards = SB3.from_model(game, model_of(build, game)), some_boards(game)
+        ahead = np.arange(game.n_cells - 1, -1, -1) * 1e-4
+        before = agent._scores(boards) - ahead
+        spread = np.ptp(before[boards.legal])
+        for permutation in symmetries(game):
+            moved = transform_boards(boards, permutation)
+            after = (agent._scores(moved) - ahead)[:, list(permutation)]
+            differences = (after - before)[boards.legal]
+            # Actor-critic scores are logits, known but for a constant in each position.
+            if build is WinningSetsPPO:
+                differences = np.concatenate(
+                    [
+                        np.ptp(row[legal])[None]
+                        for row, legal in zip(after - before, boards.legal, strict=True)
+                    ]
+                )
+            assert np.abs(differences).max() < 1e-3 * spread
+
+    def test_is_the_same_alone_and_in_a_batch(self, game, build):
+        """Rounding must not decide between symmetric cells: the first of them is played."""
+        agent, boards = SB3.from_model(game, model_of(build, game)), some_boards(game)
+        policies = checked_policies(agent, boards)
+        assert set(policies.max(axis=1)) == {1.0}
+        for number in range(len(boards)):
+            assert np.array_equal(agent.policies(boards[number : number + 1])[0], policies[number])
+
+    def test_sees_the_difference(self, game, build):
+        """Positions that are not symmetric look different to it, nearly all of them."""
+        boards = some_boards(game)
+        extractor = model_of(build, game, rounds=1).policy.make_features_extractor()
+        with torch.no_grad():
+            cells = extractor(torch.as_tensor(planes_of(boards)).float()).reshape(
+                len(boards), game.n_cells, -1
+            )
+        looks = {tuple(np.round(row, 3)) for row in cells.sum(dim=1).numpy()}
+        keys = {str(ttt_env.rules.symmetry.canonical(board)) for board in boards}
+        assert len(looks) > 0.9 * len(keys)
+
+
+@pytest.mark.parametrize("build", ALGORITHMS)
+def test_a_saved_model_plays_alike(build, tmp_path):
+    model = model_of(build, width=8, rounds=1)
+    model.game = TICTACTOE
+    model.save(tmp_path / "model.zip")
+    loaded = ttt_env.make_agent(f"sb3:{tmp_path / 'model.zip'}", TICTACTOE)
+    boards = every_board()
+    assert np.array_equal(loaded.policies(boards), SB3.from_model(TICTACTOE, model).policies(boards))
+    again = build.load(tmp_path / "model.zip", env=model.get_env())
+    assert np.array_equal(SB3.from_model(TICTACTOE, again).policies(boards), loaded.policies(boards))
+
+
+@pytest.mark.parametrize("build", ALGORITHMS)
+@pytest.mark.parametrize(
+    "envs",
+    [
+        lambda: make_vec_env(TICTACTOE, observation="flat"),
+        lambda: DummyVecEnv([lambda: gymnasium.make("CartPole-v1")]),
+    ],
+    ids=["flat", "another environment"],
+)
+def test_needs_the_planes_of_a_game(build, envs):
+    with pytest.raises(ParameterError, match="WinningSetsPolicy needs environments of"):
+        build("WinningSetsPolicy", envs(), device="cpu", **ALGORITHMS[build])
+
+
+class TestFallingRate:
+    def test_halves_and_goes_on(self):
+        rate = FallingRate(first=0.6, halves_after=100)
+        found = []
+        for rate.steps in (0, 100, 200, 500):
+            found.append(rate(1.0))
+        assert found == pytest.approx([0.6, 0.3, 0.2, 0.1])
+
+    @pytest.mark.parametrize("build", ALGORITHMS)
+    def test_is_what_the_optimizer_takes(self, build, tmp_path):
+        """In steps of the training, however many it will have; a saved model goes on with its rate."""
+        envs = make_vec_env(TICTACTOE, n_envs=8, seed=0)
+        rate = {"first": 1e-2, "halves_after": 64}
+        model = build("WinningSetsPolicy", envs, learning_rate=rate, device="cpu", **ALGORITHMS[build])
+        model.learn(64)
+        rates = [group["lr"] for group in model.policy.optimizer.param_groups]
+        assert model.num_timesteps == 64 and rates == pytest.approx([0.5e-2])
+        model.save(tmp_path / "model.zip")
+        assert build.load(tmp_path / "model.zip").lr_schedule(1.0) == pytest.approx(rates[0])
+
+
+class Counting(BatchAgent):
+    """Plays the weights, and counts how often it is asked about each position."""
+
+    is_fixed = True
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.agent, self.asked = ttt_env.make_agent("weights", game), []
+
+    def policies(self, boards):
+        self.asked += [str(position) for position in boards]
+        return self.agent.policies(boards)
+
+
+class TestRemembered:
+    def test_asks_once(self):
+        agent = Counting(TICTACTOE)
+        remembered, boards = Remembered(agent), every_board()
+        for _ in range(2):
+            for part in (boards[:100], boards[50:], boards[::-1]):
+                assert np.array_equal(remembered.policies(part), Frozen(agent.agent).policies(part))
+        assert len(agent.asked) == len(set(agent.asked)) == len(boards)
+
+    def test_is_small_in_a_file(self):
+        remembered = Remembered(ttt_env.make_agent("weights", GAMES["Square"]))
+        content = pickle.dumps(remembered)
+        assert len(content) < 10_000
+        boards = some_boards(GAMES["Square"])
+        assert np.array_equal(pickle.loads(content).policies(boards), remembered.policies(boards))
+
+    def test_too_large(self):
+        with pytest.raises(ttt_env.GameTooLargeError):
+            Remembered(ttt_env.make_agent("random", ttt_env.get_game("mnk-v0:m=5,n=5,k=4")))
+
+
+class TestErrors:
+    @pytest.mark.parametrize("name", [slow("random"), "weights", "first"])
+    def test_costly_ones_lead_below_the_value_of_the_game(self, name):
+        """On 3×3, a draw: a possible move loses a position that was not lost."""
+        agent = ttt_env.make_agent(name if name != "first" else lambda position: position.legal_cells[0])
+        errors = blunders_everywhere(agent)
+        solution, expected = ttt_env.solve(TICTACTOE), []
+        for position in errors:
+            chances = Frozen(agent).policy(position) if name != "first" else agent.policy(position)
+            after = [-solution.value_of(position.play(cell)) for cell in np.flatnonzero(chances)]
+            if solution.value_of(position) >= 0 and min(after) < 0:
+                expected.append(str(position))
+        found = [str(position) for position in costly(agent, errors)]
+        assert found == expected and 0 < len(found) < len(errors)
+
+    def test_on_a_game_that_x_wins_one_seat_has_nothing_to_lose(self):
+        game = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
+        agent = ttt_env.make_agent("random", game)
+        found = costly(agent, blunders_everywhere(agent))
+        assert len(found) and not (found.ply % 2).any()
+
+    def test_there_may_be_none(self):
+        agent = ttt_env.make_agent("minimax")
+        assert len(costly(agent, blunders_everywhere(agent))) == 0
+
+    def test_episodes_begin_at_them(self):
+        starts, rng = RandomStarts(TICTACTOE, 0.2, errors=0.5), np.random.default_rng(0)
+        assert {starts(rng).ply for _ in range(100)} >= {0, 1, 2}
+        one, two = (ttt_env.Position.parse(text) for text in ("X../.../...", "X../.O./..X"))
+        starts.set_errors(Boards.of([one, two]), Boards.of([two]))
+        drawn = [str(starts(rng)) for _ in range(2000)]
+        shares = [drawn.count(str(position)) / len(drawn) for position in (TICTACTOE.start, one, two)]
+        assert np.allclose(shares, [0.3, 0.05, 0.45], atol=0.06)
+
+
+def test_training_tells_where_it_errs():
+    """The model that a training ends with, still beatable, has begun episodes where it erred."""
+    found = []
+    model = train(algo="dqn", steps=5000, report=found.append)
+    start = model.get_env().envs._start
+    assert {str(position) for position in start._all} == {str(position) for position in found[-1].errors}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mnk-v0:m=4,n=3,k=3", "mnk-v0:m=4,n=4,k=4"])
+def test_is_certified_on_larger_boards(name):
+    game = ttt_env.get_game(name)
+    model = train(game, "maskable-ppo", steps=1_000_000)
+    assert ttt_env.certify(SB3.from_model(game, model), game).unbeatable

@@ -1,0 +1,457 @@
+"""The search of AlphaZero, compiled: many games at once, whose leaves one network evaluates in batches.
+
+PUCT with a network's priors and values (Silver et al., A general reinforcement learning algorithm that
+masters chess, shogi and Go through self-play, Science 2018), for every game of up to 64 cells. Each game has
+a tree of its own. `simulate` takes all games on as far as what is `Known` of positions allows, and notes
+those that the network is to be asked about next. What the network says of a position is kept, and is asked of
+one position for all symmetric ones. With `solve`, proved values are passed up the tree (MCTS-Solver: Winands,
+Björnsson and Saito 2008); with `threats` forced moves are made at once: see `follow_forced`.
+"""
+
+from math import log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.compiled.bits import NONE, cell_of, completes, completing, is_several, lowest, stone, worth
+from ttt_env.compiled.compiler import compiled, inner
+from ttt_env.compiled.random_numbers import Random, draw_below, next_bits
+from ttt_env.compiled.sets import WinningSets
+from ttt_env.proofs.search_kernel import Threats, new_threats, wins_by_threats
+from ttt_env.rules.boards import Masks
+
+LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
+_SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
+_29, _32 = np.uint64(29), np.uint64(32)
+_OCTETS, _8, _255 = 8, np.uint64(8), np.uint64(255)
+
+NODE = np.dtype(
+    [
+        ("total", np.float64),
+        ("visits", np.int32),
+        ("first_child", np.int32),
+        ("prior", np.float32),
+        ("n_children", np.int8),
+        ("cell", np.int8),
+        ("value", np.int8),
+    ],
+    align=True,
+)
+"""The fields of a node, side by side.
+
+The children, if the node is expanded, stand side by side from `first_child` on, in random order. `total` is
+the sum of the results of all `visits`, `value` WIN, DRAW or LOSS where the game is over or proved, else
+UNKNOWN: both for the player who has just moved, who chose the node. `prior` is the network's probability of
+choosing it.
+"""
+
+
+class Settings(NamedTuple):
+    """The constants of PUCT, the share of noise in the priors of the roots, and what is proved.
+
+    An unvisited move counts as much as its position does so far, less `reduction`. With `solve` proved values
+    are passed up the tree; with `threats`, which needs it, forced moves and winning threats are found too.
+    """
+
+    c_init: float
+    c_base: float
+    reduction: float
+    noise: float
+    solve: bool
+    threats: bool
+
+
+class Forest(NamedTuple):
+    """The trees of `G` games, and where each search stands.
+
+    `nodes` `[G, slots]` is of type `NODE`, each root in slot 0, and `used` `[G]` counts the slots in use.
+    `roots` `[G, 2]` are the masks of the positions, `left` `[G]` the simulations still to be made, `noise`
+    `[G, cells]` what is mixed into the priors of the root. `paths` `[G, cells + 1]` are the slots of the
+    current simulation from the root on, `lengths` `[G]` their numbers, 0 if none has begun, and `leaves`
+    `[G, 2]` the masks at their ends. `moves` `[G]` counts the moves on the paths of all simulations so far.
+    """
+
+    nodes: NDArray[np.void]
+    used: NDArray[np.int64]
+    roots: Masks
+    left: NDArray[np.int64]
+    noise: NDArray[np.float32]
+    paths: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    leaves: Masks
+    moves: NDArray[np.int64]
+    random: Random
+    threats: Threats
+
+
+class Images(NamedTuple):
+    """The symmetries of a board: `cells` `[S, cells]`, where each stone goes; the same for masks.
+
+    `octets` `[S, 8, 256]` are the images of the eight octets that a mask consists of.
+    """
+
+    cells: NDArray[np.int64]
+    octets: Masks
+
+
+class Known(NamedTuple):
+    """What the network has said, or is to be asked: a hash table of positions, symmetric ones merged.
+
+    `places` are rows, or −1, by a hash of the position, `boards` `[rows, 2]` the positions. `counts` are the
+    rows in use and those of them that the network has evaluated, which come first. `priors` `[rows, cells]`
+    and `values` `[rows]` are what it said, the value for the player to move.
+    """
+
+    places: NDArray[np.int32]
+    boards: Masks
+    priors: NDArray[np.float32]
+    values: NDArray[np.float32]
+    counts: NDArray[np.int64]
+
+
+def new_forest(n_games: int, n_cells: int, slots: int) -> Forest:
+    """Trees without roots, with so many slots each."""
+    return Forest(
+        nodes=np.empty((n_games, slots), NODE),
+        used=np.zeros(n_games, np.int64),
+        roots=np.zeros((n_games, 2), np.uint64),
+        left=np.zeros(n_games, np.int64),
+        noise=np.zeros((n_games, n_cells), np.float32),
+        paths=np.zeros((n_games, n_cells + 1), np.int32),
+        lengths=np.zeros(n_games, np.int64),
+        leaves=np.zeros((n_games, 2), np.uint64),
+        moves=np.zeros(n_games, np.int64),
+        random=np.zeros(1, np.uint64),
+        threats=new_threats(),
+    )
+
+
+def nothing_known(n_cells: int, rows: int) -> Known:
+    """An empty table for so many positions."""
+    return Known(
+        places=np.full(2 << (rows - 1).bit_length(), -1, np.int32),
+        boards=np.empty((rows, 2), np.uint64),
+        priors=np.empty((rows, n_cells), np.float32),
+        values=np.empty(rows, np.float32),
+        counts=np.zeros(2, np.int64),
+    )
+
+
+@compiled
+def plant(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
+    """Begin the searches of these positions: each a root alone, and so many simulations to be made."""
+    for game in range(len(mine)):
+        forest.roots[game, 0], forest.roots[game, 1] = mine[game], theirs[game]
+        forest.used[game], forest.lengths[game], forest.left[game] = 1, 0, simulations
+        place(forest.nodes[game], 0, -1, 1.0)
+
+
+@compiled
+def read_roots(
+    forest: Forest,
+    visits: NDArray[np.int64],
+    totals: NDArray[np.float64],
+    priors: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> None:
+    """Write what is known of the moves of the roots, `[G, cells]` each; a value may be UNKNOWN.
+
+    A free cell that was not tried, because the other would complete a set next, is a LOSS.
+    """
+    values[:] = UNKNOWN
+    for game in range(len(visits)):
+        tree = forest.nodes[game]
+        first = tree[0].first_child
+        if tree[0].n_children > 0:
+            for cell in range(visits.shape[1]):
+                if (forest.roots[game, 0] | forest.roots[game, 1]) & stone(cell) == NONE:
+                    values[game, cell] = LOSS
+        for child in range(first, first + tree[0].n_children):
+            cell = tree[child].cell
+            visits[game, cell], totals[game, cell] = tree[child].visits, tree[child].total
+            priors[game, cell], values[game, cell] = tree[child].prior, tree[child].value
+
+
+@inner
+def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
+    """Make the slot a node that was never visited."""
+    record = tree[node]
+    record.total, record.visits, record.prior = 0.0, 0, prior
+    record.first_child, record.n_children = 0, 0
+    record.cell, record.value = cell, UNKNOWN
+
+
+@compiled
+def simulate(
+    forest: Forest, sets: WinningSets, settings: Settings, images: Images, known: Known, seed: np.uint64
+) -> int:
+    """Take the simulations of all games on until they are made, or need the network; how many need it.
+
+    The positions that it is to evaluate are the last rows of `known`. If there is no room for more of them,
+    games wait without a row. A search ends as soon as its root is proved.
+    """
+    n_waiting = 0
+    for game in range(len(forest.left)):
+        tree = forest.nodes[game]
+        while forest.left[game] > 0:
+            if tree[0].value != UNKNOWN:
+                forest.left[game] = 0
+            elif not simulate_once(forest, game, sets, settings, images, known, seed):
+                n_waiting += 1
+                break
+    return n_waiting
+
+
+@inner
+def simulate_once(
+    forest: Forest,
+    game: int,
+    sets: WinningSets,
+    settings: Settings,
+    images: Images,
+    known: Known,
+    seed: np.uint64,
+) -> bool:
+    """Make a simulation of a game, or go on with it; False if it needs the network first."""
+    tree = forest.nodes[game]
+    if forest.lengths[game] == 0:
+        select(forest, game, settings)
+        if settings.threats:
+            follow_forced(forest, game, sets)
+    leaf = forest.paths[game, forest.lengths[game] - 1]
+    if tree[leaf].value == UNKNOWN:
+        row, symmetry = find(known, images, forest.leaves[game, 0], forest.leaves[game, 1])
+        if row < 0 or row >= known.counts[1]:
+            return False
+        expand(forest, game, leaf, sets, settings, known.priors[row], images.cells[symmetry], seed)
+        backpropagate(forest, game, settings, -known.values[row])
+    else:
+        backpropagate(forest, game, settings, 0.0)
+    forest.moves[game] += forest.lengths[game] - 1
+    forest.lengths[game] = 0
+    forest.left[game] -= 1
+    return True
+
+
+@inner
+def select(forest: Forest, game: int, settings: Settings) -> None:
+    """Follow the best children from the root to a node that is not expanded, over or proved."""
+    tree, node, depth = forest.nodes[game], 0, 0
+    mine, theirs = forest.roots[game, 0], forest.roots[game, 1]
+    forest.paths[game, 0] = 0
+    while tree[node].n_children > 0 and tree[node].value == UNKNOWN:
+        node = best_child(tree, node, settings)
+        depth += 1
+        forest.paths[game, depth] = node
+        mine, theirs = theirs, mine | stone(tree[node].cell)
+    forest.lengths[game] = depth + 1
+    forest.leaves[game, 0], forest.leaves[game, 1] = mine, theirs
+
+
+@inner
+def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
+    """Go on from the end of the path as long as the player to move must stop the other from completing a set.
+
+    So the network is asked only about positions in which neither can complete one, and the player to move
+    does not win by threats, each of which leaves one reply. Where one of them wins so, the node at the end of
+    the path has its value. The root is left as it is.
+    """
+    tree = forest.nodes[game]
+    while True:
+        leaf = forest.paths[game, forest.lengths[game] - 1]
+        if leaf == 0 or tree[leaf].value != UNKNOWN:
+            return
+        mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
+        if completing(mine, theirs, sets.masks) != NONE:
+            tree[leaf].value = LOSS
+            return
+        block = completing(theirs, mine, sets.masks)
+        if is_several(block):
+            tree[leaf].value = WIN
+            return
+        if wins_by_threats(mine, theirs, block, sets, forest.threats):
+            tree[leaf].value = LOSS
+            return
+        if block == NONE:
+            return
+        child = forest.used[game]
+        place(tree, child, cell_of(block), 1.0)
+        if mine | theirs | block == sets.full:
+            tree[child].value = DRAW
+        tree[leaf].first_child, tree[leaf].n_children = child, 1
+        forest.used[game] += 1
+        forest.paths[game, forest.lengths[game]] = child
+        forest.lengths[game] += 1
+        forest.leaves[game, 0], forest.leaves[game, 1] = theirs, mine | block
+
+
+@inner
+def best_child(tree: NDArray[np.void], node: int, settings: Settings) -> int:
+    """The child with the largest Q + c·P·sqrt(n) / (1 + n_child), the first of equals.
+
+    Q is the mean of its results; for a child that was not visited that of the node itself, less the
+    reduction. A proved draw counts as what it is and needs no exploration, and a proved loss is never chosen
+    while there is something else.
+    """
+    n = tree[node].visits
+    explore = (settings.c_init + log((1.0 + n + settings.c_base) / settings.c_base)) * sqrt(n)
+    unvisited = -tree[node].total / n - settings.reduction
+    first = tree[node].first_child
+    best, best_score = first, -np.inf
+    for child in range(first, first + tree[node].n_children):
+        visits = tree[child].visits
+        score = tree[child].total / visits if visits > 0 else unvisited
+        score += explore * tree[child].prior / (1.0 + visits)
+        if settings.solve and tree[child].value != UNKNOWN:
+            score = 0.0 if tree[child].value == DRAW else -np.inf
+        if score > best_score:
+            best, best_score = child, score
+    return int(best)
+
+
+@inner
+def expand(
+    forest: Forest,
+    game: int,
+    leaf: int,
+    sets: WinningSets,
+    settings: Settings,
+    priors: NDArray[np.float32],
+    image: NDArray[np.int64],
+    seed: np.uint64,
+) -> None:
+    """Give a leaf a child for each free cell, with the priors of the symmetric position in the table.
+
+    The children stand in an order drawn from the seed and the position, so that the first of equals favours
+    no cell. A child in which the game is over has its value. With `threats` the root has only those
+    that stop the other from completing a set, if there are any, and the first of winning threats is proved.
+    """
+    tree = forest.nodes[game]
+    mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
+    free, first = sets.full ^ (mine | theirs), forest.used[game]
+    sow(forest.random, seed, mine, theirs)
+    is_last, winning = free == lowest(free), NONE
+    if settings.threats and leaf == 0 and completing(mine, theirs, sets.masks) == NONE:
+        block = completing(theirs, mine, sets.masks)
+        if not is_several(block) and wins_by_threats(mine, theirs, block, sets, forest.threats):
+            winning = forest.threats.gain[0]
+        free = block if block != NONE else free
+    n = 0
+    while free != NONE:
+        cell = cell_of(lowest(free))
+        free ^= lowest(free)
+        prior = priors[image[cell]]
+        if leaf == 0 and settings.noise > 0.0:
+            prior = (1.0 - settings.noise) * prior + settings.noise * forest.noise[game, cell]
+        drawn = first + draw_below(forest.random, n + 1)
+        tree[first + n] = tree[drawn]
+        place(tree, drawn, cell, prior)
+        if completes(sets, mine | stone(cell), cell):
+            tree[drawn].value = worth(sets)
+        elif stone(cell) == winning:
+            tree[drawn].value = WIN
+        elif is_last:
+            tree[drawn].value = DRAW
+        n += 1
+    tree[leaf].first_child, tree[leaf].n_children = first, n
+    forest.used[game] = first + n
+
+
+@inner
+def sow(random: Random, seed: np.uint64, mine: np.uint64, theirs: np.uint64) -> None:
+    """Seed the generator by a seed and a position."""
+    random[0] = seed
+    random[0] = next_bits(random) ^ mine
+    random[0] = next_bits(random) ^ theirs
+
+
+@inner
+def backpropagate(forest: Forest, game: int, settings: Settings, result: float) -> None:
+    """Add the result, for the player who moved last, to the nodes of the path; prove those that can be.
+
+    The value of a node that is over or proved takes the place of the result.
+    """
+    tree = forest.nodes[game]
+    proves = settings.solve
+    for depth in range(forest.lengths[game] - 1, -1, -1):
+        node = forest.paths[game, depth]
+        if proves and tree[node].value == UNKNOWN:
+            tree[node].value = proved_value(tree, node)
+            proves = tree[node].value != UNKNOWN
+        if tree[node].value != UNKNOWN:
+            result = float(tree[node].value)
+        tree[node].visits += 1
+        tree[node].total += result
+        result = -result
+
+
+@inner
+def proved_value(tree: NDArray[np.void], node: int) -> int:
+    """The value that the children prove: LOSS if one of them is a WIN, else the negative of their best."""
+    best, first, is_complete = LOSS, tree[node].first_child, True
+    for child in range(first, first + tree[node].n_children):
+        if tree[child].value == WIN:
+            return LOSS
+        is_complete &= tree[child].value != UNKNOWN
+        best = max(best, tree[child].value)
+    return int(-best) if is_complete else UNKNOWN
+
+
+# --- What is known of positions ----------------------------------------------------------------------------
+
+
+@inner
+def find(known: Known, images: Images, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
+    """The row of a position, and the symmetry that leads to the position there; a new row if it has none.
+
+    The row is −1 if there is no room for another one.
+    """
+    mine, theirs, symmetry = canonical(images, mine, theirs)
+    mask = len(known.places) - 1
+    place = int((mine * _SCATTER ^ theirs) * _SCATTER >> _29) & mask
+    while known.places[place] >= 0:
+        row = known.places[place]
+        if known.boards[row, 0] == mine and known.boards[row, 1] == theirs:
+            return int(row), symmetry
+        place = (place + 1) & mask
+    row = known.counts[0]
+    if row == len(known.boards):
+        return -1, symmetry
+    known.places[place] = row
+    known.boards[row, 0], known.boards[row, 1] = mine, theirs
+    known.counts[0] += 1
+    return int(row), symmetry
+
+
+@compiled
+def merge(images: Images, boards: Masks, merged: Masks, symmetries: NDArray[np.int64]) -> None:
+    """Write the canonical image of each position, `[B, 2]`, and the symmetry that leads there, `[B]`."""
+    for row in range(len(boards)):
+        merged[row, 0], merged[row, 1], symmetries[row] = canonical(images, boards[row, 0], boards[row, 1])
+
+
+@inner
+def canonical(images: Images, mine: np.uint64, theirs: np.uint64) -> tuple[np.uint64, np.uint64, int]:
+    """The one of all symmetric positions with the smallest masks, and the first symmetry that leads there."""
+    least_mine, least_theirs, symmetry = mine, theirs, 0  # the first is the identity
+    for number in range(1, len(images.cells)):
+        image = image_of(images.octets[number], mine)
+        if image > least_mine:
+            continue
+        other = image_of(images.octets[number], theirs)
+        if image < least_mine or other < least_theirs:
+            least_mine, least_theirs, symmetry = image, other, number
+    return least_mine, least_theirs, symmetry
+
+
+@inner
+def image_of(octets: Masks, mask: np.uint64) -> np.uint64:
+    """The image of a mask."""
+    image = NONE
+    for number in range(_OCTETS):
+        if mask == NONE:
+            break
+        image |= octets[number, mask & _255]
+        mask >>= _8
+    return image

@@ -1,0 +1,168 @@
+"""Networks as agents: what sees what the environments show, and gives each cell a score."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.analysis.induction import softmax
+from ttt_env.envs.observation import flat_of, planes_of
+from ttt_env.errors import ParameterError, PolicyError, shown
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_number, one_of
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import check_size
+
+Network: TypeAlias = Callable[[Any], Any]
+NetworkInput = Literal["planes", "flat"]
+_BATCH = 1 << 14
+_ROUNDING = 1e-2  # of the largest score: what numbers of 16 bits, such as bfloat16, are off by
+
+
+def network_agent(
+    game: Game | str,
+    network: Network,
+    *,
+    observation: NetworkInput = "planes",
+    temperature: float = 0.0,
+) -> BatchAgent:
+    """The agent that plays the free cell to which a network gives the highest score.
+
+    `network` is a `torch.nn.Module`, or any function, from a batch of observations to scores `[B, cells]`:
+    action values, logits or the like, in an array or tensor of any library. Those of taken cells do not
+    matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is the softmax
+    of scores / temperature over the free cells, so that 1 turns logits into their probabilities.
+
+    The network sees what environments show that are made with the same `observation`: "planes",
+    `int8[B, *shape, 2]`, as `planes_of` gives them, or "flat", `float32[B, 2·cells]`. A function gets NumPy
+    arrays. A module gets tensors on the device and of the number type of its first parameter (`float32` if it
+    has none); it is asked in `eval` mode and without gradients, and left in the mode that it was in.
+
+    >>> corners_and_centre = [2, 1, 2, 1, 3, 1, 2, 1, 2]
+    >>> agent = network_agent("tictactoe-v0", lambda planes: [corners_and_centre] * len(planes))
+    >>> agent.policy(agent.game.start.play(4)).tolist()
+    [0.25, 0.0, 0.25, 0.0, 0.0, 0.0, 0.25, 0.0, 0.25]
+
+    The agent declares a fixed policy, so that results about it are exact. Hence the scores may depend on
+    nothing but the position: not on chance, on former calls, or on the rest of the batch. The agent asks the
+    network itself, not a copy, so do not train it during an analysis. It can be pickled if the network can.
+
+    Raises `ParameterError` for a network that cannot be called and for parameters out of their ranges,
+    `GameTooLargeError` for a game of more than 64 cells. The agent raises `PolicyError` for an answer of
+    another shape, for scores of free cells that are not finite, and if the scores of a position are not the
+    same alone and in a batch.
+    """
+    if not callable(network) or isinstance(network, type):
+        raise ParameterError(
+            f"network={shown(network)}: a function or an object that can be called is needed"
+        )
+    return NetworkAgent(
+        get_game(game),
+        network,
+        one_of("observation of a network", observation, ("planes", "flat")),
+        as_number("temperature", temperature, "a network"),
+    )
+
+
+class NetworkAgent(BatchAgent):
+    """Plays by the scores that a network gives to the cells: see `network_agent`, which makes it."""
+
+    is_fixed = True
+    asks_others = True
+
+    def __init__(self, game: Game, network: Network, observation: NetworkInput, temperature: float) -> None:
+        super().__init__(game)
+        check_size(game)
+        self.network, self.observation, self.temperature = network, observation, temperature
+
+    def __repr__(self) -> str:
+        name = getattr(self.network, "__name__", type(self.network).__name__)
+        return f"<NetworkAgent {name} of {self.game.name}>"
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        scores = np.empty(boards.legal.shape)
+        for start in range(0, len(boards), _BATCH):
+            scores[start : start + _BATCH] = self._scores(boards[start : start + _BATCH])
+        if len(boards) > 1:
+            self._check_alone(boards[-1:], scores)
+        return softmax(self.temperature)(scores, boards.legal)
+
+    def _explained(self, position: Position) -> Explanation:
+        scores = of_legal_cells(position, self._scores(Boards.of([position]))[0])
+        why = Explanation(
+            position, chances(self, position), "", (CellNumbers("network’s score", scores, "number"),)
+        )
+        if not self.temperature:
+            return replace(why, reason=f"The network gives {named_cells(why.cells)} the highest score.")
+        reason = f"The chance of a cell grows with the network’s score as exp(score / {self.temperature:g})."
+        return replace(why, reason=reason)
+
+    def _scores(self, boards: Boards) -> Floats:
+        """The scores of the cells, `[B, cells]`; 0 on taken ones."""
+        seen: Any = planes_of(boards)
+        if self.observation == "flat":
+            seen = flat_of(seen)
+        answer = _answer(self.network, seen)
+        try:
+            scores: Floats = np.asarray(answer, np.float64)
+        except (TypeError, ValueError, RuntimeError):
+            raise self._error(f"answers {shown(answer)}") from None
+        if scores.shape != boards.legal.shape:
+            raise self._error(
+                f"answers observations of shape {seen.shape} with scores of shape {scores.shape}, "
+                f"not {boards.legal.shape}"
+            )
+        wrong = np.flatnonzero((boards.legal & ~np.isfinite(scores)).any(axis=1))
+        if len(wrong):
+            first = int(wrong[0])
+            raise self._error(f"gives {scores[first].tolist()} in {boards[first]}")
+        return np.where(boards.legal, scores, 0.0)
+
+    def _check_alone(self, last: Boards, scores: Floats) -> None:
+        """Raise `PolicyError` if the last position has other scores alone than these, `[B, cells]`."""
+        alone, together = self._scores(last)[0], scores[-1]
+        if np.abs(alone - together).max() > _ROUNDING * np.abs(scores).max():
+            raise self._error(
+                f"gives {together.tolist()} in {last[0]} in a batch, and alone {alone.tolist()}; "
+                "is there chance in it, or batch normalisation?"
+            )
+
+    def _error(self, fault: str) -> PolicyError:
+        return PolicyError(
+            f"{self!r} {fault}. Needed are scores [B, cells], finite on free cells, "
+            "that depend on the position alone"
+        )
+
+
+def _answer(network: Network, observations: Any) -> Any:
+    """What the network says; tensors of PyTorch come back as NumPy's arrays."""
+    torch: Any = sys.modules.get("torch")  # never imported here: who made the network has done so
+    if torch is None:
+        return network(observations)
+    with torch.no_grad():
+        if isinstance(network, torch.nn.Module):
+            parameter = next(network.parameters(), torch.empty(0))
+            tensor = torch.as_tensor(observations).to(parameter.device, parameter.dtype)
+            with _evaluating(network):
+                answer = network(tensor)
+        else:
+            answer = network(observations)
+    return answer.detach().cpu().double().numpy() if isinstance(answer, torch.Tensor) else answer
+
+
+@contextmanager
+def _evaluating(module: Any) -> Iterator[None]:
+    """Put a module of PyTorch into `eval` mode, and each of its parts back into its own mode at the end."""
+    in_training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in in_training:
+            part.training = True

@@ -1,5 +1,0 @@
-"""Many agents against each other."""
-
-from ttt_env.analysis.tournament.tournament import Tournament, tournament
-
-__all__ = ["Tournament", "tournament"]

@@ -1,7 +1,0 @@
-"""Tasks shared out to processes of this machine or of a Ray cluster."""
-
-from ttt_env.analysis.workers.cluster import ray_cluster
-from ttt_env.analysis.workers.work import pickled
-from ttt_env.analysis.workers.workers import Backend, Progress, Workers
-
-__all__ = ["Backend", "Progress", "Workers", "pickled", "ray_cluster"]

@@ -1,0 +1,73 @@
+"""`ttt tournament`: a tournament that a file describes, played and shown."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ttt_env.app.console import INTERRUPTED, JsonOption, print_json, progress_line
+
+if TYPE_CHECKING:
+    from ttt_env.tournament.results import Results
+
+
+def tournament(
+    file: Annotated[
+        Path, typer.Argument(help="a TOML file that says who plays, and how: see docs/tournaments.md")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="folder of the results; by default beside the file, NAME-results")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="forget what was played, and start anew")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Let programs, models and agents play a tournament: exact where it can be, every game kept.
+
+    A tournament that was ended goes on by the same command.
+    """
+    from contextlib import chdir
+
+    from ttt_env.tournament.contest import Contest
+    from ttt_env.tournament.files import write_results
+    from ttt_env.tournament.plan import read_plan
+    from ttt_env.tournament.results import Results
+
+    plan = read_plan(file)
+    folder = (out or file.with_name(f"{file.stem}-results")).absolute()
+    is_interrupted = False
+    # Relative paths are those from the folder of the file, in spec strings too.
+    with (
+        progress_line(f"tournament {plan.name}") as line,
+        chdir(plan.folder),
+        Contest(plan, folder, again=again, say=line.say) as contest,
+    ):
+        try:
+            contest.play()
+        except KeyboardInterrupt:
+            is_interrupted = True
+        results = Results(contest)
+        write_results(results)
+    if as_json:
+        print_json(results.to_dict())
+    else:
+        _print_table(results)
+    typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
+    if is_interrupted:
+        typer.echo("Interrupted: what was played is kept, and the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print_table(results: "Results") -> None:
+    """Write the table, what is proved about each entry, and which games were lost by naming no free cell."""
+    table = Table(*results.header(), box=None)
+    for number in (0, *range(3, len(table.columns))):
+        table.columns[number].justify = "right"
+    for standing in results.standings:
+        table.add_row(*map(Text, results.row(standing)))
+    Console(soft_wrap=True).print(table)
+    proved = [f"{name}: {results.proved(name)}" for name in results.order]
+    lines = [*results.told(), *proved, *results.lost()]
+    typer.echo("\n".join(["", *lines]))

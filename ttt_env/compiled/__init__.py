@@ -1,0 +1,1 @@
+"""Parts that several compiled loops share. All but `sets` and `codes` import numba."""

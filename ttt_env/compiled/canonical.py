@@ -1,0 +1,83 @@
+"""Shared by the searches that ask yes-or-no questions: answers, the order of moves, codes of positions."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.compiled.bits import NONE, at, cell_of, count, lowest
+from ttt_env.compiled.compiler import inner
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import SIGNED_CODE_CELLS
+from ttt_env.rules.symmetry import Permutation, symmetries
+
+NO, YES, OPEN = 0, 1, 2
+COMPLETE = 1 << 40  # the weight of a set without empty cells; each empty cell halves it
+_MIN_WEIGHT = -(1 << 62)
+
+
+# --- Which move to try first ------------------------------------------------------------------------------
+
+
+@inner
+def weigh(stones: np.uint64, others: np.uint64, masks: Masks, weights: NDArray[np.int64]) -> int:
+    """Add to each empty cell the weights of the sets without `others` that hold it.
+
+    Returns the sum of the weights of all these sets.
+    """
+    total = 0
+    for number in range(len(masks)):
+        mask = at(masks, number)
+        if mask & others == NONE:
+            rest = mask & ~stones
+            weight = max(COMPLETE >> int(count(rest)), 1)
+            total += weight
+            while rest != NONE:
+                stone = lowest(rest)
+                rest ^= stone
+                weights[cell_of(stone)] += weight
+    return total
+
+
+@inner
+def heaviest(cells: np.uint64, weights: NDArray[np.int64]) -> np.uint64:
+    """The one of these cells that weighs most, as a mask."""
+    best, max_weight = NONE, _MIN_WEIGHT
+    while cells != NONE:
+        stone = lowest(cells)
+        cells ^= stone
+        if weights[cell_of(stone)] > max_weight:
+            best, max_weight = stone, weights[cell_of(stone)]
+    return best
+
+
+# --- Codes of positions, for transposition tables ---------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def stone_codes(game: Game, permutations: tuple[Permutation, ...] | None = None) -> Masks:
+    """What each stone adds to the codes of a position, `[symmetries, 2, cells]`.
+
+    A position has one code for each symmetry, or for each of a group of `permutations`; together, and so the
+    smallest, they are the same for symmetric positions. Codes are in base three where they fit, else sums of
+    random numbers.
+
+    Random numbers for boards of more than 39 cells: two of 10⁸ positions then have the same code with a
+    probability below 1 in 1000 (Zobrist, A new hashing method with application for game playing, 1970).
+    """
+    if game.n_cells <= SIGNED_CODE_CELLS:
+        digits = np.array([[stone * 3**cell for cell in range(game.n_cells)] for stone in (1, 2)], np.uint64)
+    else:
+        digits = np.random.default_rng(0).integers(0, 1 << 64, (2, game.n_cells), np.uint64)
+    return np.stack([digits[:, list(permutation)] for permutation in permutations or symmetries(game)])
+
+
+def codes_of(of_stones: Masks, first: int, second: int) -> Masks:
+    """The codes of the position with these two masks of stones, `[symmetries]`."""
+    codes = np.zeros(len(of_stones), np.uint64)
+    for side, stones in enumerate((first, second)):
+        for cell in range(of_stones.shape[2]):
+            if stones >> cell & 1:
+                codes += of_stones[:, side, cell]
+    return codes

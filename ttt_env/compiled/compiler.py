@@ -1,0 +1,173 @@
+"""Functions compiled to machine code by numba, kept on disk under a digest of their sources.
+
+Importing this module imports numba: import it where a search begins.
+
+numba keeps a compiled function until its own file changes, and does not see when a function that it calls
+from another file does. So what is compiled here is kept in a folder named by a digest of all sources of
+compiled functions: those of this room, and `*_kernel.py` in the room of each idea. An edit of any of them
+leads to another folder. Compiled code must use nothing from other files.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from importlib.util import cache_from_source
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryFile
+from threading import Lock, Timer
+from typing import Any, TypeVar, cast
+
+import llvmlite  # type: ignore[import-untyped]
+import numba
+import numpy as np
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+SILENT_SECONDS = 1.0  # of compiling before a message says so
+_PACKAGE = Path(__file__).parents[1]
+_KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
+_COST = "every process that uses it compiles it again, which takes some seconds"
+_config: Any = numba.config
+_lock = Lock()  # of numba's settings
+_logger = logging.getLogger(__name__)
+
+
+def inner(function: Function) -> Function:
+    """The function as machine code to be called by `compiled` functions, which are kept with all they call.
+
+    So a call from Python loads one file, and processes that compile different callers at the same time never
+    write the same file.
+    """
+    return cast(Function, numba.njit(nogil=True)(function))
+
+
+def bare(function: Function) -> Function:
+    """As `inner`, for a function that makes and returns no array, so that numba need not count references.
+
+    Counting takes nine tenths of the time of short functions that get many arrays.
+    """
+    decorate: Any = numba.njit
+    return cast(Function, decorate(nogil=True, _nrt=False)(function))
+
+
+def compiled(function: Function) -> Function:
+    """The function as machine code, kept on disk where some folder can be written to; see `folder_for`."""
+    with _lock:
+        folder = None if _config.DISABLE_JIT else folder_for(_digest())
+        return inner(function) if folder is None else _kept_in(folder, function)
+
+
+def _kept_in(folder: Path, function: Function) -> Function:
+    configured, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
+    try:
+        dispatcher: Any = numba.njit(cache=True, nogil=True)(function)
+        if Path(dispatcher.stats.cache_path).is_relative_to(folder):
+            return cast(Function, dispatcher)
+    except RuntimeError:  # numba finds no folder for this function
+        pass
+    finally:
+        _config.CACHE_DIR = configured
+    _say(f"numba does not keep the compiled code of ttt_env in {folder}: {_COST}")
+    return inner(function)
+
+
+def ready(name: str, *calls: Callable[[], object]) -> None:
+    """Make calls of compiled functions, so that these are compiled or loaded before anything is timed.
+
+    Logs a warning if it takes longer than `SILENT_SECONDS`, and if compiled code cannot be written to disk.
+    """
+    text = f"{name}: preparing the compiled code, which takes longest the first time"
+    notice = Timer(SILENT_SECONDS, _say, [text])
+    notice.daemon = True
+    notice.start()
+    try:
+        for call in calls:
+            _call_twice_if_not_written(call)
+    finally:
+        notice.cancel()
+
+
+def _call_twice_if_not_written(call: Callable[[], object]) -> None:
+    """Numba raises a disk's error, such as a full disk, after it has compiled: repeat the call."""
+    try:
+        call()
+    except OSError as error:
+        _say(f"the compiled code of ttt_env cannot be kept ({error}): {_COST}")
+        call()
+
+
+@cache
+def folder_for(digest: str) -> Path | None:
+    """The folder for what is compiled from the sources of this digest; None if none can be written to.
+
+    It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of this room, else in
+    the user's cache folder. A warning names the places that had to be passed over when the folder is made.
+    """
+    refusals = []
+    for parent in _parents():
+        folder = parent / digest
+        try:
+            is_new = not folder.is_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+            os.utime(folder)
+            TemporaryFile(dir=folder).close()
+        except OSError as error:
+            refusals.append(f"{parent} ({error.strerror})")
+            continue
+        if is_new:
+            _remove_oldest(parent)
+            if refusals:
+                _say(f"the compiled code of ttt_env is kept in {folder}, not in {', '.join(refusals)}")
+        return folder
+    _say(
+        f"the compiled code of ttt_env cannot be kept in {', '.join(refusals)}: {_COST}. "
+        "Name a folder that can be written to as NUMBA_CACHE_DIR."
+    )
+    return None
+
+
+def _parents() -> Iterator[Path]:
+    """Where the folders of all digests may be, the best place first."""
+    if _config.CACHE_DIR:
+        yield Path(_config.CACHE_DIR).absolute() / "ttt_env"
+    yield Path(cache_from_source(__file__)).parent / "numba"
+    try:
+        yield Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "ttt_env"
+    except RuntimeError:  # there is no home
+        return
+
+
+def _remove_oldest(parent: Path) -> None:
+    """Remove the folders unused for longest; a process that is about to use one of them compiles again."""
+    with suppress(OSError):  # another process does the same
+        folders = sorted(parent.iterdir(), key=lambda folder: -folder.stat().st_mtime)
+        for old in folders[_KEPT_FOLDERS:]:
+            rmtree(old, ignore_errors=True)
+
+
+def sources() -> list[Path]:
+    """All files with compiled functions."""
+    return sorted({*_PACKAGE.glob("compiled/*.py"), *_PACKAGE.glob("**/*_kernel.py")})
+
+
+def _digest() -> str:
+    """A digest of the sources of compiled functions and of the versions of the compiler, 16 letters.
+
+    numba itself keeps versions of Python and processors apart. The digest is made anew for each function, so
+    that a module that is loaded again after an edit is kept elsewhere.
+    """
+    digest = sha256(f"{numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
+    for source in sources():
+        text = source.read_bytes()
+        digest.update(f"\n{source.relative_to(_PACKAGE).as_posix()} {len(text)}\n".encode() + text)
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _say(text: str) -> None:
+    """Log a warning, once per process; without logging settings it goes to stderr."""
+    _logger.warning(text)

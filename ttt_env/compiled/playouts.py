@@ -1,0 +1,75 @@
+"""Playouts, compiled: how a game ends that is played on from a position, at random or by simple rules.
+
+A position is two bit masks, of the player to move and of the other. A result is 1, 0 or −1.
+"""
+
+import numpy as np
+
+from ttt_env.compiled.bits import (
+    NONE,
+    completes,
+    completing,
+    mask_of,
+    nth_cell,
+    size,
+    stone_like,
+    through,
+    worth,
+)
+from ttt_env.compiled.compiler import inner
+from ttt_env.compiled.random_numbers import Random, draw_below
+from ttt_env.compiled.sets import WinningSets
+
+
+@inner
+def playout(random: Random, sets: WinningSets, win_block: bool, mine: np.uint64, theirs: np.uint64) -> int:
+    """The result of playing on to the end, for the player who has just moved."""
+    if win_block:
+        return guided_playout(random, sets, mine, theirs)
+    return random_playout(random, sets, mine, theirs)
+
+
+@inner
+def random_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
+    """`playout` by uniformly random moves."""
+    free = mask_of(sets.full) ^ (mine | theirs)
+    result = -worth(sets)
+    for n_free in range(size(free), 0, -1):
+        cell = nth_cell(free, draw_below(random, n_free))
+        stone = stone_like(free, cell)
+        free ^= stone
+        mine, theirs = theirs, mine | stone
+        if completes(sets, theirs, cell):
+            return result
+        result = -result
+    return 0
+
+
+@inner
+def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
+    """`playout` in which both players complete a set if they can, else block one, else move at random.
+
+    In a misère game, where completing a set loses, they avoid these cells instead, above all their own.
+    """
+    free = mask_of(sets.full) ^ (mine | theirs)
+    my_last, their_last = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
+    result = -worth(sets)
+    while free != NONE:
+        cells = guided(free, my_last & free, their_last & free, sets.misere)
+        cell = nth_cell(cells, draw_below(random, size(cells)))
+        stone = stone_like(free, cell)
+        if my_last & stone != NONE:
+            return result
+        free ^= stone
+        mine |= stone
+        my_last |= completing(mine, theirs, through(sets, cell))
+        mine, theirs, my_last, their_last = theirs, mine, their_last, my_last
+        result = -result
+    return 0
+
+
+@inner
+def guided(free: np.uint64, my_last: np.uint64, their_last: np.uint64, misere: bool) -> np.uint64:
+    """The cells a guided playout draws from; `my_last` complete own sets, `their_last` the other player's."""
+    first, second = (free & ~(my_last | their_last), free & ~my_last) if misere else (my_last, their_last)
+    return first if first != NONE else second if second != NONE else free

@@ -1,0 +1,220 @@
+"""Sequences of threats, compiled: a win by moves each of which leaves the other player one reply.
+
+A threat takes all cells of a set but one, so the defender has to take the last. If that completes all but one
+cell of a set of the defender, the attacker's next threat has to take this cell. A threat to complete two sets
+at once wins (Allis, Searching for solutions in games and artificial intelligence, 1994).
+
+Positions from which all threats failed are kept, so that no other order of the same threats, and no later
+search, tries them again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.compiled.bits import (
+    NONE,
+    ONE,
+    at,
+    cell_of,
+    completing_through,
+    count,
+    folded,
+    is_several,
+    lowest,
+    put,
+)
+from ttt_env.compiled.compiler import bare
+from ttt_env.compiled.sets import WinningSets, no_masks
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import n_words
+
+MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells; no longer on larger boards
+_FAILED_BITS = 18  # of the number of failed positions that are kept
+_TWO = np.uint64(2)
+_FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
+_SCATTER_1, _SCATTER_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_33 = np.uint64(33)
+
+# The indices of `Threats.winning`.
+GAINS, REPLIES = 0, 1
+
+
+class Threats(NamedTuple):
+    """The sequence that is being tried: a level for each threat, `[levels]`, and `pairs` `[levels, sets]`.
+
+    `pairs` are the two empty cells of each set that lacks only these. `gain` and `reply` are the cells of the
+    two players, `block` is where the attacker has to play, if anywhere. `winning` are the attacker's and the
+    defender's cells of a sequence that wins.
+    """
+
+    attacker: Masks
+    defender: Masks
+    block: Masks
+    pairs: Masks
+    n_pairs: NDArray[np.int64]
+    tried: NDArray[np.int64]
+    gain: Masks
+    reply: Masks
+    winning: Masks
+    failed: Masks
+    n_nodes: NDArray[np.int64]
+
+
+def new_threats(game: Game) -> Threats:
+    """Room for searches of this game."""
+    words = n_words(game.n_cells)
+    masks = [no_masks(MOST_THREATS, words) for _ in range(5)]
+    return Threats(
+        attacker=masks[0],
+        defender=masks[1],
+        block=masks[2],
+        pairs=no_masks((MOST_THREATS, len(game.winning_sets) + 1), words),
+        n_pairs=np.zeros(MOST_THREATS, np.int64),
+        tried=np.zeros(MOST_THREATS, np.int64),
+        gain=masks[3],
+        reply=masks[4],
+        winning=no_masks(2, words),
+        failed=np.zeros(1 << _FAILED_BITS, np.uint64),
+        n_nodes=np.zeros(1, np.int64),
+    )
+
+
+@bare
+def wins_by_threats(
+    attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets, t: Threats, budget: int
+) -> bool:
+    """Whether the attacker, to move, wins by threats alone; False also if `budget` threats were too few.
+
+    Neither player can complete a set at once, but for the defender at `block`, if that is a cell.
+    """
+    _begin(t, attacker, defender, block, sets)
+    if _has_failed(t, 0):
+        return False
+    level = 0
+    while level >= 0:
+        if not _next_threat(t, level):
+            _remember_failure(t, level)
+            level -= 1
+            continue
+        if budget == 0:
+            return False
+        budget -= 1
+        t.n_nodes[0] += 1
+        gain = at(t.gain, level)
+        attacker_after = at(t.attacker, level) | gain
+        completes = completing_through(attacker_after, at(t.defender, level), sets, cell_of(gain))
+        if is_several(completes):
+            _keep_sequence(t, level, completes)
+            return True
+        if (
+            level + 1 < MOST_THREATS
+            and _push(t, level, attacker_after, sets)
+            and not _has_failed(t, level + 1)
+        ):
+            level += 1
+    return False
+
+
+@bare
+def _begin(t: Threats, attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets) -> None:
+    put(t.attacker, 0, attacker)
+    put(t.defender, 0, defender)
+    put(t.block, 0, block)
+    t.tried[0], t.n_pairs[0] = 0, 0
+    for number in range(len(sets.masks)):
+        _add_pair(t, 0, at(sets.masks, number))
+
+
+@bare
+def _add_pair(t: Threats, level: int, mask: np.uint64) -> None:
+    """Add to a level the two empty cells of a set, if it lacks only these and the attacker may take one."""
+    rest = mask & ~at(t.attacker, level)
+    if mask & at(t.defender, level) == NONE and count(rest) == _TWO:
+        put(t.pairs, (level, t.n_pairs[level]), rest)
+        t.n_pairs[level] += 1
+
+
+@bare
+def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> bool:
+    """Put the position after gain and reply at the next level, unless the defender then threatens twice."""
+    gain, reply, below = at(t.gain, level), at(t.reply, level), level + 1
+    defender = at(t.defender, level) | reply
+    block = completing_through(defender, attacker, sets, cell_of(reply))
+    if is_several(block):
+        return False
+    put(t.attacker, below, attacker)
+    put(t.defender, below, defender)
+    put(t.block, below, block)
+    t.tried[below], t.n_pairs[below] = 0, 0
+    cell = cell_of(gain)
+    for number in range(sets.first[cell], sets.first[cell + 1]):
+        _add_pair(t, below, at(sets.through, number))
+    n, taken = t.n_pairs[below], gain | reply
+    for number in range(t.n_pairs[level]):
+        pair = at(t.pairs, (level, number))
+        if pair & taken == NONE:
+            put(t.pairs, (below, n), pair)
+            n += 1
+    t.n_pairs[below] = n
+    return True
+
+
+@bare
+def _next_threat(t: Threats, level: int) -> bool:
+    """Put the next gain and reply at this level."""
+    while t.tried[level] < 2 * t.n_pairs[level]:
+        number = t.tried[level]
+        t.tried[level] += 1
+        pair, block = at(t.pairs, (level, number >> 1)), at(t.block, level)
+        gain = lowest(pair) if number & 1 else pair ^ lowest(pair)
+        if block == NONE or block == gain:
+            put(t.gain, level, gain)
+            put(t.reply, level, pair ^ gain)
+            return True
+    return False
+
+
+@bare
+def _failure_key(t: Threats, level: int) -> np.uint64:
+    key = folded(at(t.attacker, level)) * _SCATTER_1
+    key = (key ^ (key >> _33) ^ folded(at(t.defender, level))) * _SCATTER_2
+    mixed: np.uint64 = (key ^ (key >> _33)) * _SCATTER_1 | ONE
+    return mixed
+
+
+@bare
+def _has_failed(t: Threats, level: int) -> bool:
+    key = _failure_key(t, level)
+    return bool(t.failed[int(key >> _FAILED_SHIFT)] == key)
+
+
+@bare
+def _remember_failure(t: Threats, level: int) -> None:
+    key = _failure_key(t, level)
+    t.failed[int(key >> _FAILED_SHIFT)] = key
+
+
+@bare
+def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
+    gains, replies = at(t.gain, level), completes
+    for above in range(level):
+        gains |= at(t.gain, above)
+        replies |= at(t.reply, above)
+    put(t.winning, GAINS, gains)
+    put(t.winning, REPLIES, replies)
+
+
+@bare
+def hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
+    """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
+    replies = at(t.winning, REPLIES)
+    cells, stones = at(t.winning, GAINS) | replies, defender | replies
+    for number in range(len(sets.masks)):
+        mask = at(sets.masks, number)
+        if mask & attacker == NONE and count(mask & ~stones) <= _TWO:
+            cells |= mask
+    hindering: np.uint64 = cells & ~(attacker | defender)
+    return hindering

@@ -1,0 +1,165 @@
+"""A network in an ONNX file as an agent.
+
+An ONNX file holds numbers and the operators of a network, which `onnxruntime` runs; no other code of the file
+is ever run.
+"""
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Effort
+from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
+from ttt_env.envs.observation import Flat, Planes
+from ttt_env.errors import PolicyError, PolicyFileError
+from ttt_env.rules.checks import as_number
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import check_size
+from ttt_env.storage.files import opened, reason
+
+SCORES = "scores"
+"""The name of the output with the scores of the cells."""
+GAME, TEMPERATURE = "ttt_env.game", "ttt_env.temperature"
+"""The entries of a file's metadata that say for which game it is, and at which temperature it plays."""
+_MAX_BYTES = 1 << 30
+_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+}
+
+
+class Onnx(NetworkAgent):
+    """A network in an ONNX file, from whatever library: plays the free cell of the highest score.
+
+    The network has one input, the stones of the player to move and of the other, in a tensor `[B, *shape, 2]`
+    as `planes_of` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
+    first output, has a number for each cell, `[B, cells]`: action values, logits or the like. Those of taken
+    cells do not matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is
+    the softmax of scores / temperature. By default that is the temperature that the file says, else 0.
+
+    `export_onnx` and `ttt export --onnx` write such files. Their metadata say for which game they are.
+
+    Raises `PolicyFileError` for a file that is no such network, or one of another game, `GameTooLargeError`
+    for a game of more than 64 cells.
+    """
+
+    is_fixed = True
+
+    def __init__(self, game: Game, path: str, temperature: float | None = None) -> None:
+        check_size(game)
+        network = OnnxNetwork(path, _content(path))
+        observation = network.observation_of(game)
+        if temperature is None:
+            temperature = network.temperature
+        super().__init__(game, network, observation, as_number("temperature", temperature, "onnx"))
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return "little"
+
+
+class OnnxNetwork:
+    """The function from observations to scores that an ONNX file holds; a pickle has the whole file in it."""
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self._path, self._content = path, content
+        self._session = _session(path, content)
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        if len(inputs) != 1 or inputs[0].type not in _TYPES or not outputs:
+            found = ", ".join(f"{each.name} {each.type}" for each in inputs)
+            raise self._error(f"it has the inputs {found}; one, of numbers, is needed")
+        self._input, self._type = inputs[0].name, _TYPES[inputs[0].type]
+        self._shape: list[object] = inputs[0].shape
+        names = [output.name for output in outputs]
+        self._output = SCORES if SCORES in names else names[0]
+        self._facts: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
+
+    def __reduce__(self) -> tuple[type["OnnxNetwork"], tuple[str, bytes]]:
+        return type(self), (self._path, self._content)
+
+    def __call__(self, observations: Planes | Flat) -> NDArray[Any]:
+        """The scores of the cells, `[B, cells]`."""
+        seen = observations.astype(self._type)
+        if self._shape[0] != 1:
+            return self._run(seen)
+        return np.concatenate([self._run(seen[row : row + 1]) for row in range(len(seen))])
+
+    def _run(self, seen: NDArray[Any]) -> NDArray[Any]:
+        try:
+            scores: NDArray[Any] = self._session.run([self._output], {self._input: seen})[0]
+        except Exception as error:  # onnxruntime has an exception of its own for each kind of fault
+            raise PolicyError(f"{self._path} fails on observations {seen.shape}: {reason(error)}") from error
+        return scores
+
+    @property
+    def temperature(self) -> float:
+        """At which temperature the file says that it plays; 0 if it does not say.
+
+        Raises `PolicyFileError` if it says what is no temperature.
+        """
+        text = self._facts.get(TEMPERATURE, "0")
+        try:
+            temperature = float(text)
+        except ValueError:
+            temperature = -1.0
+        if not (isfinite(temperature) and temperature >= 0):
+            raise self._error(f"its {TEMPERATURE} is {text[:40]!r}")
+        return temperature
+
+    def observation_of(self, game: Game) -> NetworkInput:
+        """How the network sees a position. Raises `PolicyFileError` if it is no network of this game."""
+        name = self._facts.get(GAME, game.name)
+        if name != game.name:
+            raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
+        expected: dict[NetworkInput, list[int]] = {
+            "planes": [*game.shape, 2],
+            "flat": [2 * game.n_cells],
+        }
+        for observation, shape in expected.items():
+            lengths = self._shape[1:]
+            if len(lengths) == len(shape) and all(
+                length == due or not isinstance(length, int)
+                for length, due in zip(lengths, shape, strict=True)
+            ):
+                return observation
+        wanted = " or ".join(str(["B", *shape]).replace("'", "") for shape in expected.values())
+        raise self._error(f"its input {self._input} has the shape {self._shape}; {game.name} needs {wanted}")
+
+    def _error(self, fault: str) -> PolicyFileError:
+        return PolicyFileError(f"{self._path} is no ONNX network that plays: {fault}")
+
+
+def _content(path: str) -> bytes:
+    try:
+        with opened(path) as stream:
+            content = stream.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
+    if len(content) > _MAX_BYTES:
+        raise PolicyFileError(
+            f"{path} is no ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes"
+        )
+    return content
+
+
+def _session(path: str, content: bytes) -> Any:
+    """What runs the network, in one thread: on boards of some cells more of them only cost time."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ImportError('onnx agents need the extra "onnx": pip install "ttt-env[onnx]"') from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # faults are raised; what is logged besides would stand among our output
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # as above
+        raise PolicyFileError(f"{path} is no ONNX network that plays: {reason(error)}") from error

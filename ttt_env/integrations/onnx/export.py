@@ -1,0 +1,251 @@
+"""Networks of agents written as ONNX files.
+
+Every file has one input and one output, whatever the network:
+
+- `planes`, `float32[B, *shape, 2]`: 1 where a stone of the player to move (plane 0) or of the other (plane
+  1) stands, else 0. B is any number of positions.
+- `scores`, `float32[B, cells]`: the agent plays the cell of the highest score. Taken cells have −∞, so that
+  no mask is needed.
+
+The metadata say for which game the file is (`ttt_env.game`), and at which temperature the agent plays
+(`ttt_env.temperature`): 0 is the highest score, uniformly among equals, 1 the softmax of the scores.
+"""
+
+import logging
+import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gymnasium import spaces
+
+try:
+    import onnx
+    import onnxscript  # noqa: F401  (torch writes ONNX with it)
+    import torch
+    from torch import Tensor, nn
+except ImportError as missing:
+    raise ImportError(
+        'ONNX files are written with the extra "onnx": pip install "ttt-env[onnx]"'
+    ) from missing
+
+from ttt_env.agent import Agent, name_of
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.alphazero.network import PolicyValueNetwork, places_of
+from ttt_env.agents.learned.board_network import BoardNetwork
+from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.integrations.onnx.agent import GAME, SCORES, TEMPERATURE
+from ttt_env.rules.game import Game
+from ttt_env.rules.symmetry import motions
+from ttt_env.storage.files import reason, write_atomically
+
+INPUT = "planes"
+_OPSET = 18
+_LOGGER = (
+    "torch.onnx._internal.exporter._registration"  # which tells everybody what it could do with torchvision
+)
+_MASK_BITS = 24  # of a part of a mask: all whole numbers below 2²⁴ are numbers of 32 bits
+
+
+def export_onnx(agent: Agent, path: str | Path) -> None:
+    """Write the network by which an agent plays as an ONNX file, which `onnx:PATH` plays.
+
+    The agent is a model of Stable-Baselines3 (`sb3`), a network of `alphazero` or a `value-network`. Of
+    `alphazero` it is the network alone, as with `simulations=0`: the file holds no search. A model that sees
+    its moves one after the other, or a table, has no such network.
+
+    Raises `ParameterError` for an agent of another kind, or for a network of yours that would take only a
+    fixed number of positions; `PolicyFileError` if the file cannot be written.
+    """
+    network, temperature = _network_of(agent)
+    content = _as_onnx(network, agent.game, temperature)
+    try:
+        write_atomically(path, lambda file: file.write(content))
+    except OSError as error:
+        raise PolicyFileError(f"{path} cannot be written: {reason(error)}") from error
+
+
+def _network_of(agent: Agent) -> tuple["ScoresOfCells", float]:
+    """The network of an agent, and the temperature at which the agent plays by its scores."""
+    if isinstance(agent, AlphaZero):
+        return _OfAlphaZero(agent.network), 0.0
+    if isinstance(agent, ValueNetwork):
+        return _OfValueNetwork(agent.network), 0.0
+    if isinstance(agent, SB3):
+        return _OfSB3(agent), agent.temperature
+    raise ParameterError(
+        f"{name_of(agent)} has no network to export: sb3, alphazero and value-network have one"
+    )
+
+
+def _as_onnx(network: "ScoresOfCells", game: Game, temperature: float) -> bytes:
+    example = torch.zeros(2, *game.shape, 2)
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of its own calls of what it has deprecated
+        logging.getLogger(_LOGGER).setLevel(logging.ERROR)
+        file = Path(folder, "network.onnx")
+        torch.onnx.export(
+            network.eval(),
+            (example,),
+            file,
+            input_names=[INPUT],
+            output_names=[SCORES],
+            opset_version=_OPSET,
+            dynamic_shapes=({0: torch.export.Dim("batch")},),
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+        model = onnx.load(file)
+    if not model.graph.input[0].type.tensor_type.shape.dim[0].dim_param:
+        raise ParameterError(
+            f"this network for {game.name} cannot be written for any number of positions at a time: its code "
+            "makes their number a constant, as `len(x)` of a tensor does, but not `x.shape[0]`"
+        )
+    model.producer_name, model.producer_version = "ttt_env", ""
+    model.doc_string = (
+        f"Plays {game.name}: the cell of the highest score. {INPUT} are the stones of the player to move and "
+        "of the other, 0 or 1; taken cells have the score −∞."
+    )
+    onnx.helper.set_model_props(model, {GAME: game.name, TEMPERATURE: f"{temperature:g}"})
+    onnx.checker.check_model(model)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+class ScoresOfCells(nn.Module):
+    """A network from planes `[B, *shape, 2]` to the scores of all cells, `[B, cells]`; −∞ of taken ones."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__()
+        self.n_cells = game.n_cells
+
+    def forward(self, planes: Tensor) -> Tensor:
+        """The scores."""
+        cells = planes.reshape(-1, self.n_cells, 2)
+        return torch.where(cells.sum(dim=2) > 0, -torch.inf, self.scores(cells))
+
+    def scores(self, cells: Tensor) -> Tensor:
+        """The scores `[B, cells]` for planes `[B, cells, 2]`, those of taken cells whatever they are."""
+        raise NotImplementedError
+
+    def keep(self, name: str, numbers: Any) -> Tensor:
+        """The numbers as a constant of the network, by this name."""
+        tensor = torch.as_tensor(numbers)
+        self.register_buffer(name, tensor)
+        return tensor
+
+
+class _OfSB3(ScoresOfCells):
+    """The logits or action values of a model of Stable-Baselines3."""
+
+    def __init__(self, agent: SB3) -> None:
+        super().__init__(agent.game)
+        self._policy: Any = agent.copy().network
+        self._sees_mask = isinstance(self._policy.observation_space, spaces.Dict)
+        self._shape = agent.input_shape
+
+    def scores(self, cells: Tensor) -> Tensor:
+        planes = cells.reshape(-1, *self._shape)
+        observation: Any = planes
+        if self._sees_mask:
+            observation = {"observation": planes, "action_mask": 1.0 - cells.sum(dim=2)}
+        policy = self._policy
+        if hasattr(policy, "quantile_net"):
+            return policy.quantile_net(observation).mean(dim=1)  # type: ignore[no-any-return]
+        if hasattr(policy, "q_net"):
+            return policy.q_net(observation)  # type: ignore[no-any-return]
+        features = policy.extract_features(observation)
+        if not policy.share_features_extractor:
+            features = features[0]
+        return policy.action_net(policy.mlp_extractor.forward_actor(features))  # type: ignore[no-any-return]
+
+
+class _OfValueNetwork(ScoresOfCells):
+    """How good a value network finds the position after each move.
+
+    The last tanh is left out: it keeps the order, and makes good moves equal in numbers of 32 bits.
+    """
+
+    def __init__(self, network: BoardNetwork) -> None:
+        super().__init__(network.game)
+        self._view, self._empty, self._n_layers = network.view, network.empty, len(network.layers)
+        for number, layer in enumerate(network.layers):
+            self.keep(f"weights_{number}", layer[:, :-1].T.copy())
+            self.keep(f"biases_{number}", layer[:, -1].copy())
+        self.keep("move", torch.eye(self.n_cells, dtype=torch.float64))
+
+    def scores(self, cells: Tensor) -> Tensor:
+        cells = cells.double()
+        moved, other = cells[:, None, :, 0] + self.get_buffer("move"), cells[:, None, :, 1]
+        is_o = torch.remainder(cells.sum(dim=(1, 2)), 2.0)  # who moves is X where the stones are even
+        side = (torch.ones_like(is_o) if self._view == "mover" else 1.0 - 2.0 * is_o)[:, None, None]
+        signals = side * (moved - other) + self._empty * (1.0 - moved - other)
+        if self._view == "xo+turn":
+            signals = torch.cat([signals, side.expand(-1, self.n_cells, 1)], dim=2)
+        for number in range(self._n_layers):
+            if number:
+                signals = torch.tanh(signals)
+            signals = signals @ self.get_buffer(f"weights_{number}") + self.get_buffer(f"biases_{number}")
+        return (signals * side)[:, :, 0].float()
+
+
+class _OfAlphaZero(ScoresOfCells):
+    """The logits of the moves of an AlphaZero network, asked about one of all symmetric positions.
+
+    As `AlphaZero` does, it turns a position to the image with the smallest masks, and the scores back.
+    """
+
+    def __init__(self, network: PolicyValueNetwork) -> None:
+        super().__init__(network.game)
+        for name, weights in network.weights.items():
+            self.keep(name, weights)
+        for name, places in zip(("sees", "neighbours"), places_of(network.game), strict=True):
+            self.keep(name, places % (self.n_cells + 1) if name == "sees" else places % (len(places) + 1))
+        to_images = torch.as_tensor(motions(network.game).copy())
+        self.keep("to_images", to_images)
+        self.keep("from_images", to_images.argsort(dim=1))
+        cell = torch.arange(self.n_cells)
+        parts = torch.arange(-(-self.n_cells // _MASK_BITS)).flip(0)  # the most significant first
+        of_part = cell[:, None] // _MASK_BITS == parts
+        self.keep("bits", torch.where(of_part, 2.0 ** (cell[:, None] % _MASK_BITS), 0.0))
+        self._n_blocks = len(network.weights["blocks"]) // 2
+
+    def scores(self, cells: Tensor) -> Tensor:
+        images = cells[:, self.get_buffer("from_images")]  # [B, symmetries, cells, 2]
+        chosen = self._smallest(images)
+        image = torch.gather(images, 1, chosen[:, None, None, None].expand(-1, 1, self.n_cells, 2))[:, 0]
+        logits = self._logits(image)
+        return torch.gather(logits, 1, self.get_buffer("to_images")[chosen])
+
+    def _smallest(self, images: Tensor) -> Tensor:
+        """Which image, the first of equals, has the smallest mask of the mover, then of the other, `[B]`."""
+        is_least = torch.ones_like(images[:, :, 0, 0])
+        masks = images.transpose(2, 3) @ self.get_buffer("bits")  # [B, symmetries, 2, parts]
+        for part in masks.flatten(2).unbind(2):
+            smallest = torch.where(is_least > 0, part, torch.inf).amin(dim=1, keepdim=True)
+            is_least = is_least * (part == smallest)
+        return is_least.argmax(dim=1)
+
+    def _logits(self, cells: Tensor) -> Tensor:
+        w = self.get_buffer
+        seen = torch.cat([cells, 1.0 - cells.sum(dim=2, keepdim=True)], dim=2)
+        first = w("first").reshape(-1, w("first").shape[2])
+        signals = torch.relu(_around(seen, w("sees")) @ first + w("first_bias"))
+        for layer in range(0, 2 * self._n_blocks, 2):
+            inside = torch.relu(self._layer(signals, layer))
+            signals = torch.relu(signals + self._layer(inside, layer + 1))
+        policy = torch.relu(signals @ w("policy_filter") + w("policy_filter_bias")).flatten(1)
+        return policy @ w("policy") + w("policy_bias")
+
+    def _layer(self, signals: Tensor, layer: int) -> Tensor:
+        around = _around(signals, self.get_buffer("neighbours"))
+        return around @ self.get_buffer("blocks")[layer] + self.get_buffer("block_biases")[layer]
+
+
+def _around(signals: Tensor, taps: Tensor) -> Tensor:
+    """What each place sees, `[B, T, taps·C]`, of signals `[B, cells, C]`; zeros beyond the edge."""
+    beyond = torch.zeros_like(signals[:, :1])
+    return torch.cat([signals, beyond], dim=1)[:, taps].flatten(2)

@@ -1,0 +1,168 @@
+"""Games as environments of TextArena, for two players, and our agents as players there.
+
+Importing this registers the games, so that TextArena makes them and lets two of its agents play:
+
+    import textarena as ta
+    from ttt_env.integrations.textarena import AgentPlayer
+
+    env = ta.make("ttt_env/tictactoe-v0")
+    players = {0: ta.agents.OpenAIAgent("gpt-4o"), 1: AgentPlayer("minimax", env)}
+
+As with TextArena's own games, there is each with other wrappers: `ttt_env/tictactoe-v0-train` shows a player
+the rules and the board and nothing of what was before, and `ttt_env/tictactoe-v0-raw` has no wrappers. Make
+one for each game: TextArena's wrappers forget nothing when a game is reset.
+
+The other way is open as well. An agent of TextArena is a function of a text, and what `-train` shows it is
+the prompt of the position, so that `ttt_env.certify(PromptAgent("tictactoe-v0", agent))` judges it.
+"""
+
+from typing import Any, get_args
+
+import numpy as np
+
+from ttt_env.agent import AgentLike, Outcome, chosen_cell, make_agent
+from ttt_env.errors import EpisodeOrderError
+from ttt_env.proofs.known import PROOF_NODES
+from ttt_env.rules.catalogue import CATALOGUE, get_game
+from ttt_env.rules.checks import as_generator, as_integer, one_of
+from ttt_env.rules.game import Game, Seat
+from ttt_env.text.answers import AnswerFormat
+from ttt_env.text.rewards import MoveRecord
+from ttt_env.text.wording import BoardStyle, board_text, fault_text, intro_text, turn_text
+
+try:
+    import textarena as ta
+    from textarena.envs.registration import register_with_versions
+except ImportError as error:
+    raise ImportError('textarena needs the extra "textarena": pip install "ttt-env[textarena]"') from error
+
+__all__ = ["AgentPlayer", "GameEnv"]
+
+_SEATS: tuple[Seat, Seat] = ("X", "O")
+
+
+class GameEnv(ta.Env):
+    """A game of two players who read texts and reply with texts; player 0 is X, player 1 is O.
+
+    `game`, `board`, `answer` and `nodes` are those of `TextEnv`, and so are the texts and how replies are
+    read. A player may give as many replies in a row that are no moves as `error_allowance` says, and loses
+    with the next one. The other player is told the cell that was played and nothing else of a reply, so that
+    players cannot talk to each other.
+
+    The rewards are 1, 0 and −1. `close` gives, beside what TextArena knows, the value that each move of a
+    player has given away, as `regret`: None where it is not known. Raises the errors of `get_game`.
+    """
+
+    def __init__(
+        self,
+        game: Game | str = "tictactoe-v0",
+        *,
+        board: BoardStyle = "grid",
+        answer: str | AnswerFormat = "[{cell}]",
+        error_allowance: int = 1,
+        nodes: int = PROOF_NODES,
+        **parameters: Any,
+    ) -> None:
+        self.game = get_game(game, **parameters)
+        self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
+        self.board = one_of("board", board, get_args(BoardStyle))
+        self.error_allowance = as_integer("error_allowance", error_allowance, "GameEnv", 0)
+        self.nodes = as_integer("nodes", nodes, "GameEnv", 0)
+        self.position = self.game.start
+        self.state: Any = None
+
+    def reset(self, num_players: int = 2, seed: int | None = None) -> None:
+        """Begin a game; nothing is drawn, so `seed` changes nothing."""
+        self.position = self.game.start
+        self.state = ta.TwoPlayerState(num_players, error_allowance=self.error_allowance)
+        seats = dict(enumerate(_SEATS))
+        self.state.reset(player_prompt_function=self._prompt, role_mapping=dict(seats), secret_roles=seats)
+        for player in seats:
+            self.state.game_info[player]["regret"] = []
+        self._tell_turn()
+
+    def step(self, action: str) -> tuple[bool, dict[str, Any]]:
+        """Play the cell that the reply of the player to move names.
+
+        Returns whether the game is over, and TextArena's infos of the step. Raises `EpisodeOrderError` before
+        `reset` and after the end, and `ParameterError` for no str.
+        """
+        if self.state is None or self.state.done:
+            raise EpisodeOrderError("no game is on: call reset()")
+        cell, outcome, _ = self.answer.answer(action, self.position)
+        player = self.state.current_player_id
+        said = ta.ObservationType.PLAYER_ACTION
+        self.state.add_observation(from_id=player, to_id=player, message=action, observation_type=said)
+        if cell is None:
+            self._refuse(player, outcome)
+        else:
+            self._play(player, cell)
+        is_over, info = self.state.step()
+        if not is_over:
+            self._tell_turn()
+        return is_over, info
+
+    def get_board_str(self) -> str:
+        """The board, for TextArena's renderer."""
+        return board_text(self.position, "grid")
+
+    def _prompt(self, player_id: int, game_state: Any) -> str:
+        return intro_text(self.game, _SEATS[player_id])
+
+    def _tell_turn(self) -> None:
+        text = "\n" + turn_text(
+            self.position, self.board, self.answer.template
+        )  # wrappers put "[GAME]" before
+        player = self.state.current_player_id
+        self.state.add_observation(to_id=player, message=text, observation_type=ta.ObservationType.GAME_BOARD)
+
+    def _refuse(self, player: int, outcome: Outcome) -> None:
+        self.state.set_invalid_move(f"{fault_text(outcome, self.answer.template)}.")
+        if self.state.done:
+            self._record(player, None)
+
+    def _play(self, player: int, cell: int) -> None:
+        self._record(player, cell)
+        self.position = self.position.play(cell)
+        told = f"{_SEATS[player]} has played {cell}."
+        described = ta.ObservationType.GAME_ACTION_DESCRIPTION
+        self.state.add_observation(message=told, observation_type=described)
+        winner = self.position.winner
+        if winner is not None:
+            self.state.set_winner(_SEATS.index(winner), f"{winner} has won.")
+        elif self.position.is_over:
+            self.state.set_draw("It is a draw.")
+
+    def _record(self, player: int, cell: int | None) -> None:
+        regret = MoveRecord.of(self.position, cell, self.nodes).regret
+        self.state.game_info[player]["regret"].append(regret)
+
+
+class AgentPlayer(ta.Agent):
+    """An agent of this package as a player of TextArena, in the games that `env` plays, also under wrappers.
+
+    It looks at the position of the environment and not at the text that it is shown. `rng` is what it draws
+    its moves with, a generator or a seed.
+    """
+
+    def __init__(
+        self, agent: AgentLike, env: ta.Env, *, rng: np.random.Generator | int | None = None
+    ) -> None:
+        self.agent, self._env, self._rng = make_agent(agent, env.game), env, as_generator(rng)
+
+    def __call__(self, observation: str) -> str:
+        """The agent's move, as a reply."""
+        cell = chosen_cell(self.agent, self._env.position, self._rng)
+        return str(self._env.answer.text_of(cell))
+
+
+for _id in CATALOGUE:
+    register_with_versions(
+        f"ttt_env/{_id}",
+        f"{__name__}:GameEnv",
+        {
+            "default": [ta.wrappers.LLMObservationWrapper, ta.wrappers.ActionFormattingWrapper],
+            "-train": [ta.wrappers.GameBoardObservationWrapper, ta.wrappers.ActionFormattingWrapper],
+        },
+        game=_id,
+    )

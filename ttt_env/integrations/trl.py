@@ -1,0 +1,96 @@
+"""Games as environments of TRL: `environment_factory=` of its `GRPOTrainer`, and rows for its data set.
+
+    from functools import partial
+    from ttt_env.integrations.trl import GameEnvironment, rows, start_rows
+
+    game = ttt_env.get_game("tictactoe-v0")
+    trainer = GRPOTrainer(
+        model="Qwen/Qwen3-0.6B",
+        train_dataset=Dataset.from_list(rows(start_rows(game, plies=1, seeds=100))),
+        environment_factory=partial(GameEnvironment, "tictactoe-v0", opponent="minimax"),
+    )
+
+The extra `trl` has the versions that this was tried with; nothing here imports TRL.
+Contract of an environment: https://huggingface.co/docs/trl/openenv
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ttt_env.envs.opponents import Opponents
+from ttt_env.errors import EpisodeOrderError
+from ttt_env.rules.game import Game
+from ttt_env.text.env import TextEnv
+from ttt_env.text.starts import start_rows
+
+__all__ = ["CALL", "INSTRUCTION", "GameEnvironment", "rows", "start_rows"]
+
+CALL = "of a tool call: move(cell={cell})"
+"""How to name a cell: it ends the sentence "Answer with the number of a free cell in the form ..."."""
+
+INSTRUCTION = "Play this game to its end: call the tool `move` once in each of your turns.\n\n"
+"""What the user's message says before the text of `reset`, which TRL appends to it."""
+
+
+class GameEnvironment:
+    """A game against an opponent, in which a model plays by calling the tool `move`.
+
+    The arguments are those of `TextEnv`, which is in `text_env`. TRL makes an environment for each rollout of
+    a batch and resets it with the columns of its row. A group of rollouts shares the row's `seed`, so that
+    all of them have the same seat and, with `replies="by_position"`, meet the same reply on the same board.
+    Without that column they do so only if the environments have a `seed=`.
+
+    What `illegal` says of taken cells happens in the tool: with "lose" and "retry" it answers with a text;
+    with "raise" TRL tells the model the error, and the game goes on for as long as TRL lets it.
+    """
+
+    def __init__(
+        self,
+        game: Game | str = "tictactoe-v0",
+        opponent: Opponents = "random",
+        *,
+        answer: str = CALL,
+        **settings: Any,
+    ) -> None:
+        self.text_env = TextEnv(game, opponent, answer=answer, **settings)
+
+    def reset(self, **row: Any) -> str:
+        """Begin the game of a row of the data set and return its prompt: see `TextEnv.reset`."""
+        return self.text_env.reset(**row)
+
+    def move(self, cell: int) -> str:
+        """Put your mark on a free cell of the board, and see what the other player does.
+
+        Args:
+            cell: The number of a free cell.
+
+        Returns:
+            What has happened, and the board.
+
+        """
+        if self.text_env.done:
+            raise EpisodeOrderError("The game is over: no more moves can be made.")
+        return self.text_env.move(cell)
+
+    def get_reward(self) -> float:
+        """The sum of the rewards of the rollout, which TRL asks for once it has ended.
+
+        A game that is still on, because the model called no tool or wrote too much, is given up: it is lost.
+        """
+        if not self.text_env.done:
+            self.text_env.give_up()
+        return self.text_env.total_reward
+
+
+def rows(starts: Iterable[Mapping[str, Any]], *, instruction: str = INSTRUCTION) -> list[dict[str, Any]]:
+    """A row of TRL's data set for each start of a game, for `datasets.Dataset.from_list`.
+
+    The columns of a start, such as `start_rows` gives them, are what `TextEnv.reset` takes. `prompt`, a
+    user's message with the `instruction`, is put before them.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> row = rows(start_rows(get_game("tictactoe-v0"), plies=1))[-1]
+    >>> row["position"], row["play_as"], row["seed"]
+    ('.../.X./...', 'O', 0)
+    """
+    return [{"prompt": [{"role": "user", "content": instruction}], **start} for start in starts]

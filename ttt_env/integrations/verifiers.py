@@ -1,0 +1,192 @@
+"""Games as an environment of verifiers: a set of tasks, rewards, and the game that answers the player.
+
+verifiers loads an environment by the name of a module that exports it. Two lines make one, in a file such as
+`tictactoe.py` where Python finds it, or in the package that `vf-init` makes:
+
+    from ttt_env.integrations.verifiers import GameEnv, GameHarness, GameTaskset
+    __all__ = ["GameEnv", "GameHarness", "GameTaskset"]
+
+Then `vf-eval tictactoe --env.taskset.opponent minimax` plays it, and in Python
+
+    config = vf.resolve_env_config({"taskset": {"id": "tictactoe", "opponent": "minimax"}})
+    env = vf.load_environment(config)
+"""
+
+import ssl
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal
+
+from ttt_env.agent import Outcome
+from ttt_env.text.env import Replies, TextEnv
+from ttt_env.text.starts import start_rows
+from ttt_env.text.wording import BoardStyle
+
+try:
+    import openai
+    import verifiers.v1 as vf
+    from verifiers.v1.dialects.chat import message_to_wire
+    from verifiers.v1.errors import MODEL_TRANSPORT_ERROR_EXIT_CODE
+except ImportError as error:
+    raise ImportError('verifiers needs the extra "verifiers": pip install "ttt-env[verifiers]"') from error
+
+__all__ = ["GameConfig", "GameEnv", "GameEnvConfig", "GameHarness", "GameTask", "GameTaskset"]
+
+_IN_FORM: frozenset[Outcome] = frozenset({"played", "taken", "no cell"})
+
+
+class GameConfig(vf.TasksetConfig):
+    """Which games are played: the arguments of `TextEnv` and of `start_rows` by their names."""
+
+    game: str = "tictactoe-v0"
+    opponent: str | list[str] = "random"
+    illegal: Literal["lose", "retry"] = "lose"
+    retries: int = 3
+    replies: Replies = "by_position"
+    board: BoardStyle = "grid"
+    answer: str = "[{cell}]"
+    plies: int = 0
+    """Games start on the empty board, and in every position with up to so many stones."""
+    seeds: int = 100
+    """How often each start comes, each time with another seed of the opponent's replies."""
+
+
+class GameData(vf.TaskData):
+    """The prompt of a game, and in `info` the arguments of `TextEnv.reset` that it starts with."""
+
+    info: dict[str, Any]
+
+
+class GameTask(vf.Task[GameData, vf.State, vf.TaskConfig]):
+    """A game, and what the player earns by it.
+
+    The rewards are those of `TextEnv`: with the weights 1, 0, 0, as they are unless the configuration says
+    otherwise, that of "result", and with 1, 1, 0 that of "shaped".
+    """
+
+    @vf.reward(weight=1.0)
+    async def result(self, trace: vf.Trace) -> float:
+        """1 for a win, 0 for a draw, −1 for a loss, also by an answer that is no move."""
+        return float(trace.info["game"]["result"])
+
+    @vf.reward(weight=0.0)
+    async def regret(self, trace: vf.Trace) -> float:
+        """Minus the value that the moves have given away, exactly; 0 for what is not known."""
+        return 0.0 - sum(regret or 0 for regret in trace.info["game"]["regret"])
+
+    @vf.reward(weight=0.0)
+    async def format(self, trace: vf.Trace) -> float:
+        """The share of the answers that name one cell in the agreed form, be it free or not."""
+        outcomes = trace.info["game"]["outcomes"]
+        return sum(outcome in _IN_FORM for outcome in outcomes) / max(len(outcomes), 1)
+
+
+class GameTaskset(vf.Taskset[GameTask, GameConfig]):
+    """A task for each of `start_rows`: its prompt, and the row as `info`.
+
+    For a game of your own, or another argument of `TextEnv`, derive from this and give another `text_env`.
+    """
+
+    def text_env(self) -> TextEnv:
+        """The environment that a game is played in, a new one for each."""
+        config = self.config
+        return TextEnv(
+            config.game,
+            config.opponent,
+            illegal=config.illegal,
+            retries=config.retries,
+            replies=config.replies,
+            board=config.board,
+            answer=config.answer,
+        )
+
+    def load(self) -> Iterator[GameTask]:
+        """The tasks, in the order of `start_rows`."""
+        env = self.text_env()
+        for row in start_rows(env.game, plies=self.config.plies, seeds=self.config.seeds):
+            name = f"{env.game.name} {row['position'] or 'start'} {row['play_as']} {row['seed']}"
+            yield GameTask(GameData(name=name, prompt=env.reset(**row), info=dict(row)), self.config.task)
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """The certificates that are trusted: reading them takes longer than all else that is done for a reply."""
+    return ssl.create_default_context()
+
+
+class GameHarnessConfig(vf.HarnessConfig):
+    """Nothing to set beside what each harness has."""
+
+
+class GameHarness(vf.Harness[GameHarnessConfig]):
+    """The player's program: it asks the model for one reply, in this process and without tools."""
+
+    APPENDS_SYSTEM_PROMPT = True
+    SUPPORTS_RESUME = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    async def launch(
+        self,
+        ctx: vf.ModelContext,
+        trace: vf.Trace,
+        runtime: vf.Runtime,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: vf.TaskData,
+    ) -> vf.ProgramResult:
+        """Ask for the reply to the conversation so far; verifiers records it on its way."""
+        system, prompt = self.resolve_prompt(data)
+        messages: list[Any] = [{"role": "system", "content": system}] if system else []
+        if isinstance(prompt, str):
+            messages.append({"role": "user", "content": prompt})
+        else:
+            messages += map(message_to_wire, prompt or [])
+        try:
+            http_client = openai.DefaultAsyncHttpxClient(verify=_ssl_context(), timeout=None)
+            async with openai.AsyncOpenAI(
+                base_url=endpoint, api_key=secret, http_client=http_client
+            ) as client:
+                await client.chat.completions.create(model=ctx.model, messages=messages)
+        except openai.APIConnectionError as error:
+            return vf.ProgramResult(MODEL_TRANSPORT_ERROR_EXIT_CODE, "", str(error))
+        except openai.OpenAIError as error:  # also how verifiers ends a conversation that became too long
+            return vf.ProgramResult(1, "", str(error))
+        return vf.ProgramResult(0, "", "")
+
+
+class GameEnvConfig(vf.EnvConfig):
+    """Who plays: the model as `player`, by `GameHarness` in this process unless another is named."""
+
+    player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+
+
+class GameEnv(vf.Env[GameEnvConfig]):
+    """A game of the player against the opponent: each reply is a move, and what follows the next message.
+
+    What came of it is kept in `trace.info["game"]`. A conversation that a limit of turns or tokens cuts off
+    before its game is over counts as given up, and so as lost.
+    """
+
+    async def run(self, task: GameTask, agents: vf.Agents) -> None:
+        """Play the game of one task."""
+        env = self.taskset.text_env()
+        env.reset(**task.data.info)
+        outcomes: list[Outcome | None] = []
+        async with agents.player.interaction(task) as interaction:
+            segment = await interaction.turn()
+            while not segment.terminated:
+                text = env.reply(segment.last_reply)
+                outcomes.append(env.outcome)
+                if env.done:
+                    break
+                segment = await interaction.turn(text)
+            if not env.done:
+                env.give_up()
+            interaction.trace.info["game"] = {
+                **env.info,
+                "cells": [move.cell for move in env.moves],
+                "outcomes": outcomes,
+                "result": env.result,
+            }

@@ -1,0 +1,71 @@
+"""What an unfinished proof knows, in a file from which another run goes on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ttt_env.errors import PolicyFileError, ResultFileError
+from ttt_env.proofs.seat_arrays import forms_in, joined, separated
+from ttt_env.rules.game import Position, Seat
+from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays, save_arrays
+
+_KIND = "checkpoint of a proof"
+_FORMAT = "ttt_env checkpoint of a proof 1"
+_MOST = 1 << 28  # positions or edges
+_HEAD = {
+    "format": Form(np.str_, (), len(_FORMAT)),
+    "start": Form(np.uint64, (2,)),
+    "nodes": Form(np.int64),
+    "seconds": Form(np.float64),
+}
+_QUESTION = {  # of a seat: does it win?
+    "asked_nodes": Form(np.int64),
+    "rounds": Form(np.int64),
+    "table_bits": Form(np.int64),
+    "table": Form(np.uint64, (None, 2), _MOST),
+}
+_THREATS = {  # of a seat, if threats were tried: what `ThreatProver.known` gives
+    "stones": Form(np.uint64, (None, 2), _MOST),
+    "moves": Form(np.uint64, (None,), _MOST),
+    "n_children": Form(np.int32, (None,), _MOST),
+    "edges": Form(np.int32, (None,), _MOST),
+    "keys": Form(np.uint64, (None,), _MOST),
+    "answers": Form(np.uint64, (None, 2), _MOST),
+}
+
+
+def write(path: Path, start: Position, nodes: int, seconds: float, known: Mapping[Seat, Arrays]) -> None:
+    """Write what is known about each seat. Raises `ResultFileError` if that fails."""
+    arrays: Arrays = {
+        "format": np.array(_FORMAT),
+        "start": np.array([start.x_mask, start.o_mask], np.uint64),
+        "nodes": np.array(nodes, np.int64),
+        "seconds": np.array(seconds),
+    }
+    try:
+        save_arrays(path, start.game, arrays | joined(known))
+    except PolicyFileError as error:
+        raise ResultFileError(str(error)) from error
+
+
+def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
+    """The nodes and seconds of the runs so far, and what is known about each seat.
+
+    Raises `ResultFileError` for a file that is no checkpoint, or one of another game or another position.
+    """
+    try:
+        forms = _HEAD | forms_in(array_names(path), _QUESTION | _THREATS)
+        arrays = read_arrays(path, start.game, _KIND, forms)
+    except PolicyFileError as error:
+        raise ResultFileError(str(error)) from error
+    x, o = arrays["start"].tolist()
+    if str(arrays["format"]) != _FORMAT:
+        raise ResultFileError(f"{path} is no {_KIND}: its format is not {_FORMAT!r}")
+    if (x, o) != (start.x_mask, start.o_mask):
+        raise ResultFileError(f"{path} is the checkpoint of another position than {start!r}")
+    known = separated(arrays)
+    for seat, parts in known.items():
+        if parts.keys() not in (_QUESTION.keys(), _QUESTION.keys() | _THREATS.keys()):
+            raise ResultFileError(f"{path} is no {_KIND}: a part about {seat} is missing")
+    return int(arrays["nodes"]), float(arrays["seconds"]), known

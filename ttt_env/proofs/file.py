@@ -1,0 +1,228 @@
+"""The file of a proof: its result, and the strategies that show it; docs/proofs.md describes the format."""
+
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.errors import GameTooLargeError, PolicyFileError, TttEnvError, shown
+from ttt_env.proofs.seat_arrays import forms_in, joined, separated
+from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules.sizes import MASK_CELLS, check_size
+from ttt_env.rules.symmetry import automorphisms
+from ttt_env.storage.policy_file import (
+    IDENTITY,
+    Arrays,
+    Form,
+    array_names,
+    game_of_file,
+    read_arrays,
+    save_arrays,
+)
+
+KIND = "proof"
+FORMAT = "ttt_env proof 1"
+
+_MOST_SEQUENCES = 100_000_000  # of all positions together
+_MOST_NODES = (1 << 63) - 1
+_RESULT = {
+    "format": Form(np.str_, (), len(FORMAT)),
+    "start": Form(np.uint64, (2,)),
+    "bounds": Form(np.int8, (2,)),
+    "automorphisms": Form(np.uint8, (None, None), 1 << 16),
+    "principal_variation": Form(np.uint8, (None,), MASK_CELLS),
+    "nodes": Form(np.int64),
+    "seconds": Form(np.float64),
+}
+_TABLE = {
+    "positions": Form(np.uint64, (None, 2), MOST_POSITIONS),
+    "moves": Form(np.uint8, (None,), MOST_POSITIONS),
+    "n_sequences": Form(np.uint8, (None,), MOST_POSITIONS),
+    "sequences": Form(np.uint8, (None, None), _MOST_SEQUENCES),
+}
+
+
+class Filed(NamedTuple):
+    """What a file says: the fields of a proof, and its strategies."""
+
+    position: Position
+    bounds: tuple[int, int]
+    principal_variation: tuple[int, ...]
+    nodes: int
+    seconds: float
+    strategies: tuple[Strategy, ...]
+
+
+def claims(position: Position, bounds: tuple[int, int]) -> list[tuple[Seat, bool]]:
+    """The seats that need a strategy to show a value, each with whether it wins or does not lose by it.
+
+    None if the value is not known, or the game is over. The first player on an empty board, if the game is
+    not misère, cannot lose in any case (strategy stealing), and needs none.
+    """
+    mover, other = position.to_move, SEATS[1 - position.ply % 2]
+    if bounds[0] != bounds[1] or position.is_over:
+        return []
+    if bounds[0] != 0:
+        return [(mover if bounds[0] == 1 else other, True)]
+    cannot_lose = position.ply == 0 and not position.game.misere
+    return [(other, False)] if cannot_lose else [(other, False), (mover, False)]
+
+
+def check_result(
+    position: Position,
+    bounds: tuple[int, int],
+    principal_variation: tuple[int, ...],
+    nodes: int,
+    seconds: float,
+) -> None:
+    """Raise `ValueError`, which names the part, if these cannot be what a search has said about the position.
+
+    Whether the bounds are true is not looked at, but in a position in which the game is over.
+    """
+    lower, upper = bounds
+    if not -1 <= lower <= upper <= 1:
+        raise ValueError(
+            f"bounds {shown(lower)} and {shown(upper)}: −1, 0 and 1 are allowed, the lowest first"
+        )
+    if position.is_over and not lower == upper == _result(position):
+        raise ValueError(f"bounds {lower} and {upper} are not those of {position!r}, where the game is over")
+    if lower < 0 and position.ply == 0 and not position.game.misere:
+        raise ValueError(f"bounds {lower} and {upper}: the first player does not lose on an empty board")
+    if not 0 <= nodes <= _MOST_NODES:
+        raise ValueError(f"nodes={shown(nodes)}: integers from 0 to {_MOST_NODES} are allowed")
+    if not 0 <= seconds < inf:
+        raise ValueError(f"seconds={seconds}: finite numbers from 0 on are allowed")
+    if principal_variation and lower != upper:
+        raise ValueError("principal_variation: there is none where the value is not known")
+    value = lower
+    for cell in principal_variation:
+        try:
+            position, value = position.play(cell), -value
+        except TttEnvError as error:
+            raise ValueError(f"principal_variation: {error}") from error
+    if position.is_over and lower == upper and value != _result(position):
+        raise ValueError(f"principal_variation: it ends in {position!r}, which bounds {lower} do not allow")
+
+
+def _result(position: Position) -> int:
+    """The value, for the player to move, of a position in which the game is over."""
+    return 0 if position.winner is None else 1 if position.winner == position.to_move else -1
+
+
+def write(path: str | Path, filed: Filed) -> None:
+    """Write a proof. Raises `PolicyFileError` if that fails."""
+    position = filed.position
+    arrays: Arrays = {
+        "format": np.array(FORMAT),
+        "start": np.array([position.x_mask, position.o_mask], np.uint64),
+        "bounds": np.array(filed.bounds, np.int8),
+        "principal_variation": np.array(filed.principal_variation, np.uint8),
+        "nodes": np.array(filed.nodes, np.int64),
+        "seconds": np.array(filed.seconds),
+        "automorphisms": np.array(automorphisms(position.game), np.uint8),
+    }
+    of_seats = {
+        strategy.seat: {name: getattr(strategy, name) for name in _TABLE} for strategy in filed.strategies
+    }
+    save_arrays(path, position.game, arrays | joined(of_seats))
+
+
+def read(path: str | Path, game: Game | None = None) -> Filed:
+    """The proof in a file, by default of any game.
+
+    Its parts fit each other, as `check_result` says. Whether the strategies do what they should is not looked
+    at: `extraction.check_strategy` does that.
+
+    Raises `PolicyFileError` for a file that is no proof, or one of another game than asked for.
+    """
+    filed_game = game_of_file(path)
+    game = filed_game if game is None else game
+    try:
+        check_size(game)
+    except GameTooLargeError as error:
+        raise PolicyFileError(f"{path} is no {KIND}: {error}") from error
+    names = array_names(path)
+    forms = _RESULT | forms_in(names, _TABLE)
+    arrays = read_arrays(path, game, KIND, forms)
+    if others := names - forms.keys() - IDENTITY:
+        raise PolicyFileError(f"{path} is no {KIND}: it holds {shown(', '.join(sorted(others)))} besides")
+    if str(arrays["format"]) != FORMAT:
+        raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
+    try:
+        return _filed(game, arrays)
+    except ValueError as error:
+        raise PolicyFileError(f"{path} is no {KIND}: {error}") from error
+
+
+def _filed(game: Game, arrays: Arrays) -> Filed:
+    """What these arrays say. Raises `ValueError` if they are no proof."""
+    x, o = arrays["start"].tolist()
+    position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
+    lower, upper = arrays["bounds"].tolist()
+    line = tuple(arrays["principal_variation"].tolist())
+    nodes, seconds = int(arrays["nodes"]), float(arrays["seconds"])
+    check_result(position, (lower, upper), line, nodes, seconds)
+    if arrays["automorphisms"].tolist() != [*map(list, automorphisms(game))]:
+        raise ValueError(f"its automorphisms are not those by which positions of {game.name} are merged")
+    of_seats, needed = separated(arrays), claims(position, (lower, upper))
+    if of_seats.keys() != {seat for seat, _ in needed}:
+        seats = [
+            " and ".join(sorted(group)) or "nobody" for group in (of_seats, {seat for seat, _ in needed})
+        ]
+        raise ValueError(
+            f"it has a strategy of {seats[0]}, and bounds {lower} and {upper} need one of {seats[1]}"
+        )
+    strategies = tuple(_strategy(position, seat, wins, of_seats[seat]) for seat, wins in needed)
+    return Filed(position, (lower, upper), line, nodes, seconds, strategies)
+
+
+def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> Strategy:
+    """The strategy of these arrays. Raises `ValueError` if they are none."""
+    if arrays.keys() != _TABLE.keys():
+        raise ValueError(f"of {seat} it holds {', '.join(sorted(arrays))} alone")
+    _check_table(start.game, seat, wins, **arrays)
+    return Strategy(start, seat, wins, **arrays)
+
+
+def _check_table(
+    game: Game,
+    seat: Seat,
+    wins: bool,
+    positions: Masks,
+    moves: NDArray[np.uint8],
+    n_sequences: NDArray[np.uint8],
+    sequences: NDArray[np.uint8],
+) -> None:
+    """Raise `ValueError` for arrays that are no table of positions in which the seat is to move."""
+    own, other = positions[:, 0], positions[:, 1]
+    n_others = np.bitwise_count(own) + (seat == "O")
+    if (own & other).any() or ((own | other) & ~np.uint64(game.full_mask)).any():
+        raise ValueError("stones of its positions are on the same cell, or outside of the board")
+    if (np.bitwise_count(other) != n_others).any():
+        raise ValueError(f"in one of its positions {seat} is not to move")
+    if len(moves) != len(own) or (moves >= game.n_cells).any():
+        raise ValueError("its moves are not one cell for each position")
+    if ((own | other) >> moves.astype(np.uint64) & np.uint64(1)).any():
+        raise ValueError("one of its moves is on a taken cell")
+    if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(sequences):
+        raise ValueError("its sequences are not those of its positions")
+    _check_sequences(game, wins, sequences)
+
+
+def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> None:
+    """Raise `ValueError` unless each row is of different cells, an even number of them if pairs, then 64s."""
+    is_cell, ordered = sequences < MASK_CELLS, np.sort(sequences, axis=1)
+    if (is_cell & (sequences >= game.n_cells)).any() or (sequences > MASK_CELLS).any():
+        raise ValueError("a cell of its sequences is outside of the board")
+    if (is_cell[:, 1:] & ~is_cell[:, :-1]).any():
+        raise ValueError("one of its sequences goes on after its end")
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < MASK_CELLS)).any():
+        raise ValueError("a cell is in one of its sequences twice")
+    if not wins and (is_cell.sum(axis=1) % 2).any():
+        raise ValueError("its sequences are no pairs")
+    if game.misere and len(sequences):
+        raise ValueError("it has sequences, and the game is misère")

@@ -1,0 +1,273 @@
+"""Groups of empty cells in which the defender answers the attacker and so breaks every set, compiled.
+
+In a group of two, a pair, the defender takes the one cell when the attacker takes the other, which breaks
+every set that holds both (Hales and Jewett, Regularity and positional games, 1963). What the pairs do not
+break may be broken by play in one larger group, which is searched (Uiterwijk, Set matching: an enhancement of
+the Hales-Jewett pairing strategy, 2017).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.compiled.bits import NONE, count, is_several, lowest, size
+from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
+from ttt_env.compiled.compiler import bare, compiled
+from ttt_env.compiled.sets import WinningSets
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game
+
+_LEVELS = 33  # a pair takes two of 64 cells
+_MOST_PAIRS = 64 * 63 // 2
+_REFUSED = 1 << 62
+_GROUP_MOVES = 5000  # that are tried in one group
+
+
+class Pairs(NamedTuple):
+    """The pairs that are being tried: a level for each pair, `[levels]`.
+
+    `rests` `[levels, sets]` are the cells outside of all pairs that the attacker still lacks of the sets that
+    no pair breaks, `n_rests` of them. `options` `[levels, pairs]` are the pairs of which one is `chosen`, and
+    `costs` how much they leave to be broken. `in_group` `[2 · depths, sets]` is what the attacker lacks in
+    the larger group, before a move of the attacker and after it at each depth, `gains` and `replies`
+    `[depths]` the moves of the two players that are not tried yet.
+    """
+
+    rests: Masks
+    n_rests: NDArray[np.int64]
+    options: Masks
+    costs: NDArray[np.int64]
+    n_options: NDArray[np.int64]
+    chosen: Masks
+    in_group: Masks
+    n_in_group: NDArray[np.int64]
+    gains: Masks
+    replies: Masks
+
+
+def new_pairs(game: Game) -> Pairs:
+    """Room for searches of this game."""
+    n_sets = len(game.winning_sets)
+    return Pairs(
+        rests=np.zeros((_LEVELS, n_sets), np.uint64),
+        n_rests=np.zeros(_LEVELS, np.int64),
+        options=np.zeros((_LEVELS, _MOST_PAIRS), np.uint64),
+        costs=np.zeros((_LEVELS, _MOST_PAIRS), np.int64),
+        n_options=np.zeros(_LEVELS, np.int64),
+        chosen=np.zeros(_LEVELS, np.uint64),
+        in_group=np.zeros((2 * _LEVELS, n_sets), np.uint64),
+        n_in_group=np.zeros(_LEVELS, np.int64),
+        gains=np.zeros(_LEVELS, np.uint64),
+        replies=np.zeros(_LEVELS, np.uint64),
+    )
+
+
+@bare
+def holds_by_groups(
+    attacker: np.uint64, defender: np.uint64, sets: WinningSets, p: Pairs, budget: int, max_group: int
+) -> int:
+    """The number of pairs by which the defender breaks every set, with the attacker to move.
+
+    What they leave, `rests`, is broken by play in one group of at most `max_group` cells. −1 if none were
+    found, which may be as `budget` pairs were too few to try.
+    """
+    if not _begin(p, attacker, defender, sets, max_group):
+        return -1
+    level = 0
+    while level >= 0:
+        p.n_options[level] = 0
+        answer = OPEN if _union(p, level) > max_group else _takes_all(p, level)
+        if answer == NO:
+            return level
+        if answer == OPEN:
+            _list_options(p, level)
+        while level >= 0 and not _choose(p, level):
+            level -= 1
+        if level < 0 or budget == 0:
+            return -1
+        budget -= 1
+        _place(p, level)
+        level += 1
+    return -1
+
+
+@bare
+def _begin(p: Pairs, attacker: np.uint64, defender: np.uint64, sets: WinningSets, max_group: int) -> bool:
+    """Put what the attacker lacks at the first level; False if there is clearly no way to break it."""
+    n, room, n_apart = 0, size(sets.full & ~(attacker | defender)) // 2, 0
+    for mask in sets.masks:
+        if mask & defender == NONE:
+            rest = mask & ~attacker
+            if not is_several(rest):
+                return False
+            p.rests[0, n] = rest
+            n += 1
+            if n_apart <= room and _is_apart(p, rest, n_apart):
+                p.rests[1, n_apart] = rest
+                n_apart += 1
+    p.n_rests[0] = n
+    return n_apart <= room or max_group > 0
+
+
+@bare
+def _is_apart(p: Pairs, rest: np.uint64, n_apart: int) -> bool:
+    """Whether no pair breaks this and one of those that are known to need a pair each."""
+    for number in range(n_apart):
+        if is_several(rest & p.rests[1, number]):
+            return False
+    return True
+
+
+@bare
+def _list_options(p: Pairs, level: int) -> None:
+    """The pairs that break what has the fewest cells; none if a pair leaves a single cell of another."""
+    fewest, n = p.rests[level, 0], 0
+    for number in range(1, p.n_rests[level]):
+        if count(p.rests[level, number]) < count(fewest):
+            fewest = p.rests[level, number]
+    while fewest != NONE:
+        first = lowest(fewest)
+        fewest ^= first
+        others = fewest
+        while others != NONE:
+            pair = first | lowest(others)
+            others ^= lowest(others)
+            p.options[level, n], p.costs[level, n] = pair, _cost(p, level, pair)
+            n += 1
+    p.n_options[level] = n
+
+
+@bare
+def _cost(p: Pairs, level: int, pair: np.uint64) -> int:
+    """The weight of what is left to be broken: Σ 2^(−cells)."""
+    total = 0
+    for number in range(p.n_rests[level]):
+        rest = p.rests[level, number]
+        if rest & pair != pair:
+            rest &= ~pair
+            if not is_several(rest):
+                return _REFUSED
+            total += COMPLETE >> int(count(rest))
+    return total
+
+
+@bare
+def _choose(p: Pairs, level: int) -> bool:
+    """Choose the pair of least cost that was not chosen yet at this level."""
+    best, least = -1, _REFUSED
+    for number in range(p.n_options[level]):
+        if p.costs[level, number] < least:
+            best, least = number, p.costs[level, number]
+    if best < 0:
+        return False
+    p.chosen[level], p.costs[level, best] = p.options[level, best], _REFUSED
+    return True
+
+
+@bare
+def _place(p: Pairs, level: int) -> None:
+    """Put at the next level what the chosen pair does not break."""
+    pair, n = p.chosen[level], 0
+    for number in range(p.n_rests[level]):
+        rest = p.rests[level, number]
+        if rest & pair != pair:
+            p.rests[level + 1, n] = rest & ~pair
+            n += 1
+    p.n_rests[level + 1] = n
+
+
+# --- One larger group -------------------------------------------------------------------------------------
+
+
+@bare
+def _union(p: Pairs, level: int) -> int:
+    """The number of cells in what no pair breaks."""
+    group = NONE
+    for number in range(p.n_rests[level]):
+        group |= p.rests[level, number]
+    return size(group)
+
+
+@bare
+def _takes_all(p: Pairs, level: int) -> int:
+    """Whether the attacker, to move, takes all of something that is left; OPEN if that takes too long."""
+    p.n_in_group[0] = p.n_rests[level]
+    for number in range(p.n_rests[level]):
+        p.in_group[0, number] = p.rests[level, number]
+    depth, answer = 0, _judge(p, 0)
+    for _ in range(_GROUP_MOVES):
+        if answer == OPEN:  # the next move of the attacker
+            if p.gains[depth] == NONE:
+                answer = NO
+            elif not _gain(p, depth):
+                answer = YES
+            else:
+                _reply(p, depth)
+                depth += 1
+                answer = _judge(p, depth)
+        elif depth == 0:
+            return answer
+        else:
+            depth -= 1
+            if answer == NO:
+                answer = OPEN
+            elif p.replies[depth] != NONE:
+                _reply(p, depth)
+                depth += 1
+                answer = _judge(p, depth)
+    return OPEN
+
+
+@bare
+def _judge(p: Pairs, depth: int) -> int:
+    """Whether the attacker, to move, takes all cells of something; OPEN if that has to be tried."""
+    total, cells = 0, NONE
+    for number in range(p.n_in_group[depth]):
+        rest = p.in_group[2 * depth, number]
+        if not is_several(rest):
+            return YES
+        total += COMPLETE >> int(count(rest))
+        cells |= rest
+    p.gains[depth] = cells
+    return NO if 2 * total < COMPLETE else OPEN  # Erdős and Selfridge, On a combinatorial game, 1973
+
+
+@bare
+def _gain(p: Pairs, depth: int) -> bool:
+    """Let the attacker take the next cell; False if the defender then had to reply in two cells at once."""
+    gain, all_cells, blocks = lowest(p.gains[depth]), NONE, NONE
+    p.gains[depth] ^= gain
+    for number in range(p.n_in_group[depth]):
+        rest = p.in_group[2 * depth, number] & ~gain
+        p.in_group[2 * depth + 1, number] = rest
+        all_cells |= rest
+        if not is_several(rest):
+            blocks |= rest
+    p.replies[depth] = all_cells if blocks == NONE else blocks
+    return not is_several(blocks)
+
+
+@bare
+def _reply(p: Pairs, depth: int) -> None:
+    """Let the defender try the next reply."""
+    reply, n = lowest(p.replies[depth]), 0
+    p.replies[depth] ^= reply
+    for number in range(p.n_in_group[depth]):
+        rest = p.in_group[2 * depth + 1, number]
+        if rest & reply == NONE:
+            p.in_group[2 * depth + 2, n] = rest
+            n += 1
+    p.n_in_group[depth + 1] = n
+
+
+# --- Called from Python -----------------------------------------------------------------------------------
+
+
+@compiled
+def groups_of(
+    attacker: np.uint64, defender: np.uint64, sets: WinningSets, p: Pairs, budget: int, max_group: int
+) -> int:
+    """`holds_by_groups`, to be called from Python."""
+    n_pairs: int = holds_by_groups(attacker, defender, sets, p, budget, max_group)
+    return n_pairs

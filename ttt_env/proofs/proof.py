@@ -1,0 +1,594 @@
+"""Values proved by search, for games too large to look at every position."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from math import inf
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.analysis.saved import Saved
+from ttt_env.compiled.sets import winning_sets
+from ttt_env.errors import (
+    ImpossiblePositionError,
+    ParameterError,
+    PolicyFileError,
+    ProofError,
+    ResultFileError,
+    shown,
+)
+from ttt_env.proofs import checkpoint as checkpoint_file
+from ttt_env.proofs import file as proof_file
+from ttt_env.proofs.extraction import check_strategy, extracted
+from ttt_env.proofs.file import Filed
+from ttt_env.proofs.pairing import Regions, drawing_regions
+from ttt_env.proofs.strategy import Strategy
+from ttt_env.proofs.threat_search import WIDTH, ThreatProver, ThreatQuestion
+from ttt_env.render.words import RESULTS
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.catalogue import checked_rules, get_game
+from ttt_env.rules.checks import as_path
+from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
+from ttt_env.rules.sizes import check_size
+from ttt_env.stopping import check_wanted
+from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.storage.policy_file import Arrays
+
+_WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
+_SLICE_SECONDS = 0.1
+_MOST = 1e300  # nodes or seconds, if they are not inf: larger ints are no floats
+_FIRST_SLICE = 5_000  # nodes
+_FIRST_TRIAL = 1_000  # nodes
+_CHECKPOINT_SECONDS = 60.0
+_CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
+# After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
+_THREAT_ROUNDS = ((10_000_000, 100_000), (12_000_000, 400_000), (14_000_000, 1_600_000))
+
+
+@dataclass(frozen=True)
+class Proof(Saved):
+    """What a search has proved about a position, all from the side of the player to move.
+
+    `bounds` are the lowest and the highest value, −1, 0 or 1, that the position can still have.
+    `principal_variation` are the cells of best play from it on: to the end, or until neither player can
+    complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
+    `seconds` the time without compilation.
+
+    `regions` are groups of free cells, if these prove that the player to move does not win, as
+    `analysis.pairing` describes; empty if that was searched, or is not so.
+
+    What the search knows, some megabytes up to a gigabyte, is kept as long as the proof of a value, for its
+    `strategies`; `without_search` is for who keeps many proofs.
+    """
+
+    FORMAT = "ttt_env proof 1"
+
+    position: Position
+    bounds: tuple[int, int]
+    principal_variation: tuple[int, ...]
+    nodes: int
+    seconds: float
+    regions: Regions = ()
+    _prover: "_Prover | None" = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what the search knows, which is large: where it is wanted again, the search is repeated."""
+        return type(self), tuple(getattr(self, item.name) for item in fields(self) if item.compare)
+
+    def without_search(self) -> Self:
+        """The same proof without what the search knows: its `strategies` have to search again."""
+        return replace(self, _prover=None)
+
+    @property
+    def value(self) -> int | None:
+        """1 won, 0 drawn, −1 lost; None if the budget was too small to know."""
+        return self.bounds[0] if self.bounds[0] == self.bounds[1] else None
+
+    @cached_property
+    def strategies(self) -> tuple[Strategy, ...]:
+        """How the value is got, against every reply; none if the value is not known, or the game is over.
+
+        In a won or lost position it is the strategy of the winner. In a drawn one each player has a strategy
+        not to lose, but for the first player on an empty board who cannot lose in any case (see `prove`).
+
+        Taking the strategy out of the search takes some time, and may need more memory than the search.
+        Raises `ProofError` if there are more than `MOST_POSITIONS`.
+        """
+        return self._extracted(None)
+
+    def _extracted(self, report: Callable[[int], None] | None) -> tuple[Strategy, ...]:
+        position = self.position
+        if self.value is None or position.is_over:
+            return ()
+        return tuple(
+            extracted(position, seat, wins, _Guide(self._searched, seat, wins), report)
+            for seat, wins in proof_file.claims(position, self.bounds)
+        )
+
+    def check(self) -> None:
+        """Raise `ProofError` unless the value is proved: the `strategies` answer every reply.
+
+        Their moves are played against all replies, by the rules of this package; no search is asked. For a
+        check that needs none of this package, `save` the proof and run `scripts/check_proof.py`.
+        """
+        parts = self.bounds, self.principal_variation, self.nodes, self.seconds
+        try:
+            proof_file.check_result(self.position.checked(), *parts)
+        except ValueError as error:
+            raise ProofError(f"this is no proof: {error}") from error
+        if self.value is None:
+            raise ProofError(
+                f"the value of {self.position!r} is not proved: it is from {self.bounds[0]} to 1"
+            )
+        if self.regions != _regions_of(self.position, self.bounds):
+            raise ProofError(f"the regions are not those by which {self.position!r} is drawn")
+        claims = [(self.position, *claim) for claim in proof_file.claims(self.position, self.bounds)]
+        if [(one.start, one.seat, one.wins) for one in self.strategies] != claims:
+            raise ProofError(f"the strategies do not show the value {self.value}")
+        for strategy in self.strategies:
+            check_strategy(strategy)
+
+    @cached_property
+    def _searched(self) -> "_Prover":
+        """The search with all that it knows, without a budget; after the proof was pickled, a new one."""
+        prover = self._prover or _Prover(self.position.game, None)
+        prover.begin(inf, inf)
+        if self._prover is None:
+            prover.bounds(self.position)
+        return prover
+
+    def save(self, path: str | Path, progress: Callable[[int], None] | None = None) -> None:
+        """Write the proof with its `strategies`, which others can check; docs/proofs.md has the format.
+
+        `progress` is called with the number of positions of a strategy that are done. Raises `ProofError` as
+        `strategies` does, `ResultFileError` if the file cannot be written.
+        """
+        if "strategies" not in self.__dict__:
+            self.__dict__["strategies"] = self._extracted(progress)
+        try:
+            proof_file.write(
+                path,
+                Filed(
+                    self.position,
+                    self.bounds,
+                    self.principal_variation,
+                    self.nodes,
+                    self.seconds,
+                    self.strategies,
+                ),
+            )
+        except PolicyFileError as error:
+            raise ResultFileError(str(error)) from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The proof that `save` has written, with its strategies.
+
+        The parts of the file fit each other: rules and name, bounds, line and seats of the strategies.
+        Whether these do what they should is not looked at: `check` does that, and `scripts/check_proof.py`.
+
+        Raises `ResultFileError` for another file, which says which part does not fit.
+        """
+        try:
+            filed = proof_file.read(path)
+        except PolicyFileError as error:
+            raise ResultFileError(str(error)) from error
+        proof = cls(
+            filed.position,
+            filed.bounds,
+            filed.principal_variation,
+            filed.nodes,
+            filed.seconds,
+            _regions_of(filed.position, filed.bounds),
+        )
+        proof.__dict__["strategies"] = filed.strategies
+        return proof
+
+    def __str__(self) -> str:
+        seat, (lower, upper) = self.position.to_move, self.bounds
+        verdict = RESULTS[lower] if lower == upper else f"{RESULTS[lower]} at worst, {RESULTS[upper]} at best"
+        caveat = "" if lower == upper else "; the budget was too small to know more"
+        lines = [
+            f"{self.position.game.name}, {self.position}, {seat} to move: {seat} {verdict}{caveat}.",
+            f"{self.nodes:,} positions were searched in {self.seconds:.1f} s.",
+        ]
+        if self.principal_variation:
+            lines.insert(1, f"Best play: {' '.join(map(str, self.principal_variation))}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "format": self.FORMAT,
+            "game": game_to_dict(self.position.game),
+            "position": str(self.position),
+            "value": self.value,
+            "bounds": list(self.bounds),
+            "principal_variation": list(self.principal_variation),
+            "nodes": self.nodes,
+            "seconds": self.seconds,
+            "regions": [list(cells) for cells in self.regions],
+        }
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        lower, upper = _integers("bounds", data["bounds"])
+        (nodes,) = _integers("nodes", [data["nodes"]])
+        seconds = data["seconds"]
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise ValueError(f"seconds={shown(seconds)}: numbers are allowed")
+        proof = cls(
+            Position.parse(data["position"], checked_rules(game_from_dict(data["game"]))),
+            (lower, upper),
+            _integers("principal_variation", data["principal_variation"]),
+            nodes,
+            float(seconds),
+            tuple(_integers("regions", cells) for cells in data["regions"]),
+        )
+        parts = proof.bounds, proof.principal_variation, proof.nodes, proof.seconds
+        proof_file.check_result(proof.position, *parts)
+        if data["value"] != proof.value or isinstance(data["value"], bool):
+            raise ValueError(f"value={shown(data['value'])}, and the bounds are {lower} and {upper}")
+        if proof.regions != _regions_of(proof.position, proof.bounds):
+            raise ValueError("regions: they are not those by which the position is drawn")
+        return proof
+
+
+def _integers(name: str, numbers: object) -> tuple[int, ...]:
+    """The numbers of a list. Raises `ValueError`, which names the part, for what is none of integers."""
+    if not isinstance(numbers, list | tuple) or any(type(number) is not int for number in numbers):
+        raise ValueError(f"{name}={shown(numbers)}: integers are allowed")
+    return tuple(numbers)
+
+
+def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
+    """The regions of a proof with these bounds: those that show that the player to move does not win."""
+    return () if position.is_over or bounds[1] == 1 else drawing_regions(position) or ()
+
+
+@dataclass(frozen=True)
+class ProofProgress:
+    """How far a proof is: it asks whether `seat` wins, trying `width` of its moves in each position."""
+
+    seat: Seat
+    width: int
+    nodes: int
+    seconds: float
+
+
+Report = Callable[[ProofProgress], None]
+
+
+def prove(
+    game: Game | str,
+    position: Position | None = None,
+    *,
+    nodes: int | None = None,
+    seconds: float | None = None,
+    progress: Report | None = None,
+    checkpoint: str | Path | None = None,
+) -> Proof:
+    """The value of a position, by default of the empty board, proved by a search within this budget.
+
+    Two questions are asked, "does the player to move win?" and, if not, "does the other?". Where the other
+    holds by pairs and groups of cells (`analysis.pairing`), the first needs no search. The second needs
+    no search on the empty board of a game that is not misère: an additional stone never hurts there, so
+    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
+    not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
+    about ten times a second. The search may be interrupted at any time.
+
+    With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
+    call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
+    calls. The file is trusted, unlike the one that `Proof.save` writes.
+
+    Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
+    positive, `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
+    checkpoint of another game or position, or one that cannot be written.
+    """
+    game = get_game(game)
+    check_size(game)
+    root = _checked_position(game, position)
+    _check_budget("nodes", nodes)
+    _check_budget("seconds", seconds)
+    path = None if checkpoint is None else as_path("checkpoint", checkpoint, "prove")
+    prover = _Prover(game, progress)
+    if path is not None:
+        prover.go_on(path, root)
+    prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
+    try:
+        bounds = prover.bounds(root)
+        line = prover.principal_variation(root, bounds[0]) if bounds[0] == bounds[1] else ()
+    finally:
+        prover.end()
+    is_proved = bounds[0] == bounds[1]
+    return Proof(root, bounds, line, *prover.effort, prover.regions, prover if is_proved else None)
+
+
+def _checked_position(game: Game, position: Position | None) -> Position:
+    if position is None:
+        return game.start
+    if not isinstance(position, Position) or position.game != game:
+        raise ImpossiblePositionError(f"{shown(position)} is no position of {game.name}")
+    return position.checked()
+
+
+def _check_budget(name: str, value: object) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value and not _MOST < value < inf):  # type: ignore[operator]
+        raise ParameterError(f"{name}={shown(value)} of a search: numbers above 0 are allowed")
+
+
+class _OutOfBudgetError(Exception):
+    """The search has used its nodes or its time."""
+
+
+class _Prover:
+    """The searches of the two questions, and what is left of the budget."""
+
+    def __init__(self, game: Game, report: Report | None) -> None:
+        self.game, self.report = game, report
+        _prepare()
+        self.questions = {seat: _Question(game, seat) for seat in SEATS}
+        self.threats: dict[Seat, ThreatProver] = {}
+        # Of the earlier runs that a checkpoint is from: their effort, in all and by question; and which
+        # rounds of the search for threats are over.
+        self._earlier_nodes, self._earlier_seconds = 0, 0.0
+        self._asked_nodes: dict[Seat, int] = {}
+        self._rounds_over = dict.fromkeys(SEATS, 0)
+        self._asked_at: dict[Seat, int] = {}
+        self._checkpoint: tuple[Path, Position] | None = None
+
+    @property
+    def effort(self) -> tuple[int, float]:
+        """The nodes and the seconds of this run and of those before."""
+        return self._earlier_nodes + self.nodes, self._earlier_seconds + time.monotonic() - self.begun
+
+    def go_on(self, path: Path, position: Position) -> None:
+        """Take what the file knows, if there is one, and write it there from now on."""
+        if path.exists():
+            self._earlier_nodes, self._earlier_seconds, known = checkpoint_file.read(path, position)
+            try:
+                for seat, parts in known.items():
+                    self._recall(seat, parts)
+            except ValueError as error:
+                raise ResultFileError(f"{path} is no checkpoint of a proof: {error}") from error
+        self._checkpoint = path, position
+
+    def _recall(self, seat: Seat, parts: Arrays) -> None:
+        self._asked_nodes[seat] = int(parts.pop("asked_nodes"))
+        self._rounds_over[seat] = int(parts.pop("rounds"))
+        self.questions[seat].recall(int(parts.pop("table_bits")), parts.pop("table"))
+        if parts:
+            self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
+            self.threats[seat].recall(parts)
+
+    def end(self) -> None:
+        """Write what is known a last time, if there is a file for it, and keep no more than that."""
+        if self._checkpoint is not None:
+            self._write_checkpoint(*self._checkpoint)
+            self._checkpoint = None
+        for threats in self.threats.values():
+            threats.forget_failures()
+
+    def _write_checkpoint(self, path: Path, position: Position) -> None:
+        begin = time.monotonic()
+        known: dict[Seat, Arrays] = {}
+        for seat, asked_at in self._asked_at.items():
+            table_bits, table = self.questions[seat].known()
+            known[seat] = {
+                "asked_nodes": np.array(self.nodes - asked_at, np.int64),
+                "rounds": np.array(self._rounds_over[seat], np.int64),
+                "table_bits": np.array(table_bits, np.int64),
+                "table": table,
+                **(self.threats[seat].known() if seat in self.threats else {}),
+            }
+        checkpoint_file.write(path, position, *self.effort, known)
+        end = time.monotonic()
+        self._next_checkpoint = end + max(_CHECKPOINT_SECONDS, _CHECKPOINT_SHARE * (end - begin))
+
+    def begin(self, nodes: float, seconds: float) -> None:
+        """Start the clock of a search with this budget."""
+        self.begun = time.monotonic()
+        self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
+        self.regions: Regions = ()
+        self._slice, self._next_checkpoint = _FIRST_SLICE, self.begun + _CHECKPOINT_SECONDS
+
+    def bounds(self, position: Position) -> tuple[int, int]:
+        """The lowest and the highest value that the position can still have when the budget is used up."""
+        if position.is_over:
+            value = 0 if position.winner is None else 1 if position.winner == position.to_move else -1
+            return value, value
+        mover, other = position.to_move, SEATS[1 - position.ply % 2]
+        lower, upper = (0 if position.ply == 0 and not self.game.misere else -1), 1
+        try:
+            regions = drawing_regions(position)
+            if regions is not None:
+                self.regions = regions
+            elif self.wins(mover, position):
+                return 1, 1
+            upper = 0
+            if lower < 0:
+                lower = upper = -1 if self.wins(other, position) else 0
+        except _OutOfBudgetError:
+            pass
+        return lower, upper
+
+    def wins(self, seat: Seat, position: Position) -> bool:
+        """Whether this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
+        begun = self._asked_at[seat] = self.nodes - self._asked_nodes.get(seat, 0)
+        rounds = [] if self.game.misere else [*_THREAT_ROUNDS[self._rounds_over[seat] :]]
+        for width in (*_WIDTHS, self.game.n_cells):
+            answer, is_exact = None, False
+            while answer is None:
+                max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
+                answer, is_exact = self._ask(seat, position, width, max_nodes)
+                if answer is None:
+                    if self._wins_by_threats(seat, position, rounds.pop(0)[1]):
+                        return True
+                    self._rounds_over[seat] += 1
+            if answer or is_exact:
+                break
+        return bool(answer)
+
+    def _wins_by_threats(self, seat: Seat, position: Position, max_expanded: int) -> bool:
+        if seat not in self.threats:
+            self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
+        return self.threats[seat].wins(position, max_expanded)
+
+    def _ask(self, seat: Seat, position: Position, width: int, max_nodes: float) -> tuple[bool | None, bool]:
+        """Whether the seat wins, or None after `max_nodes` nodes; and whether that holds for every width."""
+        question, end = self.questions[seat], self.nodes + max_nodes
+        question.begin(position, width)
+        while self.nodes < end:
+            answer = self._search(question, min(end, self.max_nodes) - self.nodes, width)
+            if answer is not None:
+                return answer, question.is_exact
+        return None, False
+
+    def _search_threats(self, question: ThreatQuestion, max_nodes: int) -> bool | None:
+        return self._search(question, min(max_nodes, self.max_nodes - self.nodes), WIDTH)
+
+    def _search(self, question: "_Question | ThreatQuestion", max_nodes: float, width: int) -> bool | None:
+        """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
+        check_wanted()
+        begin = time.monotonic()
+        if max_nodes < 1 or begin >= self.deadline:
+            raise _OutOfBudgetError
+        answer, n_nodes = question.search(int(min(max_nodes, self._slice)))
+        self.nodes += n_nodes
+        end = time.monotonic()
+        if n_nodes == self._slice:
+            self._slice = max(1, int(self._slice * min(2.0, _SLICE_SECONDS / (end - begin + 1e-9))))
+        if self._checkpoint is not None and end >= self._next_checkpoint:
+            self._write_checkpoint(*self._checkpoint)
+        if self.report is not None and answer is None:
+            self.report(ProofProgress(question.seat, width, self.nodes, end - self.begun))
+        return answer
+
+    def principal_variation(self, position: Position, value: int) -> tuple[int, ...]:
+        """Best play from a position of this value, as far as the budget goes."""
+        line: list[int] = []
+        try:
+            while not position.is_over and not _is_dead(position):
+                line.append(self.keeping_cell(position, value))
+                position, value = position.play(line[-1]), -value
+        except _OutOfBudgetError:
+            pass
+        return tuple(line)
+
+    def keeping_cell(self, position: Position, value: int) -> int:
+        """A cell that keeps the value; in a lost position the one that the search looks at first."""
+        mover, other = position.to_move, SEATS[1 - position.ply % 2]
+        seat, should_win = (mover, True) if value == 1 else (other, False)
+        cells = self.questions[seat].ordered_cells(position)
+        if value == -1:
+            return cells[0]
+        if value == 1 and mover in self.threats:
+            winning_cell = self.threats[mover].winning_cell(position)
+            if winning_cell is not None:
+                return winning_cell
+        max_nodes = _FIRST_TRIAL
+        while cells:
+            for cell in cells.copy():
+                wins = self._wins_within(seat, position.play(cell), max_nodes)
+                if wins is should_win:
+                    return cell
+                if wins is not None:
+                    cells.remove(cell)
+            max_nodes *= 4
+        raise ProofError(f"the search was wrong: no move in {position!r} keeps the value {value}")
+
+    def _wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
+        if position.is_over:
+            return position.winner == seat
+        return self._ask(seat, position, self.game.n_cells, max_nodes)[0]
+
+
+class _Question:
+    """The search for whether one seat wins, which can be asked about one position after another."""
+
+    def __init__(self, game: Game, seat: Seat) -> None:
+        from ttt_env.proofs import search_kernel as proof_kernel
+
+        self._kernel = proof_kernel
+        self._sets, self._search = winning_sets(game), proof_kernel.new_search(game)
+        self.game, self.seat = game, seat
+
+    def begin(self, position: Position, width: int) -> None:
+        """Begin to search this position, trying `width` moves of the seat in each position below it."""
+        attacks = position.to_move == self.seat
+        stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
+        max_moves = self._kernel.ALL if width >= self.game.n_cells else width
+        self._kernel.set_root(self._search, *stones, attacks, max_moves)
+
+    def search(self, n_nodes: int) -> tuple[bool | None, int]:
+        """The answer, or None if `n_nodes` nodes were too few; and the number of nodes used."""
+        state, kernel = self._search.state, self._kernel
+        before = int(state[kernel.NODES])
+        self._search = kernel.grown(self._search)
+        answer = kernel.search(self._search, self._sets, n_nodes)
+        return None if answer == kernel.OPEN else answer == kernel.YES, int(state[kernel.NODES]) - before
+
+    def known(self) -> tuple[int, Masks]:
+        """The size of the table, and the answers in it that took longest: `recall` takes them."""
+        return int(self._search.state[self._kernel.TABLE_BITS]), self._kernel.answers_of(self._search)
+
+    def recall(self, table_bits: int, answers: Masks) -> None:
+        """Go on with what was known in another run. Raises `ValueError` if it does not fit."""
+        self._search = self._kernel.with_answers(self._search, table_bits, answers)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the last answer holds for every width."""
+        return self._kernel.is_exact(self._search)
+
+    def ordered_cells(self, position: Position) -> list[int]:
+        """The legal cells, those first that the search would try first."""
+        self.begin(position, self.game.n_cells)
+        urgent, weights = self._kernel.first_look(self._search, self._sets)
+        first = set(cells_of(urgent))
+        return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
+
+
+class _Guide:
+    """The moves of a seat that wins, or does not lose, as the search knows them."""
+
+    def __init__(self, prover: _Prover, seat: Seat, wins: bool) -> None:
+        self._prover, self._wins = prover, wins
+        self._threats = prover.threats.get(seat) if wins else None
+
+    def known_cells(self, positions: Masks) -> NDArray[np.int16]:
+        if self._threats is None:
+            return np.full(len(positions), -1, np.int16)
+        return self._threats.winning_cells(positions)
+
+    def cell(self, position: Position) -> int:
+        if self._threats is not None and self._threats.winning_cell(position) is None:
+            self._threats.wins(position, _THREAT_ROUNDS[0][1])
+        return self._prover.keeping_cell(position, int(self._wins))
+
+
+def _is_dead(position: Position) -> bool:
+    """Whether neither player can complete a set any more."""
+    return all(mask & position.mine and mask & position.theirs for mask in position.game.winning_masks)
+
+
+@cache
+def _prepare() -> None:
+    """Compile all that a search calls, or load it from disk, before the clock of a search starts."""
+    from ttt_env.compiled.compiler import ready
+
+    game = Game("two cells", (2,), [(0, 1)])
+    question = _Question(game, "X")
+    question.begin(game.start, game.n_cells)
+    threats = ThreatProver(game, "X", lambda part, n_nodes: part.search(n_nodes)[0])
+    ready(
+        "the proof search",
+        lambda: question.search(1),
+        lambda: question.ordered_cells(game.start),
+        lambda: threats.prepare(game.start),
+        lambda: drawing_regions(game.start),
+    )

@@ -1,0 +1,161 @@
+"""A strategy of one seat as data: to win, or not to lose, against every reply."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.compiled.sets import winning_sets
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game, Position, Seat, cells_of
+from ttt_env.rules.sizes import MASK_CELLS
+
+MOST_POSITIONS = 5_000_000  # of a strategy: about a gigabyte, and many minutes
+_BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof needs more than 56,405
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """What a seat plays in every position in which it is to move and that can come up, from `start` on.
+
+    With `wins` it wins against every reply, else it does not lose. `positions` `[P, 2]` are its own stones
+    and those of the other, one of all symmetric positions: the one with the smallest masks.
+    `moves` `[P]` are its cells there. A position has `n_sequences` `[P]` of the `sequences` `[Q, most]` of
+    cells, which stand there in the order of the positions, each with 64s after its end. With `wins` these are
+    threats, each of which leaves one reply: they answer some replies to the move. Else they are pairs, one
+    after the other, that break every set of the other player: the seat answers in the pair of each reply.
+    What neither answers leads to a position of the table, or needs none: see `cell`.
+    """
+
+    start: Position
+    seat: Seat
+    wins: bool
+    positions: Masks
+    moves: NDArray[np.uint8]
+    n_sequences: NDArray[np.uint8]
+    sequences: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def game(self) -> Game:
+        """The game that it plays."""
+        return self.start.game
+
+    def cell(self, position: Position) -> int | None:
+        """What the strategy plays; None in a position of the other seat, or that never comes up by it.
+
+        It completes a set where it can. Else it plays as the table says. Where the position is not in it, a
+        strategy that wins does so by threats alone, and one that does not lose answers in the pair of the
+        reply, or plays the cell through which the sets that the other can still complete weigh most (Erdős
+        and Selfridge 1973).
+        """
+        if position.to_move != self.seat or position.is_over:
+            return None
+        own, other = position.mine, position.theirs
+        if not self.game.misere:
+            for cell in position.legal_cells:
+                if self.game.completes(own | 1 << cell, cell):
+                    return cell
+        if (cell_here := self._tabulated(own, other)) is not None:
+            return cell_here
+        if self.wins:
+            return self._first_threat(own, other)
+        cell_here = self._heaviest(position)
+        return self._paired(position) if cell_here is None else cell_here
+
+    def _tabulated(self, own: int, other: int) -> int | None:
+        from ttt_env.proofs import strategy_kernel as kernel
+
+        image = np.zeros(2, np.uint64)
+        number = kernel.canonical(np.uint64(own), np.uint64(other), self._permutations, image)
+        first, last = (int(np.searchsorted(self._own, image[0], side)) for side in ("left", "right"))
+        at = first + int(np.searchsorted(self._other[first:last], image[1]))
+        if at == last or self._other[at] != image[1]:
+            return None
+        return int(np.flatnonzero(self._permutations[number] == self.moves[self._order[at]])[0])
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """The rows of the table in ascending order of their positions."""
+        return np.lexsort((self.positions[:, 1], self.positions[:, 0]))
+
+    @cached_property
+    def _own(self) -> Masks:
+        own: Masks = self.positions[self._order, 0]
+        return own
+
+    @cached_property
+    def _other(self) -> Masks:
+        other: Masks = self.positions[self._order, 1]
+        return other
+
+    @cached_property
+    def _permutations(self) -> NDArray[np.uint8]:
+        from ttt_env.proofs.strategy_kernel import permutations_of
+
+        return permutations_of(self.game)
+
+    def _first_threat(self, own: int, other: int) -> int | None:
+        from ttt_env.compiled.threats import new_threats
+        from ttt_env.proofs import strategy_kernel as kernel
+
+        if self.game.misere:
+            return None
+        masks = np.uint64(own), np.uint64(other)
+        cell = kernel.first_threat(*masks, winning_sets(self.game), new_threats(self.game), _BUDGET)
+        return None if cell < 0 else int(cell)
+
+    def _paired(self, position: Position) -> int | None:
+        """The answer by the pairs of a position from which this one has come; None if there is none."""
+        after, pairs = self._with_pairs
+        for permutation in self._permutations:
+            own, other = (
+                np.uint64(sum(1 << int(permutation[cell]) for cell in cells_of(mask)))
+                for mask in (position.mine, position.theirs)
+            )
+            answers = np.where((pairs & own == 0) & (pairs & other != 0), pairs & ~other, 0)
+            is_lost = (pairs & ~other == 0) & (pairs != 0)
+            holds = (after & ~np.array([own, other]) == 0).all(axis=1)
+            holds &= ((answers != 0).sum(axis=1) <= 1) & ~is_lost.any(axis=1)
+            if holds.any():
+                answer = int(answers[holds.argmax()].max(initial=0))
+                cells = np.flatnonzero(permutation == answer.bit_length() - 1)
+                return int(cells[0]) if answer else position.legal_cells[0]
+        return None
+
+    @cached_property
+    def _with_pairs(self) -> tuple[Masks, Masks]:
+        """Positions `[L, 2]` after moves of the table, and pairs `[L, most]` that hold there, as masks."""
+        one = np.uint64(1)
+        rows = np.repeat(np.arange(len(self)), self.n_sequences)
+        after = self.positions[rows].copy()
+        after[:, 0] |= one << self.moves[rows].astype(np.uint64)
+        cells = self.sequences.astype(np.uint64)
+        stones: Masks = np.where(cells < MASK_CELLS, one << cells % MASK_CELLS, np.uint64(0))
+        pairs = stones[:, ::2] | stones[:, 1::2]
+        return after, pairs
+
+    def _heaviest(self, position: Position) -> int | None:
+        """The cell by which most weight is taken from sets of the other, if what is left is small enough.
+
+        In a misère game any cell, if the seat cannot complete a set any more.
+        """
+        from ttt_env.compiled.canonical import COMPLETE
+
+        if position.game.misere:
+            is_safe = all(mask & position.theirs for mask in position.game.winning_masks)
+            return position.legal_cells[0] if is_safe else None
+        weights = dict.fromkeys(position.legal_cells, 0)
+        total = 0
+        for mask in position.game.winning_masks:
+            if not mask & position.mine:
+                rest = mask & ~position.theirs
+                weight = max(COMPLETE >> rest.bit_count(), 1)
+                total += weight
+                for cell in cells_of(rest):
+                    weights[cell] += weight
+        best = max(weights, key=lambda cell: weights[cell])
+        return best if total < COMPLETE else None

@@ -1,0 +1,357 @@
+"""What is left to answer after each move of a strategy, compiled.
+
+A strategy of one seat, to win or not to lose, is a table: a move for each position in which the seat is to
+move, one of all that are symmetric. After the move, replies of the other need no position of their own in the
+table
+
+- if the seat can then complete a set, or has won because the other, in a misère game, has completed one;
+- if they fill the board, and the seat only has not to lose;
+- if the seat then wins by a sequence of threats, each of which leaves one reply;
+- if, in a strategy not to lose, the weights of the sets that the other can still complete are small enough
+  (Erdős and Selfridge, On a combinatorial game, 1973), or pairs of cells break all of them (`pairing`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, completing_through, is_several, lowest, size
+from ttt_env.compiled.canonical import COMPLETE, weigh
+from ttt_env.compiled.compiler import compiled, inner
+from ttt_env.compiled.sets import WinningSets
+from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats
+from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups
+from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game
+from ttt_env.rules.symmetry import automorphisms
+
+MOST_SEQUENCES = 64  # of a position: each one answers a reply
+MOST_CELLS = 64  # of a sequence
+NO_CELL = 64  # after the end of a sequence
+NO_MOVE = 255  # in a position in which the other is to move
+
+# The indices of `Cover.totals`.
+N_SEQUENCES, N_OPEN = range(2)
+
+
+class Cover(NamedTuple):
+    """Room for what is found about a batch of `B` positions.
+
+    `n_sequences` `[B]` are the numbers of sequences of cells of each position, and `sequences` these cells,
+    then `NO_CELL`: each is a sequence of threats, or the pairs that break every set. `open` are those
+    positions, as `canonical` gives them, that have to be in the table. `totals` says how many sequences and
+    open positions there are.
+    """
+
+    n_sequences: NDArray[np.uint8]
+    sequences: NDArray[np.uint8]
+    open: Masks
+    totals: NDArray[np.int64]
+
+
+def new_cover(size: int) -> Cover:
+    """Room for a batch of this size."""
+    n_sequences = size * MOST_SEQUENCES
+    return Cover(
+        np.zeros(size, np.uint8),
+        np.zeros((n_sequences, MOST_CELLS), np.uint8),
+        np.zeros((n_sequences, 2), np.uint64),
+        np.zeros(2, np.int64),
+    )
+
+
+def permutations_of(game: Game) -> NDArray[np.uint8]:
+    """The automorphisms by which positions are merged, `[automorphisms, cells]`."""
+    return np.array(automorphisms(game), np.uint8)
+
+
+@inner
+def _moved(stones: np.uint64, permutation: NDArray[np.uint8]) -> np.uint64:
+    moved = NONE
+    while stones != NONE:
+        stone = lowest(stones)
+        stones ^= stone
+        moved |= ONE << np.uint64(permutation[cell_of(stone)])
+    return moved
+
+
+@compiled
+def canonical(own: np.uint64, other: np.uint64, permutations: NDArray[np.uint8], image: Masks) -> int:
+    """The number of the permutation that makes the masks least, the first one first; `image` `[2]` is set."""
+    best = 0
+    for number in range(len(permutations)):
+        moved = _moved(own, permutations[number])
+        if number == 0 or moved <= image[0]:
+            rest = _moved(other, permutations[number])
+            if number == 0 or moved < image[0] or rest < image[1]:
+                image[0], image[1], best = moved, rest, number
+    return best
+
+
+@inner
+def _is_answered(
+    own: np.uint64, other: np.uint64, reply: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
+) -> bool:
+    """Whether the sequence of threats wins after this reply, before which neither could complete a set."""
+    other |= reply
+    block = completing_through(other, own, sets, cell_of(reply))
+    for number in range(n_gains):
+        gain = gains[number]
+        if (own | other) & gain != NONE or block & ~gain != NONE:
+            return False
+        own |= gain
+        completes = completing_through(own, other, sets, cell_of(gain))
+        if is_several(completes):
+            return True
+        if completes == NONE:
+            return False
+        other |= completes
+        block = completing_through(other, own, sets, cell_of(completes))
+    return False
+
+
+@inner
+def _answered(
+    own: np.uint64, other: np.uint64, replies: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
+) -> np.uint64:
+    """Those of the replies after which a sequence of threats wins."""
+    answered = NONE
+    while replies != NONE:
+        reply = lowest(replies)
+        replies ^= reply
+        if _is_answered(own, other, reply, gains, n_gains, sets):
+            answered |= reply
+    return answered
+
+
+@inner
+def _new_sequence(number: int, cover: Cover) -> NDArray[np.uint8]:
+    """Room for the cells of one more sequence of a position."""
+    cells: NDArray[np.uint8] = cover.sequences[cover.totals[N_SEQUENCES]]
+    cells[:] = NO_CELL
+    cover.totals[N_SEQUENCES] += 1
+    cover.n_sequences[number] += 1
+    return cells
+
+
+@inner
+def _keep_sequence(t: Threats, number: int, cover: Cover) -> None:
+    """Add the threats that were found to the sequences of a position."""
+    cells = _new_sequence(number, cover)
+    for level in range(size(t.winning[GAINS])):
+        cells[level] = cell_of(t.gain[level])
+
+
+@inner
+def _answer_by_threats(
+    own: np.uint64,
+    other: np.uint64,
+    replies: np.uint64,
+    sets: WinningSets,
+    t: Threats,
+    budget: int,
+    number: int,
+    cover: Cover,
+) -> np.uint64:
+    """The replies that no sequence of threats answers; those that answer one or more are kept."""
+    unanswered, reply = NONE, NONE  # a sequence that would win after a pass comes first
+    if not is_several(replies):
+        replies, reply = NONE, replies
+    while True:
+        block = NONE if reply == NONE else completing_through(other | reply, own, sets, cell_of(reply))
+        if not is_several(block) and wins_by_threats(own, other | reply, block, sets, t, budget):
+            n_gains = size(t.winning[GAINS])
+            answered = _answered(own, other, replies | unanswered, t.gain, n_gains, sets)
+            replies, unanswered = replies & ~answered, unanswered & ~answered
+            if answered != NONE or reply != NONE:
+                _keep_sequence(t, number, cover)
+        elif reply != NONE:
+            unanswered |= reply
+        if replies == NONE:
+            return unanswered
+        reply = lowest(replies)
+        replies ^= reply
+
+
+@inner
+def _holds_by_pairs(
+    own: np.uint64, other: np.uint64, sets: WinningSets, p: Pairs, budget: int, number: int, cover: Cover
+) -> bool:
+    """Whether pairs break every set of the other, who is to move; they are then kept as one sequence."""
+    n_pairs = holds_by_groups(other, own, sets, p, budget, 0)
+    if n_pairs >= 0:
+        cells = _new_sequence(number, cover)
+        for level in range(n_pairs):
+            first = lowest(p.chosen[level])
+            cells[2 * level], cells[2 * level + 1] = cell_of(first), cell_of(p.chosen[level] ^ first)
+    return bool(n_pairs >= 0)
+
+
+@inner
+def _replies(
+    own: np.uint64, other: np.uint64, wins: bool, sets: WinningSets, weights: NDArray[np.int64]
+) -> np.uint64:
+    """The replies after a move that need an answer, which is not to complete a set at once."""
+    free = sets.full & ~(own | other)
+    if sets.misere:
+        is_safe = True
+        for mask in sets.masks:
+            is_safe &= mask & other != NONE
+        return NONE if is_safe and not wins else free & ~completing(other, own, sets.masks)
+    if not wins:
+        weights[:] = 0
+        total = weigh(other, own, sets.masks, weights)
+        if total + weights.max() < COMPLETE:
+            return NONE
+    completes = completing(own, other, sets.masks)
+    if completes == NONE:
+        return free
+    return NONE if is_several(completes) else completes
+
+
+@inner
+def _is_wrong(own: np.uint64, other: np.uint64, wins: bool, sets: WinningSets) -> bool:
+    """Whether the position after a move is none of a strategy: the other can win at once, or nobody can."""
+    free = sets.full & ~(own | other)
+    if sets.misere:
+        for mask in sets.masks:
+            if own & mask == mask:
+                return True
+    elif completing(other, own, sets.masks) != NONE:
+        return True
+    return wins and free == NONE
+
+
+@compiled
+def cover_replies(
+    positions: Masks,
+    moves: NDArray[np.uint8],
+    wins: bool,
+    sets: WinningSets,
+    t: Threats,
+    p: Pairs,
+    budget: int,
+    permutations: NDArray[np.uint8],
+    cover: Cover,
+) -> int:
+    """The number of positions `[B, 2]` whose moves `[B]` are all right, and `cover` is filled for them.
+
+    It is the index of the first wrong move if there is one. For a sequence of threats, or for pairs, so many
+    of them are tried as the budget says.
+    """
+    cover.totals[:] = 0
+    cover.n_sequences[:] = 0
+    weights = np.zeros(64, np.int64)
+    for number in range(len(positions)):
+        own, other = positions[number, 0], positions[number, 1]
+        if moves[number] != NO_MOVE:
+            own |= ONE << np.uint64(moves[number])
+        if _is_wrong(own, other, wins, sets):
+            return number
+        replies = _replies(own, other, wins, sets, weights)
+        if budget > 0 and replies != NONE and not sets.misere:
+            if wins:
+                replies = _answer_by_threats(own, other, replies, sets, t, budget, number, cover)
+            elif _holds_by_pairs(own, other, sets, p, budget, number, cover):
+                replies = NONE
+        if not _leave_open(own, other, replies, wins, sets, permutations, cover):
+            return number
+    return len(positions)
+
+
+@inner
+def _leave_open(
+    own: np.uint64,
+    other: np.uint64,
+    replies: np.uint64,
+    wins: bool,
+    sets: WinningSets,
+    permutations: NDArray[np.uint8],
+    cover: Cover,
+) -> bool:
+    """Add the positions after these replies to the open ones; False if a reply ends a game to be won."""
+    while replies != NONE:
+        reply = lowest(replies)
+        replies ^= reply
+        if own | other | reply == sets.full:
+            if wins:
+                return False
+            continue
+        canonical(own, other | reply, permutations, cover.open[cover.totals[N_OPEN]])
+        cover.totals[N_OPEN] += 1
+    return True
+
+
+@compiled
+def follow_replies(
+    positions: Masks,
+    moves: NDArray[np.uint8],
+    n_sequences: NDArray[np.uint8],
+    sequences: NDArray[np.uint8],
+    wins: bool,
+    sets: WinningSets,
+    permutations: NDArray[np.uint8],
+    cover: Cover,
+) -> int:
+    """As `cover_replies`, but by the sequences that a table has: none are looked for.
+
+    The sequences are of different cells of the board, pairs among them of an even number, then `NO_CELL`.
+    """
+    cover.totals[:] = 0
+    weights, gains = np.zeros(64, np.int64), np.zeros(MOST_CELLS, np.uint64)
+    first = 0
+    for number in range(len(positions)):
+        own, other = positions[number, 0], positions[number, 1]
+        if moves[number] != NO_MOVE:
+            own |= ONE << np.uint64(moves[number])
+        if _is_wrong(own, other, wins, sets):
+            return number
+        replies, last = _replies(own, other, wins, sets, weights), first + n_sequences[number]
+        for row in range(first, last):
+            if wins:
+                n_gains = _gains_of(sequences[row], gains)
+                replies &= ~_answered(own, other, replies, gains, n_gains, sets)
+            elif _are_breaking(own, other, sequences[row], sets):
+                replies = NONE
+        first = last
+        if not _leave_open(own, other, replies, wins, sets, permutations, cover):
+            return number
+    return len(positions)
+
+
+@inner
+def _gains_of(cells: NDArray[np.uint8], gains: Masks) -> int:
+    """The number of threats of a sequence, which `gains` then are, as masks."""
+    n_gains = 0
+    while n_gains < len(cells) and cells[n_gains] != NO_CELL:
+        gains[n_gains] = ONE << np.uint64(cells[n_gains])
+        n_gains += 1
+    return n_gains
+
+
+@inner
+def _are_breaking(own: np.uint64, other: np.uint64, cells: NDArray[np.uint8], sets: WinningSets) -> bool:
+    """Whether the pairs of a sequence are free and every set without a stone of its own holds one."""
+    n_cells = 0
+    while n_cells < len(cells) and cells[n_cells] != NO_CELL:
+        if (own | other) >> np.uint64(cells[n_cells]) & ONE != NONE:
+            return False
+        n_cells += 1
+    for mask in sets.masks:
+        is_broken = mask & own != NONE
+        for at in range(0, n_cells, 2):
+            pair = ONE << np.uint64(cells[at]) | ONE << np.uint64(cells[at + 1])
+            is_broken |= mask & pair == pair
+        if not is_broken:
+            return False
+    return True
+
+
+@compiled
+def first_threat(own: np.uint64, other: np.uint64, sets: WinningSets, t: Threats, budget: int) -> int:
+    """The cell of the first threat of a sequence that wins, of those to move; −1 if none was found."""
+    block = completing(other, own, sets.masks)
+    if is_several(block) or not wins_by_threats(own, other, block, sets, t, budget):
+        return -1
+    return int(cell_of(t.gain[0]))

@@ -1,0 +1,175 @@
+"""What a tournament has come to so far, in a file that outlives a kill."""
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ttt_env.agent import FORFEITS, Forfeit
+from ttt_env.analysis.evaluation import Match
+from ttt_env.errors import ResultFileError, TournamentFileError
+from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.rules.notation import GameRecord
+from ttt_env.storage.fields import Fields
+from ttt_env.storage.line_file import LineFile
+from ttt_env.tournament.plan import Plan
+
+_FORM = "ttt_env tournament journal"
+_FORMAT = f"{_FORM} 2"
+_LISTED = 6  # keys that have changed
+
+
+class Meeting(NamedTuple):
+    """Two entries in a round, counted from 1; the first has X in its games of even number."""
+
+    round: int
+    first: str
+    second: str
+
+    def seated(self, number: int) -> tuple[str, str]:
+        """Who has X, and who O, in the game of this number, counted from 0."""
+        return (self.first, self.second) if number % 2 == 0 else (self.second, self.first)
+
+
+class Played(NamedTuple):
+    """A game that was played, and by which forfeit it ended, if by one."""
+
+    record: GameRecord
+    forfeit: Forfeit | None = None
+
+    @property
+    def winner(self) -> Seat | None:
+        """The seat that won, None for a draw."""
+        if self.forfeit is None:
+            return self.record.winner
+        return "O" if self.forfeit.position.to_move == "X" else "X"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The game as a dictionary that JSON can hold."""
+        outcome, said = (None, "") if self.forfeit is None else self.forfeit[1:]
+        return {"record": str(self.record), "forfeit": outcome, "said": said}
+
+    @classmethod
+    def read(cls, data: Fields, game: Game) -> "Played":
+        """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
+        record = data.read("record", partial(GameRecord.parse, game=game))
+        said = data.text("said")
+        if data.is_null("forfeit") is not record.is_over:
+            raise data.error("record", f"{record}, which ends on the board or in a forfeit, and not in both")
+        if record.is_over:
+            return cls(record)
+        outcome = data.choice("forfeit", FORFEITS)
+        return cls(record, Forfeit(record.positions()[-1], outcome, said))
+
+
+class Computed(NamedTuple):
+    """The computed result of a meeting, and two games that show how the two play: one on each seat."""
+
+    match: Match
+    examples: tuple[Played, ...]
+
+    @classmethod
+    def read(cls, data: Fields, game: Game) -> "Computed":
+        """The content of a line. Raises `ResultFileError` if the examples do not fit to the match."""
+        match = data.read("match", Match.from_dict)
+        examples = tuple(Played.read(each, game) for each in data.parts("examples"))
+        if not match.exact or len(examples) != 2:
+            raise data.error("match", "it is not computed, or has not two examples")
+        for seat, result, example in zip(SEATS, (match.as_x, match.as_o), examples, strict=True):
+            chance = result.draw if example.winner is None else result[0 if example.winner == seat else 2]
+            if not chance:
+                raise data.error("examples", f"{example.record} ends as no game between these two")
+        return cls(match, examples)
+
+
+class Journal:
+    """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
+
+    The first line holds what the results depend on: the keys of the plan and the `fingerprints` of the
+    entries. With `again` what the file holds is forgotten, and so it is if they have changed and nothing has
+    been played. `is_new` says whether the file begins here.
+
+    Raises `TournamentFileError`, which names what has changed, if the file has others; `ResultFileError` for
+    a file that is no journal, for lines that were changed or are no part of this tournament, and where
+    another process writes to it now.
+    """
+
+    def __init__(self, path: Path, plan: Plan, fingerprints: Mapping[str, str], again: bool = False) -> None:
+        self.games: dict[Meeting, list[Played]] = {}
+        self.computed: dict[Meeting, Computed] = {}
+        self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
+        header = {"format": _FORMAT, "keys": dict(plan.keys), "files": dict(fingerprints)}
+        self._file.reserve()
+        try:
+            lines = [] if again else self._file.read()
+            changed = self._changed(Fields(lines[0]), header) if lines else []
+            self.is_new = not lines or (len(lines) == 1 and bool(changed))
+            if self.is_new:
+                self._file.clear()
+                self._file.add(header, is_synced=True)
+            else:
+                self._go_on(lines, changed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _go_on(self, lines: list[dict[str, Any]], changed: list[str]) -> None:
+        """Take the lines of the file. Raises `TournamentFileError` if anything has changed since."""
+        if changed:
+            listed = ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
+            raise TournamentFileError(
+                f"{self._file.path.parent} holds another tournament, since these have changed: {listed}. "
+                "Change them back, name another folder (--out), or start anew (--again)"
+            )
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                self._take(Fields(line))
+            except ResultFileError as error:
+                raise self._file.error(number, error) from error
+
+    def close(self) -> None:
+        """Let others write to the file."""
+        self._file.release()
+
+    def add_game(self, meeting: Meeting, played: Played) -> None:
+        """Keep a game, the next one of its meeting, on the disk first."""
+        self._file.add({**meeting._asdict(), **played.to_dict()}, is_synced=True)
+        self.games.setdefault(meeting, []).append(played)
+
+    def add_computed(self, meeting: Meeting, computed: Computed) -> None:
+        """Keep a computed meeting, on the disk first."""
+        examples = [example.to_dict() for example in computed.examples]
+        line = {**meeting._asdict(), "match": computed.match.to_dict(), "examples": examples}
+        self._file.add(line, is_synced=True)
+        self.computed[meeting] = computed
+
+    def _changed(self, found: Fields, header: Mapping[str, Any]) -> list[str]:
+        """What is different in this header from the one on the first line, in words."""
+        try:
+            found.choice("format", [_FORMAT])
+            keys = found.read("keys", partial(_differing, new=json.loads(json.dumps(header["keys"]))))
+            files = found.read("files", partial(_differing, new=header["files"]))
+        except ResultFileError as error:
+            raise ResultFileError(f"{self._file.path} is no journal of a tournament: {error}") from error
+        return keys + [f"the program or model of {name!r}" for name in files]
+
+    def _take(self, line: Fields) -> None:
+        names = self._plan.names
+        first, second = line.choice("first", names), line.choice("second", names)
+        meeting = Meeting(line.integer("round", 1, self._plan.rounds), first, second)
+        games = self.games.get(meeting, [])
+        if first == second or meeting in self.computed or len(games) == self._plan.games:
+            raise line.error("second", f"{first!r} and {second!r} have no more games in this round")
+        if not line.has("match"):
+            self.games.setdefault(meeting, []).append(Played.read(line, self._plan.game))
+            return
+        computed = Computed.read(line, self._plan.game)
+        if games:
+            raise line.error("match", "it is computed, and games have been played")
+        self.computed[meeting] = computed
+
+
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The keys that only one of the two has, or that they have differently."""
+    return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]

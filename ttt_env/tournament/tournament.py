@@ -1,0 +1,439 @@
+"""Many agents against each other: cross table, ratings, exploitability."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import combinations, permutations
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ttt_env.agent import AgentLike, Floats, game_of, named_agents
+from ttt_env.analysis.evaluation import CLOSE, Exploitability, Forfeited, Match, summed
+from ttt_env.analysis.saved import Saved
+from ttt_env.errors import ParameterError, PlayerError, shown
+from ttt_env.render.charts import heat_map, save
+from ttt_env.render.table import draw_table
+from ttt_env.render.words import gain, signed
+from ttt_env.rules.checks import as_callback, as_generator, as_integer, as_seconds
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.sizes import is_tabulated
+from ttt_env.storage.fields import Fields
+from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.tournament.pairings import (
+    Entry,
+    Field,
+    NotJudged,
+    entry,
+    margin_of,
+    pairing,
+    turned,
+    width_of,
+)
+from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
+from ttt_env.workers import Backend, Progress, Workers
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from ttt_env.render.charts import Figure
+
+_FIGURES = ("rating", "score", "exploited_as_x", "exploited_as_o")
+_LEAST_WIDTH, _MOST_WIDTH = 5e-324, 1_000_000.0  # above 0; an interval is never wider than 2
+_CLOSE_RATING = 1e-3  # Elo points: ratings are found by steps
+_LEGEND = "score of the row against the column, win − loss over both seats"
+
+
+@dataclass(frozen=True, repr=False)
+class Tournament(Saved):
+    """The results of every agent against every other.
+
+    `matches` holds each pairing from both sides, `exploitability` the result of `ttt_env.exploitability` for
+    each agent, or None where it cannot be computed or was not asked for. `not_judged` has the agents that
+    could not be asked, by accidents or a line too many, with the reason; nothing rests on what they played.
+    Tables and pictures are ordered by rating, everything else as the agents were given.
+
+    >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
+    tictactoe-v0: score of the row against the column, win − loss over both seats
+       agent      rating  score  exploited as X    as O      1      2
+    1  win-block    +166  +0.76          +0.400  +0.927      ·  +0.76
+    2  random       −166  −0.76          +0.925  +0.995  −0.76      ·
+    all exact
+    """
+
+    FORMAT = "ttt_env tournament 1"
+
+    game: Game
+    names: tuple[str, ...]
+    matches: dict[tuple[str, str], Match]
+    exploitability: dict[str, Exploitability | None]
+    width: float
+    not_judged: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def table(self) -> Floats:
+        """The score of row against column, `[n, n]`; NaN on the diagonal, where it could only be 0."""
+        rows = [[self._score(row, column) for column in self.names] for row in self.names]
+        return np.array(rows)
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The mean score of each agent against the others, in [−1, 1]."""
+        return dict(zip(self.names, np.nanmean(self.table, axis=1).tolist(), strict=True))
+
+    @cached_property
+    def ratings(self) -> dict[str, float]:
+        """The rating of each agent in Elo points, of mean 0: see `bradley_terry`."""
+        return dict(zip(self.names, bradley_terry(self.table).tolist(), strict=True))
+
+    @cached_property
+    def nash_mixture(self) -> dict[str, float]:
+        """The weight of each agent in the Nash average of all: see `ratings.nash_mixture`.
+
+        It does not depend on how many weak or equal agents took part, as ratings and mean scores do.
+        """
+        return dict(zip(self.names, nash_mixture(self.table).tolist(), strict=True))
+
+    @cached_property
+    def nash_scores(self) -> dict[str, float]:
+        """The score of each agent against the Nash average: 0 for those in it, and never more."""
+        scores = np.nan_to_num(self.table) @ list(self.nash_mixture.values())
+        return dict(zip(self.names, scores.tolist(), strict=True))
+
+    @cached_property
+    def alpha_rank(self) -> dict[str, float]:
+        """How often each agent is played in the long run of an evolution: see `ratings.alpha_rank`."""
+        return dict(zip(self.names, alpha_rank(self.table).tolist(), strict=True))
+
+    @property
+    def ranking(self) -> list[str]:
+        """The names, the highest rating first."""
+        return sorted(self.names, key=lambda name: (-round(self.ratings[name], 3), name))
+
+    @property
+    def wide(self) -> list[tuple[str, str]]:
+        """The pairings that `max_games` ended before their interval was as narrow as asked."""
+        pairs = combinations(self.names, 2)
+        return [pair for pair in pairs if width_of(self.matches[pair]) > self.width]
+
+    @property
+    def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
+        """What each agent has lost by naming no free cell; agents that always named one are not listed."""
+        losses = dict.fromkeys(self.names, tuple[Forfeited, ...]())
+        for name, other in permutations(self.names, 2):
+            losses[name] += self.matches[name, other].forfeits[0]
+        return {name: summed(lost) for name, lost in losses.items() if lost}
+
+    def __repr__(self) -> str:
+        return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.game.name}: {_LEGEND}", *_aligned(self._numbered()), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        title = f"{self.game.name}: {_LEGEND}"
+        return draw_table(title, self._numbered(), self._ordered().tolist(), self._notes())
+
+    def to_markdown(self) -> str:
+        """The table in Markdown, the sampled scores with ± their 95 % interval."""
+        head, *rows = ([cell.replace("|", "\\|") for cell in row] for row in self._rows(self.ranking))
+        rule = ["---"] + ["--:"] * (len(head) - 1)
+        return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
+
+    def to_csv(self) -> str:
+        """The table with all digits, one row an agent; empty where there is no number."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["agent", *_FIGURES, *self.ranking])
+        for name in self.ranking:
+            figures = [*self._figures(name), *(self._score(name, other) for other in self.ranking)]
+            writer.writerow([name, *("" if isnan(figure) else figure for figure in figures)])
+        return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "format": self.FORMAT,
+            "game": game_to_dict(self.game),
+            "width": self.width,
+            "agents": [
+                {
+                    "name": name,
+                    "rating": self.ratings[name],
+                    "score": self.scores[name],
+                    "exploitability": (exploited := self.exploitability[name]) and exploited.to_dict(),
+                }
+                for name in self.names
+            ],
+            "matches": [
+                {"first": first, "second": second, **self.matches[first, second].to_dict()}
+                for first, second in combinations(self.names, 2)
+            ],
+            "not_judged": self.not_judged,
+        }
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        entries = Fields(data)
+        game, agents = entries.read("game", game_from_dict), entries.parts("agents")
+        names = tuple(agent.text("name") for agent in agents)
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise entries.error("agents", "two or more of different names are needed")
+        unjudged = entries.part("not_judged")
+        played = cls(
+            game,
+            names,
+            _read_matches(entries, names, game),
+            {name: _read_exploitability(agent) for name, agent in zip(names, agents, strict=True)},
+            entries.number("width", _LEAST_WIDTH, _MOST_WIDTH),
+            {name: unjudged.text(name) for name in entries.table("not_judged")},
+        )
+        for name, agent in zip(names, agents, strict=True):
+            agent.is_near("rating", played.ratings[name], _CLOSE_RATING)
+            agent.is_near("score", played.scores[name], CLOSE)
+            _check_gains(agent, played, name)
+        return played
+
+    def to_dataframe(self) -> "DataFrame":
+        """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
+
+        The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent.
+        Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError(
+                'data frames need the extra "dataframe": pip install "ttt-env[dataframe]"'
+            ) from error
+        order = self.ranking
+        figures = np.array([self._figures(name) for name in order])
+        table = np.column_stack([figures, self._ordered()])
+        return DataFrame(table, index=order, columns=[*_FIGURES, *order]).rename_axis("agent")
+
+    def _figures(self, name: str) -> tuple[float, float, float, float]:
+        """Rating, mean score, and what the best response gains on each seat, NaN where that is unknown."""
+        exploited = self.exploitability[name]
+        gains = (exploited.as_x, exploited.as_o) if exploited else (nan, nan)
+        return self.ratings[name], self.scores[name], *gains
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
+
+        Raises `ImportError` if matplotlib, of the extra `plot`, is not installed.
+        """
+        texts = [[self._cell(row, column) for column in self.ranking] for row in self.ranking]
+        title = f"{self.game.name}: win − loss of row against column, both seats"
+        figure = heat_map(self.ranking, self._ordered(), texts, title)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def _score(self, row: str, column: str) -> float:
+        return nan if row == column else self.matches[row, column].score
+
+    def _ordered(self) -> Floats:
+        """`table` with rows and columns by ranking."""
+        order = [self.names.index(name) for name in self.ranking]
+        return self.table[np.ix_(order, order)]
+
+    def _numbered(self) -> list[list[str]]:
+        """Heading and rows of the table as text, each column headed by the rank of its opponent."""
+        numbers = [str(place + 1) for place in range(len(self.names))]
+        head, *rows = self._rows(numbers)
+        return [["", *head], *([number, *row] for number, row in zip(numbers, rows, strict=True))]
+
+    def _rows(self, opponents: Iterable[str]) -> Iterator[list[str]]:
+        """Heading and rows of the table as text, with these headings for the opponents."""
+        is_known = any(self.exploitability.values())
+        yield ["agent", "rating", "score", *(["exploited as X", "as O"] if is_known else []), *opponents]
+        for name in self.ranking:
+            exploited = self.exploitability[name]
+            gains = [gain(exploited.as_x, 3), gain(exploited.as_o, 3)] if exploited else ["?", "?"]
+            cells = [self._cell(name, other) for other in self.ranking]
+            start = [name, signed(self.ratings[name], 0), signed(self.scores[name], 2)]
+            yield [*start, *(gains if is_known else []), *cells]
+
+    def _cell(self, row: str, column: str) -> str:
+        if row == column:
+            return "·"
+        played = self.matches[row, column]
+        margin = "" if played.exact else f" ±{margin_of(played):.2f}"
+        return signed(played.score, 2) + margin
+
+    def _notes(self) -> list[str]:
+        """What a reader has to know about the numbers."""
+        sampled = any(not played.exact for played in self.matches.values())
+        notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
+        if self.wide:
+            pairs = ", ".join(" v ".join(pair) for pair in self.wide)
+            notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
+        notes += [f"{name} is not in the table: {why}" for name, why in self.not_judged.items()]
+        notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
+        return notes
+
+
+def _read_matches(entries: Fields, names: Sequence[str], game: Game) -> dict[tuple[str, str], Match]:
+    """The match of each pair from both sides; in a file each pair is once, in the order of the names."""
+    matches = {}
+    for each in entries.parts("matches"):
+        pair = each.choice("first", names), each.choice("second", names)
+        if pair in matches:
+            raise each.error("second", f"{shown(pair[0])} and {shown(pair[1])} have met before")
+        matches[pair] = played = each.whole(Match.from_dict)
+        for lost in (*played.forfeits[0], *played.forfeits[1]):
+            _check_position(each, lost.position, game)
+    if list(matches) != list(combinations(names, 2)):
+        raise entries.error("matches", "each pair of agents is to meet once, in the order of the agents")
+    return matches | {(second, first): turned(played) for (first, second), played in matches.items()}
+
+
+def _check_position(match: Fields, text: str, game: Game) -> None:
+    match.read("forfeits", lambda _: Position.parse(text, game))
+
+
+def _read_exploitability(agent: Fields) -> Exploitability | None:
+    known = not agent.is_null("exploitability")
+    return agent.read("exploitability", Exploitability.from_dict) if known else None
+
+
+def _check_gains(agent: Fields, played: Tournament, name: str) -> None:
+    """Raise `ResultFileError` if another agent gains more against this one than its best response does."""
+    if (exploited := played.exploitability[name]) is None:
+        return
+    for other in played.names:
+        met = None if other == name else played.matches[name, other]
+        if met is None or not met.exact:
+            continue
+        if -met.as_x.value > exploited.as_x + CLOSE or -met.as_o.value > exploited.as_o + CLOSE:
+            raise agent.error("exploitability", f"{shown(other)} gains more than the best response")
+
+
+def tournament(
+    agents: Iterable[AgentLike] | Mapping[str, AgentLike],
+    game: Game | str | None = None,
+    *,
+    width: float = 0.05,
+    max_games: int = 10_000,
+    rng: np.random.Generator | int = 0,
+    workers: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+    timeout: float | None = None,
+    progress: bool | Progress = False,
+    exploitability: bool = True,
+) -> Tournament:
+    """The tournament of these agents: every agent against every other, on both seats.
+
+    Results are computed where `match` computes them. Otherwise games are played until the 95 % interval
+    of the score is no wider than `width`, or `max_games` are played. The random numbers of a pairing
+    depend on `rng`, a generator or a seed, and on the two names; nothing else.
+
+    A spec string is its own name, a function goes by its `__name__`, an `Agent` by its class; a mapping
+    gives names.
+
+    Who works on it changes no result: by default this process alone; `workers` processes of this machine;
+    or, with `backend="ray"`, the Ray cluster at `address`, by default a new one on this machine (see
+    `ttt_env.workers`). What is lost with a process or a machine is played again. On games of 4×4
+    each process may take up to 3 GB. A pairing, or asking one agent, that takes more than `timeout` seconds
+    ends the tournament. `progress=True` shows a bar; a function is called with the number of tasks that are
+    done and the number of all.
+
+    Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`
+    or `max_games` too small, an agent that cannot be sent to another process, and as `Workers` does;
+    `ImportError` if an extra is not installed: `tournament`, `ray`. An agent that cannot be asked is left out
+    of the table (`Tournament.not_judged`); `PlayerError` is raised if fewer than two are left. Another error
+    of an agent is raised with a note that names it and the pairing. Raises `TaskTimeoutError` and
+    `WorkerError` as `Workers.run` does.
+
+    >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
+    >>> played.ranking
+    ['minimax', 'block', 'random']
+    >>> f"{played.matches['minimax', 'random'].score:.3f}"
+    '0.873'
+    """
+    entrants = named_agents(agents)
+    if len(entrants) < 2:
+        raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
+    width = as_seconds("width", width, "a tournament")
+    if width > _MOST_WIDTH:
+        raise ParameterError(f"width={width!r}: a width up to {_MOST_WIDTH:,} is allowed")
+    max_games = as_integer("max_games", max_games, "a tournament", 2)
+    if not isinstance(progress, bool):
+        as_callback("progress", progress, "a tournament")
+    shared = Workers(workers, backend, address)
+    agents_by_name = Field(game_of(game, *entrants.values()), entrants)
+    for name in entrants:
+        agents_by_name[name]  # an agent that cannot be made raises its error now, not after hours of play
+    shared.check_sendable({f"the agent {name!r}": entrant for name, entrant in entrants.items()})
+    entropy = int(as_generator(rng).integers(2**63))
+    pairs = list(combinations(sorted(entrants), 2))
+    entered = list(entrants) if exploitability or is_tabulated(agents_by_name.game) else []
+    total = len(entered) + len(pairs)
+    with shared, _told(progress) as tell:
+        run = partial(shared.run, timeout=timeout)
+        entries = run(
+            partial(entry, agents_by_name),
+            [(name,) for name in entered],
+            named=lambda name: f"the agent {name!r}, asked in all positions",
+            progress=lambda done, _: tell(done, total),
+        )
+        known = {name: each for name, each in zip(entered, entries, strict=True) if isinstance(each, Entry)}
+        players = {name: each.player for name, each in known.items() if each.player}
+        unjudged = [each for each in entries if isinstance(each, NotJudged)]
+        pairs = [pair for pair in pairs if not {each.name for each in unjudged} & set(pair)]
+        results = run(
+            partial(pairing, Field(agents_by_name.game, entrants | players), entropy, width, max_games),
+            pairs,
+            named=lambda first, second: f"{first!r} v {second!r}",
+            progress=lambda done, _: tell(len(entered) + done, total),
+        )
+    unjudged += [each for each in results if isinstance(each, NotJudged)]
+    not_judged = {name: reason for name, reason in reversed(unjudged)}
+    names = tuple(name for name in entrants if name not in not_judged)
+    if len(names) < 2:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in not_judged.items())
+        raise PlayerError(f"fewer than two agents can be judged: {reasons}")
+    matches = {
+        pair: played
+        for pair, played in zip(pairs, results, strict=True)
+        if isinstance(played, Match) and not_judged.keys().isdisjoint(pair)
+    }
+    matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
+    exploited = dict.fromkeys(names)
+    if exploitability:
+        exploited |= {name: known[name].exploitability for name in names if name in known}
+    return Tournament(agents_by_name.game, names, matches, exploited, width, not_judged)
+
+
+@contextmanager
+def _told(progress: bool | Progress) -> Iterator[Progress]:
+    """What is told how many tasks are done, and of how many: a bar, the caller's function, or nobody."""
+    if progress is not True:
+        yield progress if callable(progress) else lambda done, total: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc="matches") as bar:
+
+        def move(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield move
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """The rows as lines, in columns as wide as their longest cell; names stand left, numbers right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place == 1 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

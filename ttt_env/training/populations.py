@@ -1,0 +1,243 @@
+"""A population: several learners at once, each of which meets past selves of all, and best responses to them.
+
+They learn in rounds. Whatever a learner meets in a round is known when the round begins, so that the same
+seeds give the same models on any number of processes and machines, and after any interruption.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ttt_env.agent import Agent
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.analysis.certificate import Certificate, certify
+from ttt_env.analysis.saved import write_json
+from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError, shown
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_integer, as_path, one_of
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import MAX_SEED, TABLE_CELLS, is_tabulated
+from ttt_env.storage.files import opened, reason
+from ttt_env.storage.game_file import game_to_dict
+from ttt_env.tournament import Tournament, tournament
+from ttt_env.training.checkpoint import save_checkpoint
+from ttt_env.training.evaluation import Evaluation
+from ttt_env.training.recipe import recipe
+from ttt_env.workers import Backend, Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stable_baselines3.common.base_class import BaseAlgorithm
+
+    from ttt_env.training.selfplay import SelfPlay
+
+
+@dataclass(frozen=True)
+class Look:
+    """One exact evaluation of a learner, after so many steps and seconds."""
+
+    steps: int
+    seconds: float
+    exploitability: float
+    unbeatable: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a population is: a learner for each seed, all of one algorithm, and how they share opponents."""
+
+    game: Game
+    algo: str
+    seeds: tuple[int, ...]
+    round_steps: int
+    folder: Path
+
+    def model(self, seed: int) -> Path:
+        """The file of a learner's least exploitable model."""
+        return self.folder / f"learner-{seed}.zip"
+
+    def looks(self, seed: int, number: int) -> Path:
+        """The file of a learner's evaluations in a round, which is written when all else of the round is."""
+        return self.folder / f"learner-{seed}-round-{number}.json"
+
+    def checkpoint(self, seed: int, number: int) -> Path:
+        """The file from which a learner goes on after a round."""
+        return self.folder / f"learner-{seed}-round-{number}.checkpoint"
+
+    def shared(self, seed: int, number: int) -> list[Path]:
+        """The tables that a learner puts into the pool after a round: itself, and the best response to it."""
+        return [self.folder / f"learner-{seed}-round-{number}-{kind}.npz" for kind in ("self", "response")]
+
+    def check(self) -> None:
+        """Write down this population in its folder. Raises `ParameterError` if that holds another one."""
+        path = self.folder / "population.json"
+        described = {
+            "format": "ttt_env population 1",
+            "game": json.loads(json.dumps(game_to_dict(self.game))),
+            "algorithm": self.algo,
+            "seeds": list(self.seeds),
+            "round_steps": self.round_steps,
+        }
+        if not path.exists():
+            write_json(described, path)
+        elif _read_json(path) != described:
+            raise ParameterError(
+                f"{self.folder} holds another population: see {path}, or name another folder"
+            )
+
+
+@dataclass(frozen=True)
+class Population:
+    """What came of a population: the evaluations of every learner, by its seed, in order."""
+
+    plan: Plan
+    looks: dict[int, tuple[Look, ...]]
+
+    @property
+    def best(self) -> int:
+        """The seed of the least exploitable learner; of several, of the one that was so first."""
+        return min(
+            self.looks, key=lambda seed: min((one.exploitability, one.steps) for one in self.looks[seed])
+        )
+
+    def agent(self, seed: int | None = None) -> Agent:
+        """The least exploitable model of this learner, by default of the best one, as an agent."""
+        return SB3(self.plan.game, str(self.plan.model(self.best if seed is None else seed)))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The certificate of the best learner."""
+        return certify(self.agent(), self.plan.game)
+
+    @cached_property
+    def table(self) -> Tournament:
+        """The exact tournament of all learners."""
+        return tournament({f"seed {seed}": self.agent(seed) for seed in self.looks}, self.plan.game)
+
+
+def population(
+    game: Game | str = "tictactoe-v0",
+    algo: str = "maskable-ppo",
+    *,
+    out: str | Path,
+    seeds: Sequence[int] = range(4),
+    rounds: int = 16,
+    round_steps: int = 16_384,
+    until: Literal["unbeatable", "budget"] = "unbeatable",
+    workers: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+    report: "Callable[[int, dict[int, Look]], object] | None" = None,
+) -> Population:
+    """The population after so many rounds, or after the first in which a learner was certified unbeatable.
+
+    There is a learner for each seed, trained by the recipe `algo`: against the recipe's scripted opponents,
+    its own past selves and the best responses to them. From the second round on it also meets every other
+    learner as it was when the round began, and the best response to that. A round takes `round_steps` of each
+    learner.
+
+    Models and checkpoints are kept in the folder `out`; a population that was interrupted goes on with the
+    round that was not done. Rounds are shared out to `workers` processes, or by Ray, as in `tournament`; all
+    machines must see the folder. `report` is called after every round with its number and the best evaluation
+    of each learner so far, by seed.
+
+    Raises `ParameterError` for arguments that cannot be, or a folder of another population,
+    `GameTooLargeError` for a game of more than 12 cells, `ImportError` if an extra is missing.
+    """
+    plan = _checked(get_game(game), algo, seeds, round_steps, as_path("out", out, "a population"))
+    as_integer("rounds", rounds, "a population", 1)
+    one_of("until", until, ["unbeatable", "budget"])
+    looks: dict[int, list[Look]] = {seed: [] for seed in plan.seeds}
+    with Workers(workers, backend, address) as pool:
+        plan.check()
+        for number in range(1, rounds + 1):
+            done = pool.run(
+                partial(_round, plan, number),
+                [(seed,) for seed in plan.seeds],
+                named=lambda seed: f"the learner of seed {seed}",
+            )
+            for seed, found in zip(plan.seeds, done, strict=True):
+                looks[seed] += found
+                plan.checkpoint(seed, number - 1).unlink(missing_ok=True)
+            best = {seed: min(found, key=lambda look: look.exploitability) for seed, found in looks.items()}
+            if report is not None:
+                report(number, best)
+            if until == "unbeatable" and any(look.unbeatable for look in best.values()):
+                break
+    return Population(plan, {seed: tuple(found) for seed, found in looks.items()})
+
+
+def _checked(game: Game, algo: str, seeds: Sequence[int], round_steps: int, folder: Path) -> Plan:
+    if not is_tabulated(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells: the learners of a population are kept as tables, "
+            f"which games of up to {TABLE_CELLS} cells have"
+        )
+    recipe(algo).algorithm_class()
+    numbers = tuple(as_integer("seed", seed, "a population", 0, MAX_SEED) for seed in seeds)
+    if len(numbers) < 2 or len(set(numbers)) < len(numbers):
+        raise ParameterError(
+            f"seeds={shown(seeds)}: a population has two learners or more, of different seeds"
+        )
+    return Plan(
+        game, algo, numbers, as_integer("round_steps", round_steps, "a population", 1), folder.resolve()
+    )
+
+
+def _round(plan: Plan, number: int, seed: int) -> list[Look]:
+    """Let a learner take part in a round, unless it has; what is written last says that it has.
+
+    Returns its evaluations.
+    """
+    done = plan.looks(seed, number)
+    if done.exists():
+        return [Look(**look) for look in _read_json(done)["looks"]]
+    from ttt_env.training.run import begin, go_on
+    from ttt_env.training.threads import one_thread
+
+    instructions, looks = recipe(plan.algo), list[Look]()
+
+    def look(evaluation: Evaluation) -> None:
+        proof = evaluation.certificate
+        is_proved = proof is not None and proof.unbeatable
+        looks.append(Look(evaluation.steps, evaluation.seconds, evaluation.mistakes[0], is_proved))
+
+    with one_thread():
+        if number == 1:
+            model, callback = begin(plan.game, instructions, None, seed)
+        else:
+            model, callback = go_on(plan.checkpoint(seed, number - 1), plan.game, instructions)
+            _share(plan, number - 1, seed, model, callback)
+        callback.configure(
+            until="budget", seconds=float("inf"), best=plan.model(seed), checkpoint=None, report=look
+        )
+        left = number * plan.round_steps - model.num_timesteps
+        if left > 0:
+            model.learn(left, callback, reset_num_timesteps=number == 1)
+        frozen = callback.pool.past[-1], callback.pool.responses[-1]
+        for agent, path in zip(frozen, plan.shared(seed, number), strict=True):
+            Lookup.of(agent).save(path)
+        save_checkpoint(plan.checkpoint(seed, number), model, callback)
+    write_json({"format": "ttt_env round 1", "looks": [asdict(each) for each in looks]}, done)
+    return looks
+
+
+def _share(plan: Plan, number: int, seed: int, model: "BaseAlgorithm", callback: "SelfPlay") -> None:
+    """Let a learner meet what the others have put into the pool after this round."""
+    paths = [path for other in plan.seeds if other != seed for path in plan.shared(other, number)]
+    callback.pool.shared = [Lookup(plan.game, str(path)) for path in paths]
+    envs: Any = model.get_env()
+    envs.env_method("set_opponent", callback.pool.agents, callback.pool.weights(callback.pool.past[-1]))
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        with opened(path) as file:
+            return json.loads(file.read())
+    except (OSError, ValueError) as error:
+        raise ResultFileError(f"{path} cannot be read: {reason(error)}") from error

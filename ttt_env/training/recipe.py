@@ -1,0 +1,151 @@
+"""How to train an algorithm: its hyperparameters, environments and opponents, as data in `recipes/`."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from importlib.resources import files
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from ttt_env.errors import ParameterError, shown, unknown
+from ttt_env.rules.checks import as_number, as_seconds
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_enumerable
+from ttt_env.storage.files import opened, reason
+from ttt_env.training.pool import OpponentPool
+
+_FOLDER = Path(str(files("ttt_env.training"))) / "recipes"
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_TABLES = ("pool", "envs", "hyperparameters")
+_SHARES = ("random_starts", "error_starts")
+_OF_ENVS = ("n_envs", "illegal", "play_as", "rewards")
+_SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a file of `recipes/` says.
+
+    `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
+    `pool` the parameters of an `OpponentPool`, `envs` those of `make_vec_env`, `random_starts` and
+    `error_starts` the shares of episodes from random positions and from those in which the learner errs,
+    `hyperparameters` those of the algorithm.
+    """
+
+    name: str
+    algorithm: str
+    seconds: float
+    random_starts: float
+    error_starts: float
+    pool: Mapping[str, Any]
+    envs: Mapping[str, Any]
+    hyperparameters: Mapping[str, Any]
+
+    def algorithm_class(self) -> Any:
+        """The class. Raises `ImportError` without the extra `train`, `ParameterError` if there is none."""
+        module, _, name = self.algorithm.partition(":")
+        try:
+            return getattr(import_module(module), name)
+        except ImportError as error:
+            raise ImportError('training needs the extra "train": pip install "ttt-env[train]"') from error
+        except AttributeError as error:
+            raise ParameterError(
+                f"the recipe {self.name} is of {self.algorithm}, which is no class"
+            ) from error
+
+    def adjusted(self, changes: Mapping[str, Any]) -> "Recipe":
+        """The recipe with other values, by name.
+
+        A name is that of a hyperparameter of the algorithm, `random_starts`, `error_starts`, `pool.NAME` or
+        `envs.NAME`; an entry of a hyperparameter that is a table is named as in `policy_kwargs.net_arch`.
+
+        Raises `ParameterError` for a name that the recipe's algorithm, pool or environments do not have, and
+        `ImportError` without the extra `train`.
+        """
+        if not changes:
+            return self
+        tables: dict[str, Any] = {name: deepcopy(dict(getattr(self, name))) for name in _TABLES}
+        shares = {name: getattr(self, name) for name in _SHARES}
+        for name, value in changes.items():
+            first, _, entry = name.partition(".")
+            if name in _SHARES:
+                shares[name] = as_number(name, value, f"the recipe {self.name}", 1.0)
+            elif first in ("pool", "envs"):
+                self._check_name(first, entry)
+                tables[first][entry] = value
+            else:
+                self._check_name("hyperparameters", first)
+                _set(tables["hyperparameters"], name.split("."), value)
+        return replace(self, **shares, **tables)
+
+    def _check_name(self, table: str, name: str) -> None:
+        """Raise `ParameterError` unless a recipe may set this parameter in this table."""
+        if table == "envs":
+            allowed: Iterable[str] = _OF_ENVS
+        elif table == "pool":
+            allowed = signature(OpponentPool).parameters
+        else:
+            allowed = signature(self.algorithm_class()).parameters.keys() - _SET_BY_TRAINING
+        if name not in allowed:
+            kind = f"hyperparameter of {self.name}" if table == "hyperparameters" else f"parameter of {table}"
+            raise ParameterError(unknown(kind, name, allowed))
+
+    def scripted(self, game: Game) -> list[str]:
+        """The scripted opponents; `random` in place of `minimax` where the game has too many positions."""
+        names = self.pool["scripted"]
+        if not is_enumerable(game):
+            names = ["random" if name == "minimax" else name for name in names]
+        return list(dict.fromkeys(names))
+
+
+def _set(table: dict[str, Any], path: Sequence[str], value: object) -> None:
+    """Set an entry of a table inside of tables; those that are missing are made."""
+    *outer, last = path
+    for name in outer:
+        inner = table.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise ParameterError(f"{'.'.join(path)}: {name} is no table, but {shown(inner)}")
+        table = inner
+    table[last] = value
+
+
+def recipe_names() -> list[str]:
+    """The names of all recipes."""
+    return sorted(file.stem for file in _FOLDER.glob("*.toml"))
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of this name, read anew. Raises `ParameterError` if there is none."""
+    if name not in recipe_names():
+        raise ParameterError(unknown("algorithm", name, recipe_names()))
+    return read_recipe(_FOLDER / f"{name}.toml")
+
+
+def read_recipe(path: Path) -> Recipe:
+    """The recipe in a file, by the file's name. Raises `ParameterError` for a file that holds none."""
+    try:
+        with opened(path) as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
+    except (ValueError, RecursionError) as error:  # TOML and UTF-8 that are none are both ValueErrors
+        raise ParameterError(f"{path} is no recipe: {error}") from error
+    keys = [field.name for field in fields(Recipe) if field.name != "name"]
+    for key in content:
+        if key not in keys:
+            raise ParameterError(f"{path} is no recipe: {unknown('key', key, keys)}")
+    if missing := [key for key in keys if key not in content]:
+        raise ParameterError(f"{path} is no recipe: it lacks {', '.join(missing)}")
+    as_seconds("seconds", content["seconds"], f"the recipe {path}")
+    for key in _SHARES:
+        as_number(key, content[key], f"the recipe {path}", 1.0)
+    if not isinstance(content["algorithm"], str) or not _CLASS.fullmatch(content["algorithm"]):
+        raise ParameterError(f"{path} is no recipe: its algorithm is no class, written as module:name")
+    for key in _TABLES:
+        if not isinstance(content[key], dict):
+            raise ParameterError(f"{path} is no recipe: {key} is no table")
+    return Recipe(path.stem, **content)

@@ -1,0 +1,336 @@
+"""Sweeps: many trainings over algorithms, seeds and hyperparameters, compared by exact exploitability.
+
+A sweep is a folder: the models, and `results.jsonl`, a line for each trial that has ended. The same sweep
+called again goes on where it was left, however it ended.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any, Self, TypeAlias, get_args
+
+import numpy as np
+
+from ttt_env.agent import Agent
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError, shown, unknown
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import ENUMERABLE_CELLS, MAX_SEED, TRIALS, is_enumerable
+from ttt_env.storage.files import reason
+from ttt_env.storage.line_file import LineFile
+from ttt_env.training.checkpoint import checkpoint_of
+from ttt_env.training.evaluation import Until
+from ttt_env.training.own import OWN_ALGORITHMS
+from ttt_env.training.recipe import recipe, recipe_names
+from ttt_env.training.trial import Trial, TrialResult, run_trial
+from ttt_env.workers import Backend, Workers, ray_cluster
+
+Progress: TypeAlias = Callable[[TrialResult | None, int, int], object]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What the trials of a sweep came to, in the order in which the sweep lists them."""
+
+    game: Game
+    folder: Path
+    trials: tuple[TrialResult, ...]
+
+    @property
+    def best(self) -> TrialResult:
+        """The trial of the least exploitable model; of several the one that was done after the fewest steps.
+
+        Raises `PolicyFileError` if no trial has a model.
+        """
+        trained = [trial for trial in self.trials if trial.model is not None]
+        if not trained:
+            errors = {trial.error for trial in self.trials if trial.error}
+            raise PolicyFileError(f"no trial of {self.folder} has a model: {'; '.join(sorted(errors))}")
+        return min(trained, key=lambda trial: (*trial.mistakes, trial.steps))
+
+    def agent(self) -> Agent:
+        """The best model as an agent, from its file: `ttt_env.certify` proves what it is worth."""
+        return self.best.agent(self.folder, self.game)
+
+    def __str__(self) -> str:
+        head = ("algorithm", "hyperparameters", "trials", "unbeatable", "steps", "exploitability", "to")
+        rows = [head, *(_row(*group) for group in self._groups().items())]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        errors = [f"{trial.trial}: {trial.error}" for trial in self.trials if trial.ended == "error"]
+        return "\n".join([*lines, *errors])
+
+    def _groups(self) -> dict[tuple[str, str], list[TrialResult]]:
+        """The trials that differ in their seed alone, by algorithm and hyperparameters."""
+        groups: dict[tuple[str, str], list[TrialResult]] = {}
+        for trial in self.trials:
+            settings = ", ".join(f"{name}={value}" for name, value in trial.hyperparameters.items())
+            groups.setdefault((trial.algorithm, settings), []).append(trial)
+        return groups
+
+
+def _row(group: tuple[str, str], trials: Sequence[TrialResult]) -> tuple[str, ...]:
+    """The trials of one group in a line: medians, and the worst exploitability."""
+    known = [trial.exploitability for trial in trials if trial.exploitability is not None]
+    found = (f"{median(known):.4f}", f"{max(known):.4f}") if known else ("?", "?")
+    unbeatable = sum(trial.unbeatable for trial in trials)
+    steps = f"{median(trial.steps for trial in trials):,.0f}"
+    return *group, str(len(trials)), str(unbeatable), steps, *found
+
+
+def sweep(
+    game: Game | str = "tictactoe-v0",
+    algos: str | Sequence[str] = "maskable-ppo",
+    *,
+    out: str | Path,
+    seeds: Iterable[int] = range(5),
+    search: Mapping[str, Any] | None = None,
+    samples: int = 1,
+    steps: int | None = None,
+    seconds: float | None = None,
+    until: Until = "unbeatable",
+    asha: bool = False,
+    workers: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+    rng: np.random.Generator | int = 0,
+    report: Progress | None = None,
+) -> Sweep:
+    """What came of training every algorithm from every seed with every choice of hyperparameters.
+
+    `search` maps names of hyperparameters to lists of values, all of whose combinations are tried, or to
+    distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those of
+    `Recipe.adjusted`, the keywords of `q_learning.train` and `value_network.train`, or those of
+    `alphazero_settings.Settings`. `steps`, `seconds` and `until` are those of `train`, for each trial;
+    `steps` alone give the same models on every machine, in any order. Models are compared by their exact
+    exploitability.
+
+    `out` is the folder of models and results. A trial of which it holds the result is not run again, and one
+    that was interrupted goes on from its checkpoint; one that raised an error is tried again. `report` is
+    called with every result, the number of trials that have ended, and that of all; with None for a result
+    when the work begins.
+
+    `workers` processes of this machine share the work; None or 1 is this process alone. With the backend
+    "ray", Ray Tune runs the trials, by default one on each core of the cluster at `address` (None: a Ray of
+    this machine that is begun and ended here), whose machines must all see `out`; a trial whose machine dies
+    goes on elsewhere from its checkpoint. `asha` then stops trials after 1/16 and 1/4 of their budget unless
+    they are among the best quarter of those that came so far (Li et al., "A system for massively parallel
+    hyperparameter tuning", 2020).
+
+    Raises, before any training begins, `ParameterError` for unknown algorithms and hyperparameters, for seeds
+    and budgets that cannot be, `GameTooLargeError` for a game that cannot be enumerated, `ResultFileError` if
+    `out` holds other results or another sweep writes to it, and `ImportError` if an extra is missing.
+    """
+    trials = _trials(
+        get_game(game), algos, seeds, _choices(search or {}, samples, rng), steps, seconds, until
+    )
+    one_of("backend", backend, get_args(Backend))
+    if asha:
+        _check_asha(trials, backend)
+    if workers is not None:
+        as_integer("workers", workers, "a sweep", 1)
+    folder = as_path("out", out, "a sweep")
+    _check_folder(folder)
+    names = {trial.name for trial in trials}
+    with ExitStack() as stack:
+        results = stack.enter_context(Results(folder / "results.jsonl"))
+        ended = {name: result for name, result in results.read().items() if _stays(result, asha)}
+        left = [trial for trial in trials if trial.name not in ended]
+
+        def keep(trial: Trial, result: TrialResult) -> None:
+            results.append(result)
+            ended[trial.name] = result
+            if result.is_whole:
+                checkpoint_of(folder / trial.file).unlink(missing_ok=True)
+            if report is not None:
+                report(result, len(ended.keys() & names), len(trials))
+
+        if left and backend == "ray":
+            stack.enter_context(ray_cluster(address, workers))
+        if report is not None:
+            report(None, len(trials) - len(left), len(trials))
+        _run(left, folder, keep, asha, workers, backend)
+    return Sweep(trials[0].game, folder, tuple(ended[trial.name] for trial in trials))
+
+
+def _check_asha(trials: Sequence[Trial], backend: Backend) -> None:
+    """Raise `ParameterError` where ASHA cannot stop trials."""
+    if backend != "ray":
+        raise ParameterError('asha=True is done by Ray Tune: backend="ray" is needed (--ray)')
+    if any(trial.steps is None and trial.seconds is None for trial in trials):
+        raise ParameterError(
+            "asha=True stops trials after parts of their budget: steps= or seconds= is needed"
+        )
+
+
+def _stays(result: TrialResult, asha: bool) -> bool:
+    """Whether a trial that has this result is not to be run again."""
+    return result.is_whole or (asha and result.ended == "asha")
+
+
+def _run(
+    trials: Sequence[Trial],
+    folder: Path,
+    keep: Callable[[Trial, TrialResult], None],
+    asha: bool,
+    workers: int | None,
+    backend: Backend,
+) -> None:
+    """Run the trials, and hand over each result as soon as it is there."""
+    if trials and backend == "ray":
+        from ttt_env.training.tuned import tune_trials
+
+        tune_trials(trials, folder, keep, asha=asha, workers=workers)
+        return
+    with Workers(workers) as pool:
+        tasks = [(trial,) for trial in trials]
+        for number, result in pool.completed(partial(run_trial, folder=folder), tasks, named=_named):
+            keep(trials[number], result)
+
+
+def _named(trial: Trial) -> str:
+    return f"the trial {trial.name}"
+
+
+def _trials(
+    game: Game,
+    algos: str | Sequence[str],
+    seeds: Iterable[int],
+    choices: Sequence[Mapping[str, Any]],
+    steps: int | None,
+    seconds: float | None,
+    until: Until,
+) -> list[Trial]:
+    """All trials, checked: algorithm by algorithm, choice by choice, seed by seed."""
+    if not is_enumerable(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells: a sweep compares by exact exploitability, which games of "
+            f"up to {ENUMERABLE_CELLS} have"
+        )
+    one_of("until", until, get_args(Until))
+    if steps is not None:
+        as_integer("steps", steps, "a sweep", 1)
+    if seconds is not None:
+        as_seconds("seconds", seconds, "a sweep")
+    names = [algos] if isinstance(algos, str) else list(algos)
+    numbers = _checked_seeds(seeds)
+    for kind, given in (("algorithm", names), ("seed", numbers)):
+        if not given or len(set(given)) < len(given):
+            raise ParameterError(f"{kind}s={shown(given)}: one or more are needed, none of them twice")
+    if len(names) * len(choices) * len(numbers) > TRIALS:
+        raise ParameterError(f"more than {TRIALS:,} trials: take fewer seeds or hyperparameters at a time")
+    trials = []
+    for algo, choice in product(names, choices):
+        budget = seconds if seconds or steps else _usual_seconds(algo)
+        seeded = [Trial(game, algo, seed, choice, steps, budget, until) for seed in numbers]
+        seeded[0].check()  # the others differ in nothing that is checked
+        trials += seeded
+    return trials
+
+
+def _usual_seconds(algo: str) -> float | None:
+    """What the recipe says; None for the learners of this package, which then end by themselves."""
+    if algo in OWN_ALGORITHMS:
+        return None
+    if algo not in recipe_names():
+        raise ParameterError(unknown("algorithm", algo, [*recipe_names(), *OWN_ALGORITHMS]))
+    return recipe(algo).seconds
+
+
+def _checked_seeds(seeds: Iterable[int]) -> list[int]:
+    """The seeds as integers, at most one more than a sweep may have."""
+    if not isinstance(seeds, Iterable):
+        raise ParameterError(f"seeds={shown(seeds)}: integers are needed, as in range(5) or [0, 3, 7]")
+    numbers = []
+    for seed in seeds:
+        numbers.append(as_integer("seed", seed, "a sweep", 0, MAX_SEED))
+        if len(numbers) > TRIALS:
+            raise ParameterError(f"more than {TRIALS:,} seeds: take fewer at a time")
+    return numbers
+
+
+def _choices(search: Mapping[str, Any], samples: int, rng: np.random.Generator | int) -> list[dict[str, Any]]:
+    """The combinations of hyperparameters, plain values that JSON can hold."""
+    lists = {name: values for name, values in search.items() if not hasattr(values, "sample")}
+    distributions = {name: values for name, values in search.items() if hasattr(values, "sample")}
+    for name, values in lists.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise ParameterError(
+                f"{name}={shown(values)} of a sweep: a list of values or a distribution of ray.tune is needed"
+            )
+    draws = as_integer("samples", samples, "a sweep", 1) if distributions else 1
+    generator = as_generator(rng)
+    drawn = [
+        {name: values.sample(random_state=generator) for name, values in distributions.items()}
+        for _ in range(draws)
+    ]
+    combined = [
+        {**dict(zip(lists, values, strict=True)), **draw}
+        for draw in drawn
+        for values in product(*lists.values())
+    ]
+    return [{name: _plain(name, choice[name]) for name in search} for choice in combined]
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value as JSON holds it, so that it is the same in a file of results."""
+    try:
+        return json.loads(
+            json.dumps(value.item() if isinstance(value, np.generic) else value, allow_nan=False)
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ParameterError(
+            f"{name}={shown(value)} of a sweep: numbers, texts, truth values, lists and tables are allowed"
+        ) from error
+
+
+def _check_folder(folder: Path) -> None:
+    """Make the folder of a sweep. Raises `ParameterError` if nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"{folder} cannot be the folder of a sweep: {reason(error)}") from error
+    if not os.access(folder, os.W_OK):
+        raise ParameterError(f"{folder} cannot be the folder of a sweep: nothing may be written there")
+
+
+class Results:
+    """The results of a sweep in a file, a line for each trial; see `LineFile` for what a file is refused for.
+
+    Inside a `with` block no other process may write to it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = LineFile(path, "ttt_env trial", "holds no results of a sweep")
+
+    def __enter__(self) -> Self:
+        self._file.reserve()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.release()
+
+    def read(self) -> dict[str, TrialResult]:
+        """The last result of every trial, by its name; none if there is no file.
+
+        Raises `ResultFileError`, which names the line, for a file of something else.
+        """
+        results = {}
+        for number, line in enumerate(self._file.read(), 1):
+            try:
+                result = TrialResult.from_dict(line)
+            except ResultFileError as error:
+                raise self._file.error(number, error) from error
+            results[result.trial] = result
+        return results
+
+    def append(self, result: TrialResult) -> None:
+        """Add a line, which is on the disk when this returns."""
+        self._file.add(result.to_dict(), is_synced=True)

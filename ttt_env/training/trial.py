@@ -1,0 +1,255 @@
+"""One training of many: what it is to be, what came out, and how it goes on where it was left."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from ttt_env.agent import Agent, agent_class
+from ttt_env.analysis.dossier import versions
+from ttt_env.analysis.saved import Saved
+from ttt_env.errors import ParameterError, PolicyFileError, unknown
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import MAX_SEED
+from ttt_env.storage.fields import MOST, Fields
+from ttt_env.storage.files import as_file_name
+from ttt_env.storage.game_file import game_to_dict
+from ttt_env.training.alphazero import evaluations_of
+from ttt_env.training.checkpoint import checkpoint_of, load_checkpoint
+from ttt_env.training.evaluation import Evaluation, Until
+from ttt_env.training.own import OWN_ALGORITHMS, check_own, train_own
+from ttt_env.training.pool import OpponentPool
+from ttt_env.training.recipe import recipe, recipe_names
+
+Ended: TypeAlias = Literal["goal", "budget", "asha", "error"]
+_GAME_LETTERS = 60  # in the name of a file
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A training: of what, by which hyperparameters, from which seed, until when.
+
+    `hyperparameters` are by the names of `Recipe.adjusted`, of the keywords of `q_learning.train` and
+    `value_network.train`, or of `alphazero_settings.Settings`.
+    """
+
+    game: Game
+    algo: str
+    seed: int
+    hyperparameters: Mapping[str, Any]
+    steps: int | None
+    seconds: float | None
+    until: Until
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the algorithm is one of this package, not of Stable-Baselines3."""
+        return self.algo in OWN_ALGORITHMS
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """When the training ends, as the keywords of `train`."""
+        return {"steps": self.steps, "seconds": self.seconds, "until": self.until}
+
+    @property
+    def name(self) -> str:
+        """A name for files that no other trial has: digits after the seed stand for all the rest."""
+        rest = [game_to_dict(self.game), dict(self.hyperparameters), self.budget]
+        digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:8]
+        game = as_file_name(self.game.name)[:_GAME_LETTERS]
+        return f"{self.algo}-{game}-{self.seed}-{digest}"
+
+    @property
+    def file(self) -> str:
+        """The name of the model's file."""
+        return f"{self.name}.{'npz' if self.is_own else 'zip'}"
+
+    def check(self) -> None:
+        """Raise what would keep this training from beginning, as far as that can be told without it.
+
+        That is a `TttEnvError` for an unknown algorithm, hyperparameter or opponent, and an `ImportError`
+        without the extra `train`.
+        """
+        names = [*recipe_names(), *OWN_ALGORITHMS]
+        if self.algo not in names:
+            raise ParameterError(unknown("algorithm", self.algo, names))
+        if self.is_own:
+            check_own(self.game, self.algo, self.hyperparameters)
+            return
+        instructions = recipe(self.algo)
+        instructions.algorithm_class()
+        pool = OpponentPool(**instructions.adjusted(self.hyperparameters).pool)
+        pool.bind(self.game)
+
+    def result(
+        self,
+        best: Evaluation | None,
+        last: Evaluation | None,
+        ended: Ended | None = None,
+        error: str | None = None,
+    ) -> "TrialResult":
+        """What has come out so far: how strong the best model is, and what the training has used."""
+        proof = best and best.certificate
+        return TrialResult(
+            self.name,
+            self.algo,
+            self.game.name,
+            self.seed,
+            dict(self.hyperparameters),
+            self.budget,
+            last.steps if last else 0,
+            last.seconds if last else 0.0,
+            best.mistakes[0] if best else None,
+            best.blunders_everywhere if best else None,
+            bool(proof and proof.unbeatable),
+            self.file if best else None,
+            ended,
+            error,
+        )
+
+
+@dataclass(frozen=True)
+class TrialResult(Saved):
+    """What came out of a trial: a line of `results.jsonl`.
+
+    `exploitability`, `unbeatable` and, if that was asked for, `blunders_everywhere` are exact, and those of
+    the file `model`, the least exploitable that the trial found. `steps` and `seconds` are what the trial
+    used in all. It has `ended` because its "goal" was reached or its "budget" used up, because "asha" stopped
+    it, or by an "error", which is then told; None while it runs.
+    """
+
+    FORMAT = "ttt_env trial 1"
+
+    trial: str
+    algorithm: str
+    game: str
+    seed: int
+    hyperparameters: dict[str, Any]
+    budget: dict[str, Any]
+    steps: int
+    seconds: float
+    exploitability: float | None
+    blunders_everywhere: int | None
+    unbeatable: bool
+    model: str | None
+    ended: Ended | None
+    error: str | None = None
+    versions: dict[str, str] = field(default_factory=versions)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the trial was trained to its end."""
+        return self.ended in ("goal", "budget")
+
+    @property
+    def mistakes(self) -> tuple[float, float]:
+        """By what trials are compared, least first: exploitability, then blunders everywhere if counted."""
+        if self.exploitability is None:
+            return float("inf"), float("inf")
+        return self.exploitability, self.blunders_everywhere or 0
+
+    def agent(self, folder: str | Path, game: Game) -> Agent:
+        """The agent that the trial trained, from the folder of its sweep.
+
+        A model of Stable-Baselines3 runs the code in its file: load none of folders that you do not trust.
+        Raises `PolicyFileError` if there is none.
+        """
+        if self.model is None:
+            raise PolicyFileError(f"the trial {self.trial} has no model: {self.error}")
+        kind = self.algorithm if self.algorithm in OWN_ALGORITHMS else "sb3"
+        return agent_class(kind)(game, str(Path(folder) / self.model))  # type: ignore[call-arg]
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"format": self.FORMAT, **asdict(self)}
+
+    @classmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        entries = Fields(data)
+        ended: Sequence[Ended] = get_args(Ended)
+        result = cls(
+            entries.text("trial"),
+            entries.text("algorithm"),
+            entries.text("game"),
+            entries.integer("seed", 0, MAX_SEED),
+            dict(entries.table("hyperparameters")),
+            dict(entries.table("budget")),
+            entries.integer("steps"),
+            entries.number("seconds", 0, MOST),
+            None if entries.is_null("exploitability") else entries.number("exploitability", 0, 1),
+            None if entries.is_null("blunders_everywhere") else entries.integer("blunders_everywhere"),
+            entries.flag("unbeatable"),
+            None if entries.is_null("model") else entries.text("model"),
+            None if entries.is_null("ended") else entries.choice("ended", ended),
+            None if entries.is_null("error") else entries.text("error"),
+            {str(name): str(number) for name, number in entries.table("versions").items()},
+        )
+        for key, why in result._contradictions():
+            raise entries.error(key, why)
+        return result
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        """The entries that do not fit to others, and why."""
+        if (self.model is None) != (self.exploitability is None):
+            yield "exploitability", "it is known of trials that have a model, and of no others"
+        if self.model is not None and Path(self.model).name != self.model:
+            yield "model", f"{self.model!r}, which does not lie in the folder of the sweep"
+        if self.unbeatable and self.exploitability != 0:
+            yield "unbeatable", f"true, where the exploitability is {self.exploitability}"
+        if (self.ended == "error") != (self.error is not None):
+            yield "error", f"{self.error!r}, where it ended by {self.ended!r}"
+
+
+def run_trial(
+    trial: Trial, folder: Path, report: Callable[[TrialResult], object] | None = None
+) -> TrialResult:
+    """Train, from the trial's checkpoint if it has one, and return what came out.
+
+    Files are written to `folder`, which all machines that take part must see. The same trial gives the same
+    model wherever it runs and however often it was interrupted, if its budget is one of steps. `report` is
+    called after every evaluation. An error that the training raises is a result, too.
+    """
+    path = folder / trial.file
+    best, last = _left_off(trial, path)
+    is_resumed = last is not None
+
+    def look(evaluation: Evaluation) -> None:
+        nonlocal best, last
+        last = evaluation
+        if best is None or evaluation.mistakes < best.mistakes:
+            best = evaluation
+        if report is not None:
+            report(trial.result(best, last))
+
+    try:
+        _train(trial, path, is_resumed, look)
+    except Exception as error:  # any that an algorithm raises at these hyperparameters
+        return trial.result(best, last, "error", f"{type(error).__name__}: {error}")
+    return trial.result(best, last, "goal" if last and last.reaches(trial.until) else "budget")
+
+
+def _left_off(trial: Trial, path: Path) -> tuple[Evaluation | None, Evaluation | None]:
+    """The best and the last evaluation of an interrupted trial; None for one to be begun."""
+    checkpoint = checkpoint_of(path)
+    is_kept = trial.algo == "alphazero" or not trial.is_own
+    if not (is_kept and path.is_file() and checkpoint.is_file()):
+        return None, None
+    try:
+        if trial.is_own:
+            return evaluations_of(checkpoint)
+        _, callback = load_checkpoint(checkpoint)
+    except PolicyFileError:  # it is of another version: the training begins anew
+        return None, None
+    return callback.best_evaluation, callback.evaluation
+
+
+def _train(trial: Trial, path: Path, is_resumed: bool, look: Callable[[Evaluation], None]) -> None:
+    options: dict[str, Any] = {**trial.budget, "seed": trial.seed, "out": path, "report": look}
+    if trial.is_own:
+        train_own(trial.game, trial.algo, hyperparameters=trial.hyperparameters, resume=is_resumed, **options)
+        return
+    from ttt_env.training.run import train
+
+    hyperparameters = None if is_resumed else trial.hyperparameters
+    train(trial.game, trial.algo, resume=is_resumed, hyperparameters=hyperparameters, **options)

@@ -1,0 +1,154 @@
+"""The processes that batches of tasks are sent to: of this machine, by loky, or of a Ray cluster."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, Self
+from uuid import uuid4
+
+from ttt_env.workers.cluster import imported_ray
+from ttt_env.workers.work import Outcome, Task, imported_cloudpickle, work_of
+
+# Each process is one worker: more threads in it would only wait for one another.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Pool(Protocol):
+    """Processes that batches of tasks are sent to."""
+
+    size: int  # batches at a time
+    is_lost_at_once: bool  # whether all batches are lost when one process ends
+
+    def send(self, function: bytes) -> Any:
+        """A key of the pickled function, by which each process gets it once."""
+
+    def start(self, key: Any, tasks: list[Task], limit: float | None) -> Any:
+        """A handle of a batch that has been sent."""
+
+    def ended(self, handles: list[Any]) -> Iterable[Any]:
+        """Those of the handles, at least one, whose batch is done or lost; waits for it."""
+
+    def result(self, handle: Any) -> tuple[list[Outcome], float] | None:
+        """What `work_of` returned; None if the batch was lost with its process."""
+
+    def stop(self, handles: list[Any]) -> None:
+        """End the processes that work on these batches."""
+
+
+class LokyPool:
+    """Processes of this machine, which loky starts."""
+
+    is_lost_at_once = True
+
+    def __init__(self, size: int) -> None:
+        self.size, self._loky = size, _loky()
+        self._executor: Any = None
+
+    def __enter__(self) -> Self:
+        self._folder = TemporaryDirectory()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(kill_workers=True)
+        self._folder.cleanup()
+
+    def send(self, function: bytes) -> str:  # noqa: D102
+        path = Path(self._folder.name, uuid4().hex)
+        path.write_bytes(function)
+        return str(path)
+
+    def start(self, key: str, tasks: list[Task], limit: float | None) -> Any:  # noqa: D102
+        with suppress(BrokenProcessPool):
+            return self._running().submit(_work_from_file, key, tasks, limit)
+        self.stop([])  # a process has ended since the last look
+        return self._running().submit(_work_from_file, key, tasks, limit)
+
+    def ended(self, handles: list[Any]) -> Iterable[Any]:  # noqa: D102
+        return wait(handles, return_when=FIRST_COMPLETED).done
+
+    def result(self, handle: Any) -> tuple[list[Outcome], float] | None:  # noqa: D102
+        try:
+            done: tuple[list[Outcome], float] = handle.result()
+        except BrokenProcessPool:
+            return None
+        return done
+
+    def stop(self, handles: list[Any]) -> None:  # noqa: D102
+        self._executor.shutdown(kill_workers=True)
+        self._executor = None
+
+    def _running(self) -> Any:
+        if self._executor is None:
+            self._executor = self._loky.ProcessPoolExecutor(self.size, env=dict.fromkeys(_THREADS, "1"))
+        return self._executor
+
+
+class RayPool:
+    """The processes of a Ray cluster; Ray itself runs a batch again that is lost with one of them."""
+
+    is_lost_at_once = False
+
+    def __init__(self, ray: Any, size: int | None) -> None:
+        self.size = size or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._ray, self._work = ray, ray.remote(num_cpus=1, max_retries=1)(_work_from_store)
+
+    def send(self, function: bytes) -> Any:  # noqa: D102
+        return self._ray.put(function)
+
+    def start(self, key: Any, tasks: list[Task], limit: float | None) -> Any:  # noqa: D102
+        return self._work.remote([key], tasks, limit)
+
+    def ended(self, handles: list[Any]) -> Iterable[Any]:  # noqa: D102
+        self._ray.wait(handles)
+        ended: list[Any] = self._ray.wait(handles, num_returns=len(handles), timeout=0)[0]
+        return ended
+
+    def result(self, handle: Any) -> tuple[list[Outcome], float] | None:  # noqa: D102
+        errors = self._ray.exceptions
+        try:
+            done: tuple[list[Outcome], float] = self._ray.get(handle)
+        except (
+            errors.WorkerCrashedError,
+            errors.NodeDiedError,
+            errors.ObjectLostError,
+            errors.OutOfMemoryError,
+        ):
+            return None
+        return done
+
+    def stop(self, handles: list[Any]) -> None:  # noqa: D102
+        for handle in handles:
+            self._ray.cancel(handle, force=True)
+
+
+def _work_from_file(path: str, tasks: list[Task], limit: float | None) -> tuple[list[Outcome], float]:
+    return work_of(lambda: _function_of_file(path), tasks, limit)
+
+
+def _work_from_store(keys: list[Any], tasks: list[Task], limit: float | None) -> tuple[list[Outcome], float]:
+    return work_of(lambda: _function_of_object(*keys), tasks, limit)
+
+
+@lru_cache(maxsize=1)
+def _function_of_file(path: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = imported_cloudpickle().loads(Path(path).read_bytes())
+    return function
+
+
+@lru_cache(maxsize=1)
+def _function_of_object(key: Any) -> Callable[..., Any]:
+    function: Callable[..., Any] = imported_cloudpickle().loads(imported_ray().get(key))
+    return function
+
+
+def _loky() -> Any:
+    try:
+        import loky
+    except ImportError as error:
+        raise ImportError('workers need the extra "tournament": pip install "ttt-env[tournament]"') from error
+    return loky
