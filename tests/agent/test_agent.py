@@ -489,9 +489,9 @@ def somebodys_bot(tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text(points)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     importlib.invalidate_caches()
-    agent_module._registry.cache_clear()
+    agent_module.installed.cache_clear()
     yield
-    agent_module._registry.cache_clear()
+    agent_module.installed.cache_clear()
     sys.modules.pop("somebodys_bot", None)
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from ttt_env import agent as agent_module
 from ttt_env import get_game, make_agent
-from ttt_env.agent import Agent, agent_names, effort_of
+from ttt_env.agent import Agent, agent_names, effort_of, making
 from ttt_env.analysis.layers import _all_reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, TttEnvError
 
@@ -87,7 +86,7 @@ def test_agents_of_others_play_everything_unless_they_say_otherwise(monkeypatch)
         def __init__(self, game):
             raise AssertionError("nothing is made to find out")
 
-    monkeypatch.setattr(agent_module, "agent_class", lambda name: Silent)
+    monkeypatch.setattr(making, "agent_class", lambda name: Silent)
     assert effort_of("silent", "qubic-v0") == "little"
 
 

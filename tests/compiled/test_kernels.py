@@ -211,7 +211,7 @@ def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
 def test_a_user_without_a_home_and_without_rights(copy):
     script = f"""
 import os
-from ttt_env.compiled import compiled
+from ttt_env.compiled import compiler
 os.setuid({STRANGER})
 print(compiler.folder_for("digest"), compiler.folder_for("digest"))
 """

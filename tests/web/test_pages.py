@@ -269,7 +269,7 @@ def test_fifty_visitors_at_once_each_play_their_own_game(log):
 
 def test_a_search_of_another_visitor_does_not_hold_up_the_moves(monkeypatch):
     point = EntryPoint("patient", "tests.web.serving:Patient", ENTRY_POINT_GROUP)
-    monkeypatch.setitem(agent._registry(), "patient", point)
+    monkeypatch.setitem(agent.installed(), "patient", point)
     with Server(create_app({"patient": "patient"})) as url, ThreadPoolExecutor(1) as visitor:
         search = visitor.submit(move_at, url, "game=qubic-v0&x=model:patient&o=person")
         for _ in range(5):
@@ -282,7 +282,7 @@ def test_a_search_of_another_visitor_does_not_hold_up_the_moves(monkeypatch):
 def test_quick_questions_are_answered_while_slow_ones_are_at_work(monkeypatch):
     """More searches than there are threads, and more sweeps than are done in the time of some clicks."""
     point = EntryPoint("endless", "tests.web.serving:Endless", ENTRY_POINT_GROUP)
-    monkeypatch.setitem(agent._registry(), "endless", point)
+    monkeypatch.setitem(agent.installed(), "endless", point)
     search = "/play/move?game=qubic-v0&x=model:endless&o=person"
     sweeps = [f"/play/see?game=square-v0&o=softmax:temperature={t / 10}" for t in range(1, 31)]
     quick = ["see?o=random", "moves?moves=4.1", "see?o=mcts:simulations=20,seed=1&moves=4",

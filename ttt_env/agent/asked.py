@@ -1,0 +1,115 @@
+"""Agents outside of this package, functions and programs, that are asked for their moves."""
+
+from collections.abc import Callable
+from typing import ClassVar, get_args
+
+import numpy as np
+
+from ttt_env.agent.answers import TIMED_OUT, Answer, Outcome, read_cell
+from ttt_env.agent.interface import Agent
+from ttt_env.agent.policies import checked_cell
+from ttt_env.errors import NotJudgedError, PolicyError
+from ttt_env.rules.checks import one_of
+from ttt_env.rules.game import Game, Position
+
+
+class AskedAgent(Agent):
+    """An agent outside of this package, a function or a program, that is asked for its moves and may fail.
+
+    A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
+    time, and `check_asked` if lines of a player may get out of step with the questions. An agent of this kind
+    declares no fixed policy. Where it names no free cell it loses the game.
+
+    An accident of the machine, such as a time-out, is no answer. `answer` asks again, and raises
+    `NotJudgedError` where that does not help. An analysis ends with that error. A game that is played is lost
+    by a player that did not answer, and does not count where the machine alone failed.
+    """
+
+    is_cheap: ClassVar[bool] = False
+    """Whether it may be asked more questions than judging it needs, because they cost next to nothing."""
+
+    @property
+    def identity(self) -> str:
+        """What the answers are kept under, so that nobody goes on with those of another agent."""
+        return repr(self)
+
+    def answer(self, position: Position) -> Answer:
+        """The agent's answer in a position. Raises `NotJudgedError` if there is none because of accidents."""
+        raise NotImplementedError
+
+    def judged_answer(self, position: Position) -> Answer:
+        """The answer in a position, to be kept. Raises `NotJudgedError` where it would be an accident."""
+        answer = self.answer(position)
+        if answer.outcome == TIMED_OUT:
+            raise NotJudgedError(repr(self), position, f"{TIMED_OUT}: {answer.said}", TIMED_OUT)
+        return answer
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """The cell that is answered. Raises `ForfeitError` where it is not free, or none is answered.
+
+        Raises `NotJudgedError` where none is, and the machine alone failed.
+        """
+        try:
+            answer = self.answer(position)
+        except NotJudgedError as error:
+            if error.loses_by is None:
+                raise
+            answer = Answer.failed(one_of("outcome", error.loses_by, get_args(Outcome)), error.reason)
+        if answer.cell is not None:
+            return answer.cell
+        raise answer.refusal(self, position)
+
+
+class FunctionAgent(AskedAgent):
+    """Plays the cell that a function `Position -> cell` returns, which may be another one in each call.
+
+    In a game that is played, a cell that is not free is an `IllegalMoveError`: the function is one's own. To
+    return several numbers, such as the probabilities of the cells, is a `PolicyError` everywhere.
+    """
+
+    is_cheap = True
+
+    def __init__(self, game: Game, function: Callable[[Position], int]) -> None:
+        super().__init__(game)
+        self.function = function
+
+    def __repr__(self) -> str:
+        return f"<FunctionAgent {self._name} of {self.game.name}>"
+
+    @property
+    def identity(self) -> str:
+        """The name of the function, which is the same in the next run."""
+        return f"the function {self._name}"
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
+
+    def answer(self, position: Position) -> Answer:  # noqa: D102
+        choice = self.function(position)
+        answer = Answer.of(choice, position)
+        if answer.outcome == "no cell":
+            self._check_one_choice(choice)
+        return answer
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        choice = self.function(position)
+        cell, outcome = read_cell(choice, position)  # no text of the answer is made
+        if cell is not None:
+            return cell
+        if outcome == "no cell":
+            self._check_one_choice(choice)
+        return checked_cell(self, position, choice)
+
+    def _check_one_choice(self, choice: object) -> None:
+        """Raise `PolicyError` for several numbers: the function was meant to be a policy, not to lose."""
+        try:
+            n_values = 1 if isinstance(choice, str | bytes) else len(choice)  # type: ignore[arg-type]
+        except TypeError:  # it has no length
+            return
+        if n_values > 1:
+            raise PolicyError(
+                f"{self!r} returns {n_values} values, in a {type(choice).__name__}: a function returns one "
+                "cell. For probabilities derive a class from ttt_env.Agent with a method policy(position) "
+                "and is_fixed = True"
+            )

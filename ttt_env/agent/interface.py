@@ -1,0 +1,189 @@
+"""The interface that every way to play shares."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from ttt_env.agent.explanation import Explanation
+from ttt_env.agent.policies import Floats, chances, checked_policy, chosen_cell, drawn, generator_of
+from ttt_env.agent.registry import name_of
+from ttt_env.errors import IllegalMoveError, PolicyError
+from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import Game, Position, check_game
+
+if TYPE_CHECKING:
+    from ttt_env.render.picture import Picture
+
+_MOVES = frozenset({"policy", "policies", "choose"})
+
+Effort = Literal["little", "sweep", "table", "searches"]
+"""What making an agent for a game takes: hardly anything; a sweep over all positions, which takes seconds if
+there are millions of them; a policy for each of them besides, which takes far more memory; or a search of
+another agent in each of them."""
+
+EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
+
+
+class Agent:
+    """Whatever has a policy on the positions of `game`.
+
+    A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters. It
+    overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from it. Raises
+    `PolicyError` if it overrides none of them.
+
+    >>> class Last(Agent):
+    ...     is_fixed = True  # the position alone decides
+    ...     def choose(self, position, rng):
+    ...         return position.legal_cells[-1]
+    >>> from ttt_env import get_game, match
+    >>> match(Last(get_game("tictactoe-v0")), "random").exact
+    True
+    """
+
+    takes_agent: ClassVar[bool] = False
+    """Whether the first parameter is another agent. Keywords of a spec string that this class does not
+    take are then passed on to that agent, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
+
+    plays_by: ClassVar[str] = ""
+    """The method that the class overrides to say how it plays, and is asked by: `policy`, `policies` or
+    `choose`, the first of these if it overrides several; empty if none."""
+
+    asks_others: ClassVar[bool] = False
+    """Whether its answers come from code outside of this package, such as a network that it was given."""
+
+    may_forfeit: ClassVar[bool] = False
+    """Whether a policy may be 0 on all cells, which says that the agent loses by having no move there."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        ancestors = [vars(ancestor).keys() for ancestor in cls.__mro__]
+        definer = next(index for index, names in enumerate(ancestors) if _MOVES & names)
+        if cls.__mro__[definer] is not Agent:
+            overridden = _MOVES & ancestors[definer]
+            cls.plays_by = next(name for name in ("policy", "policies", "choose") if name in overridden)
+        if next(index for index, names in enumerate(ancestors) if "is_fixed" in names) > definer:
+            # An ancestor's declaration is about its own moves, not about those that override them.
+            cls.is_fixed = False  # type: ignore[method-assign, assignment]
+
+    def __init__(self, game: Game) -> None:
+        if not self.plays_by:
+            raise PolicyError(f"{type(self).__name__} says nowhere how it plays: override policy or choose")
+        self.game = game
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.game.name}>"
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the agent declares that its policy depends on the position alone.
+
+        Results computed for such an agent are exact. Other agents are sampled, or asked once in each position
+        and judged by these answers. A class declares it by `is_fixed = True`. The declaration is about the
+        class's own moves: a subclass that overrides how it moves has to declare it again.
+        """
+        return False
+
+    @property
+    def uses_history(self) -> bool:
+        """Whether its moves depend on how a game went, not on the position alone: see `choose_in_game`.
+
+        Such an agent has no policy that says how it plays, so that its games are sampled, never computed.
+        """
+        return type(self).choose_in_game is not Agent.choose_in_game
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:
+        """What making the agent with these parameters takes: a declaration, for which nothing is computed.
+
+        Raises what the constructor would if the agent does not play the game. By default an agent plays every
+        game, and takes little; one that does not, or that looks at all positions, says so here.
+        """
+        return "little"
+
+    @property
+    def seconds_per_move(self) -> float:
+        """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
+
+        An agent that searches gives its time here. Callers look at it before they let a person wait, or ask
+        in every position of a game.
+        """
+        return 0.0
+
+    def policy(self, position: Position) -> Floats:
+        """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
+
+        The game must still go on in the position; on a finished one the answer has no meaning. For a class
+        that overrides only `choose`, the cell that this returns has probability 1, and the random numbers
+        that it gets depend on the position alone.
+        """
+        if type(self).policies is not Agent.policies:
+            single: Floats = self.policies(Boards.of([position]))[0]
+            return single
+        policy = np.zeros(self.game.n_cells)
+        policy[chosen_cell(self, position, generator_of(position))] = 1.0
+        return policy
+
+    def policies(self, boards: Boards) -> Floats:
+        """The move probabilities of a batch, `[B, cells]`."""
+        rows = [checked_policy(self, position) for position in boards]
+        return np.array(rows, np.float64).reshape(len(boards), self.game.n_cells)
+
+    def picture(self, position: Position, last: int | None = None) -> "Picture":
+        """The board with the probability of each move on its cell, to look at in a notebook or to save."""
+        return position.picture(None if position.is_over else self.policy(position).tolist(), last)
+
+    def explain(self, position: Position) -> Explanation:
+        """Why the agent moves in the position as it does: what it knows of each cell, and what decides.
+
+        Every agent has at least its policy to show. One that has reasons overrides `_explained`.
+
+        >>> from ttt_env import make_agent
+        >>> print(make_agent("win-block").explain(Position.parse("XX./OO./...")).reason)
+        The rule win fires: cell 2 completes a winning set of X.
+
+        Raises `IllegalMoveError` if the game is over, `ImpossiblePositionError` for a position of another
+        game.
+        """
+        check_game(position, self.game)
+        if position.is_over:
+            raise IllegalMoveError(f"there is no move to explain: the game {position} is over")
+        return self._explained(position)
+
+    def _explained(self, position: Position) -> Explanation:
+        """`explain` in a position of this game that is not over."""
+        reason = f"{name_of(self)} says which cells it plays, and no more."
+        return Explanation(position, chances(self, position), reason)
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """A cell drawn from `policy`; takes one `rng.random()`.
+
+        Raises `PolicyError` where `policy` is no distribution over the free cells.
+        """
+        return drawn(self, position, self.policy(position), rng.random())
+
+    def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:
+        """A cell to play in the last of these positions, which are those of the game so far in their order.
+
+        By default that is `choose`, which does not look at how the game has gone. An agent that learns of its
+        opponent during a game overrides this method; it keeps nothing between the calls, so that it can play
+        many games at once. Games that begin elsewhere than on the empty board have their first position
+        first. Who knows a position alone, as a vector environment does, asks by `choose`.
+        """
+        return self.choose(positions[-1], rng)
+
+    def check_asked(self) -> None:
+        """Called when no question follows for now, at the end of an analysis or of games.
+
+        Raises `UntrustedAnswersError` if the player turns out to have said more than it was asked for.
+        """
+
+
+class Model(Protocol):
+    """A trained model of another library, such as an algorithm of Stable-Baselines3."""
+
+    def predict(self, *arguments: Any, **options: Any) -> Any:
+        """The model's action for an observation, and its hidden state."""
+
+
+AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model

@@ -1,0 +1,175 @@
+"""Agents made of spec strings, functions and models of other libraries."""
+
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter
+from typing import Any
+
+from ttt_env.agent.asked import FunctionAgent
+from ttt_env.agent.interface import Agent, AgentLike, Effort
+from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed
+from ttt_env.errors import ParameterError, UnknownAgentError, shown, unknown
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import items_of
+from ttt_env.rules.game import Game
+from ttt_env.rules.specs import (
+    Spec,
+    as_value,
+    check_names,
+    convert,
+    joined_path,
+    key_of,
+    parameters_of,
+    read_items,
+    split_items,
+    split_spec,
+    unwrapped,
+)
+
+_MOST_AGENTS = 10_000  # that are named at once
+
+
+def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
+    """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
+
+    A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
+    be named alone. Inside another agent's spec, an agent with parameters stands in round brackets where its
+    commas could belong to the outer one. A spec has at most 10,000 letters, and 32 colons and brackets inside
+    of each other.
+
+    "file.py:function" is a function of a Python file, `file.py` alone its `choose`: it takes a position,
+    maybe an `rng` too, and returns a cell or the probability of each. It is asked in a process of its own,
+    with the parameters of `process`.
+
+    A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
+    a copy: if the model is trained further, the agent's play changes with it.
+
+    Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
+    that the agent does not have or a value that it cannot take.
+
+    >>> from ttt_env import Position
+    >>> position = Position.parse("XX./OO./...")
+    >>> make_agent("win-block", position.game).policy(position).tolist()
+    [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> make_agent(lambda position: position.legal_cells[-1], position.game).choose(position, 0)
+    8
+    """
+    game = get_game(game)
+    if isinstance(spec, str):
+        return _from_spec(split_spec(spec), game)
+    if isinstance(spec, Agent):
+        if spec.game != game:
+            raise UnknownAgentError(f"{spec!r} plays {spec.game.name}, not {game.name}")
+        return spec
+    if (of_model := _reader_of_model(spec)) is not None:
+        return of_model(spec, game)
+    if callable(spec) and not isinstance(spec, type):
+        return FunctionAgent(game, spec)
+    raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
+
+
+def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
+    """What making this agent for the game takes: see `Agent.effort`. It is not made for it.
+
+    Raises as `make_agent` does, and what the agent raises that does not play the game.
+    """
+    game = get_game(game)
+    if not isinstance(spec, str):
+        make_agent(spec, game)
+        return "little"
+    build, parameters = _parsed(split_spec(spec))
+    return build.effort(game, **parameters)
+
+
+def _reader_of_model(model: object) -> Callable[[object, Game], Agent] | None:
+    """The registered function that makes an agent of `model`, None if no library is registered for its class.
+
+    The library is known by the name of its module and not imported here: whoever made the model has done so.
+    """
+    for ancestor in type(model).__mro__:
+        point = installed(MODEL_GROUP).get(ancestor.__module__.partition(".")[0])
+        if point is not None:
+            reader: Callable[[object, Game], Agent] = point.load()
+            return reader
+    return None
+
+
+def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
+    """The game of this id or `game` itself; for None that of the first `Agent` given, else tic-tac-toe."""
+    if game is None:
+        return next((agent.game for agent in agents if isinstance(agent, Agent)), get_game("tictactoe-v0"))
+    return get_game(game)
+
+
+def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, AgentLike]:
+    """The agents by name: a mapping gives names, a spec string is its own name.
+
+    A function goes by its `__name__`, any other agent by its class. Raises `ParameterError` for two agents of
+    one name.
+    """
+    if isinstance(agents, Mapping):
+        return dict(agents)
+    named: dict[str, AgentLike] = {}
+    given = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
+    if given is None or len(given) > _MOST_AGENTS:
+        raise ParameterError(f"agents={shown(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed")
+    for agent in given:
+        name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
+        if name in named:
+            raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
+        named[name] = agent
+    return named
+
+
+def _from_spec(spec: Spec, game: Game) -> Agent:
+    build, parameters = _parsed(spec)
+    return build(game, **parameters)
+
+
+def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """The class that a spec names and the values of its parameters."""
+    if spec.name.endswith(FUNCTION_FILE):
+        return _parsed_function_file(spec)
+    build = agent_class(spec.name)
+    allowed = parameters_of(build, skip=1)
+    texts, others = read_items(spec, build.__init__, skip=2)
+    value = _plain_value(build, spec.name, others, allowed)
+    if value is not None:
+        first = next(iter(allowed), None)
+        if first is None or first in texts:
+            raise ParameterError(unknown(f"parameter of {spec.name}", value, allowed))
+        texts[first] = value
+    missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
+    if missing:
+        raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
+    return build, convert(spec.name, build.__init__, texts)
+
+
+def _parsed_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """`_parsed` of "file.py:function": a program that is given the file and the function."""
+    build = agent_class(spec.name)
+    allowed = parameters_of(build, skip=2)
+    texts, others = read_items(spec, build.__init__, skip=3)
+    check_names(spec.name, filter(None, map(key_of, others)), allowed)
+    function = (as_value(others) or "").strip()
+    values = convert(spec.name, build.__init__, texts)
+    of_file: Callable[..., tuple[str, ...]] = build.of_function_file  # type: ignore[attr-defined]
+    return build, {"command": of_file(spec.name, function, values.get("folder"))} | values
+
+
+def _plain_value(
+    build: type[Agent], owner: str, items: list[str], allowed: Mapping[str, Parameter]
+) -> str | None:
+    """The text of the first parameter, from the items that name no other.
+
+    It may be a path, a command or an agent.
+    """
+    if next(iter(allowed), None) in ("path", "command"):
+        return joined_path(owner, items, allowed)
+    plain = [item for item in items if key_of(item) is None]
+    keywords = [item.strip() for item in items if key_of(item) is not None]
+    if not build.takes_agent or not plain:
+        check_names(owner, map(key_of, keywords), allowed)
+        return as_value(plain)
+    inner = unwrapped(",".join(plain).strip())
+    separator = "," if len(split_items(inner, ":")) > 1 else ":"
+    return f"{inner}{separator}{','.join(keywords)}" if keywords else inner

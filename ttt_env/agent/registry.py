@@ -1,0 +1,50 @@
+"""The agents that are installed here, ours and those of other packages, by name."""
+
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
+
+from ttt_env.errors import UnknownAgentError, unknown
+
+if TYPE_CHECKING:
+    from ttt_env.agent.interface import Agent
+
+ENTRY_POINT_GROUP = "ttt_env.agents"
+MODEL_GROUP = "ttt_env.models"
+"""Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
+FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, asked in a process of its own
+PROGRAM = "process"  # the agent that runs programs
+_READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
+
+
+@lru_cache(maxsize=2)
+def installed(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
+    """The entry points of a group, by name."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def agent_names() -> list[str]:
+    """The names under which agents are installed here, ours and those of other packages.
+
+    >>> {"random", "minimax", "mcts", "sb3"} <= set(agent_names())
+    True
+    """
+    return sorted(installed())
+
+
+def name_of(agent: "Agent") -> str:
+    """The name under which the agent's class is installed; that of the class if it is not."""
+    kind = f"{type(agent).__module__}:{type(agent).__qualname__}"
+    return next((name for name, point in installed().items() if point.value == kind), type(agent).__name__)
+
+
+def agent_class(name: str) -> "type[Agent]":
+    """The class registered under this name. Raises `UnknownAgentError` if there is none."""
+    if name.endswith(FUNCTION_FILE):
+        name = PROGRAM
+    if name not in installed():
+        reader = _READERS.get(name[name.rfind(".") :])
+        file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
+        raise UnknownAgentError(file + unknown("agent", name, installed()))
+    registered: type[Agent] = installed()[name].load()
+    return registered
