@@ -100,7 +100,7 @@ def longest_entry(agents: Mapping[str, AgentLike]) -> float:
     seconds = []
     for agent in agents.values():
         start = time.process_time()
-        ttt_env.exploitability(ttt_env.Recorded(ttt_env.make_agent(agent)))
+        ttt_env.exploitability(ttt_env.RecordedAgent(ttt_env.make_agent(agent)))
         seconds.append(time.process_time() - start)
     return max(seconds)
 

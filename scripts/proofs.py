@@ -25,7 +25,7 @@ from ttt_env.storage.files import as_file_name
 
 FOLDER = Path(__file__).parent
 LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "values.md"
-CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
+CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
 SOLVED = "van den Herik, Uiterwijk and van Rijswijck 2002"
 HALES, GOLOMB = "Hales and Jewett 1963", "Golomb and Hales 2002"

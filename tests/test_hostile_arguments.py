@@ -113,7 +113,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "prove()": position(ttt_env.prove),
     "play_game()": position(ttt_env.play_game, "random"),
     "position.play()": position(START.play),
-    "planes_of()": position(ttt_env.planes_of),
 }
 QUICK = ("make", "get_game", "Game", "Position", "TextEnv", "solve", "play_game")
 

@@ -92,7 +92,7 @@ def match_boxes() -> Finding:
 )
 def lines() -> Finding:
     """Counted, not by the formula."""
-    counted = [len(ttt_env.runs((n,) * d, n)) for n, d in ((3, 2), (3, 3), (4, 3))]
+    counted = [len(ttt_env.Game.runs((n,) * d, n)) for n, d in ((3, 2), (3, 3), (4, 3))]
     return found(", ".join(map(str, counted)), counted == [8, 49, 76])
 
 
@@ -103,7 +103,7 @@ def lines() -> Finding:
 )
 def grid_squares() -> Finding:
     """Counted, not by the formula."""
-    counted = [len(ttt_env.squares(n)) for n in range(2, 9)]
+    counted = [len(ttt_env.Game.squares(n)) for n in range(2, 9)]
     text = f"{', '.join(map(str, counted))} for n from 2 to 8"
     return found(text, counted == [n * n * (n * n - 1) // 12 for n in range(2, 9)])
 
@@ -194,7 +194,7 @@ def mnk(*sizes: str) -> list[str]:
 @claim(THEORY, GOLOMB_HALES, "The first player wins three in a row on 3×3×3.")
 def cube() -> Finding:
     """By search, on a board of our own."""
-    value = ttt_env.prove(ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))).value
+    value = ttt_env.prove(ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))).value
     return found(WORDS[value], value == 1)
 
 

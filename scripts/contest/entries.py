@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contest.protocol import MakeEnv, Report, Train
-from ttt_env.agent import Agent, BatchAgent, Floats
+from ttt_env.agent import Agent, Floats
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.search import merged
 from ttt_env.agents.learned import cfr, q_learning, value_network
@@ -40,7 +40,7 @@ class Entry:
     is_seeded: bool = True
 
 
-class FirstOfBest(BatchAgent):
+class FirstOfBest(Agent):
     """Makes one of the moves that an agent likes best: the first in the canonical image of the position.
 
     An agent that draws among equal moves comes into many more positions than one that does not.

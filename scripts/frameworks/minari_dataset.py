@@ -139,7 +139,7 @@ def main() -> None:
         check(dataset)
         network = train(dataset)
     print("the players of the data set:", ttt_env.exploitability(player))
-    agent = ttt_env.network_agent("tictactoe-v0", network, observation="flat")  # ttt_env
+    agent = ttt_env.make_agent(network, "tictactoe-v0", observation="flat")  # ttt_env
     certificate = outcome(agent, ["minari"])
     assert certificate.unbeatable
 

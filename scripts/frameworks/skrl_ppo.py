@@ -84,7 +84,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     )
     env = wrap_env(envs, verbose=False)
     models = {"policy": Policy(env), "value": Value(env)}
-    player = ttt_env.network_agent(make_env.game, models["policy"].net, observation="flat")  # ttt_env
+    player = ttt_env.make_agent(models["policy"].net, make_env.game, observation="flat")  # ttt_env
 
     cfg = PPO_CFG()
     cfg.rollouts = ROLLOUTS

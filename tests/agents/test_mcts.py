@@ -293,7 +293,7 @@ def test_a_large_game_wins_in_one_move():
     ],
 )
 def test_parameters_out_of_range_are_refused(spec, message):
-    with pytest.raises(ttt_env.ParameterError, match=message):
+    with pytest.raises(ttt_env.errors.ParameterError, match=message):
         ttt_env.make_agent(f"mcts:{spec}")
 
 
@@ -309,14 +309,14 @@ def test_parameters_out_of_range_are_refused(spec, message):
     ],
 )
 def test_parameters_of_another_type_are_refused(parameters):
-    with pytest.raises(ttt_env.ParameterError, match=next(iter(parameters))):
+    with pytest.raises(ttt_env.errors.ParameterError, match=next(iter(parameters))):
         MCTS(TICTACTOE, **parameters)
 
 
 def test_budgets_of_a_search_are_refused_alike():
     search = Search(TICTACTOE.start)
     for budget in ({}, {"simulations": 0}, {"seconds": -1.0}, {"simulations": 1, "seconds": 1.0}):
-        with pytest.raises(ttt_env.ParameterError, match="mcts"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="mcts"):
             search.run(**budget)
     assert search.iterations == 0
 

@@ -8,7 +8,8 @@ from math import inf, nan
 import pytest
 
 import ttt_env
-from ttt_env import Certificate, Exploitability, Match, ResultFileError, Tournament
+from ttt_env import Certificate, Exploitability, Match, Tournament
+from ttt_env.errors import ResultFileError
 from ttt_env.training.trial import TrialResult
 
 SMALL = "mnk-v0:m=3,n=2,k=2"

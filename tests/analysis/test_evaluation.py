@@ -14,12 +14,8 @@ from ttt_env import (
     Agent,
     Boards,
     Game,
-    GameTooLargeError,
     IllegalMoveError,
-    ParameterError,
-    PolicyError,
     Position,
-    UnknownAgentError,
     best_response,
     certify,
     exploitability,
@@ -31,6 +27,7 @@ from ttt_env import (
 )
 from ttt_env.analysis.induction import backward_induction, best, uniform
 from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
 
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")

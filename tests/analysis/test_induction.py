@@ -9,9 +9,10 @@ import pytest
 
 from tests import reference
 from tests.support import naive
-from ttt_env import Boards, Game, GameTooLargeError, ImpossiblePositionError, Position, get_game, solve
+from ttt_env import Boards, Game, Position, get_game, solve
 from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
 from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
 
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")

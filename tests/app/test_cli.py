@@ -435,7 +435,7 @@ class TestStandardOutput:
 
     def test_bench_says_who_made_an_error(self, monkeypatch):
         def policies(self, boards):
-            raise ttt_env.PolicyError("no idea")
+            raise ttt_env.errors.PolicyError("no idea")
 
         monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
         run = ttt("bench", "random", "block")

@@ -14,8 +14,9 @@ from pyarrow import parquet
 
 from tests import reference
 from tests.support import naive
-from ttt_env import Game, GameTooLargeError, ParameterError, Position, get_game
+from ttt_env import Game, Position, get_game
 from ttt_env.datasets import PositionTable
+from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.text import TextEnv
 from ttt_env.text.answers import AnswerFormat

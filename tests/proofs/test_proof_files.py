@@ -13,9 +13,9 @@ import pytest
 
 import ttt_env
 from tests.support.documents import ROOT
-from ttt_env import Game, Proof, ResultFileError, get_game, prove
+from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
-from ttt_env.errors import ProofError
+from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import extraction
 from ttt_env.proofs import proof as proof_module
 from ttt_env.rules.game import random_position

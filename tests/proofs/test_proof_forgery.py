@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.documents import ROOT
 from tests.support.naive_proof_checker import NaiveChecker, RefusedError, cells_of, mask_of, naive_check
-from ttt_env import Game, Position, Proof, ResultFileError, get_game, prove, solve
+from ttt_env import Game, Position, Proof, get_game, prove, solve
+from ttt_env.errors import ResultFileError
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import automorphisms
 

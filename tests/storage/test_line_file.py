@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import ttt_env
-from ttt_env import ResultFileError
+from ttt_env.errors import ResultFileError
 from ttt_env.storage.line_file import LineFile
 
 resource = pytest.importorskip("resource")  # and locks, which Windows has not
@@ -106,7 +106,7 @@ class TestLines:
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from ttt_env import ResultFileError
+from ttt_env.errors import ResultFileError
 from ttt_env.storage.line_file import LineFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 file = LineFile(Path(sys.argv[1]), "ttt_env test", "is no test")
@@ -209,7 +209,7 @@ class TestTwoAtOnce:
 
         path, agents = tmp_path / "answers.jsonl", []
         for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
-            agents.append(ttt_env.Recorded(ttt_env.make_agent(lowest), answers=path))
+            agents.append(ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path))
             judge(agents[-1])
         ttt_env.match(agents[0], "random", exact=True)
         file_at(path).reserve()
@@ -222,7 +222,7 @@ class TestTwoAtOnce:
             return position.legal_cells[0]
 
         path = tmp_path / "answers.jsonl"
-        agents = [ttt_env.Recorded(ttt_env.make_agent(lowest), answers=path) for _ in range(2)]
+        agents = [ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path) for _ in range(2)]
         assert ttt_env.certify(agents[0]) == ttt_env.certify(agents[1])
         assert len(asked) == len(set(asked))
 

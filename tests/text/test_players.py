@@ -22,13 +22,13 @@ from tests.support import scripted_models
 from tests.support.endpoint import KEY, Endpoint
 from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
-from ttt_env import ParameterError, Position
+from ttt_env import Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Asked
 from ttt_env.app.certifying import _Pace
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import verdict
-from ttt_env.errors import NotJudgedError, PlayerError, TttEnvError
+from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, TttEnvError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent, command
 from ttt_env.text.players.program import Program

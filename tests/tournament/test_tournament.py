@@ -15,20 +15,13 @@ import numpy as np
 import pytest
 
 from tests.support import faults
-from ttt_env import (
-    ParameterError,
-    TaskTimeoutError,
-    UnknownAgentError,
-    exploitability,
-    get_game,
-    make_agent,
-    match,
-)
+from ttt_env import exploitability, get_game, make_agent, match
 from ttt_env.agent import Agent
 from ttt_env.analysis.declared import SOME_COMPARED
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.recorded import Recorded
+from ttt_env.analysis.recorded import RecordedAgent
+from ttt_env.errors import ParameterError, TaskTimeoutError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.pairings import margin_of, match_of, width_of
 from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
@@ -346,7 +339,7 @@ def test_an_agent_is_asked_once_for_a_position() -> None:
         asked.append((position.mine, position.theirs))
         return lowest(position)
 
-    agent = Recorded(make_agent(noted))
+    agent = RecordedAgent(make_agent(noted))
     expected = make_agent(lowest)
     for opponent in ("minimax", "random", "win-block"):
         assert match(agent, opponent) == match(expected, opponent, exact=True)

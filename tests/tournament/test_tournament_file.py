@@ -67,7 +67,7 @@ TWO = (spec("random"), spec("minimax"))
 
 def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
     ring = ttt_env.Game("ring-v0", (4,), [(0, 1)], coordinates=[(0, -1), (1, 0), (0, 1), (-1, 0)])
-    ttt_env.save_game(ring, tmp_path / "ring.json")
+    ring.save(tmp_path / "ring.json")
     path = write(tmp_path, *TWO, game="ring.json")
     for _ in range(2):  # it is played, and gone on with
         run = ttt("tournament", str(path))
@@ -549,7 +549,9 @@ class Broken(Agent):
         return position.legal_cells[0]
 
 
-@pytest.mark.parametrize("error", [ValueError("NaN"), ttt_env.PolicyError("no policy"), RecursionError()])
+@pytest.mark.parametrize(
+    "error", [ValueError("NaN"), ttt_env.errors.PolicyError("no policy"), RecursionError()]
+)
 def test_an_agent_that_fails_has_lost_that_game(error):
     random = ttt_env.make_agent("random", GAME)
     played = play_to_the_end(random, Broken(error), np.random.default_rng(0))

@@ -85,7 +85,7 @@ class TestFrozen:
             assert got == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
 
     def test_too_large(self):
-        with pytest.raises(ttt_env.GameTooLargeError):
+        with pytest.raises(ttt_env.errors.GameTooLargeError):
             Frozen(ttt_env.make_agent("random", ttt_env.get_game(FIVE)))
 
 

@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.web.serving import Visitor, resize
 from ttt_env import certify, exploitability, make_agent, solve
-from ttt_env.agent import BatchAgent, checked_policies
+from ttt_env.agent import Agent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.board import board_of
@@ -98,7 +98,7 @@ def visitor(browser, public):
     assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
 
 
-class Weighing(BatchAgent):
+class Weighing(Agent):
     """Plays each cell with a chance of its own."""
 
     is_fixed = True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from ttt_env.agent import (
     Agent,
     AgentLike,
     Forfeit,
-    ForfeitError,
     Outcome,
     checked_policies,
     game_of,
@@ -33,6 +32,7 @@ from ttt_env.analysis.induction import (
     highest,
 )
 from ttt_env.analysis.layers import BatchPolicy, Floats, Layer, Responder, reachable
+from ttt_env.analysis.many import Agents, check_one, is_one, judged_all
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import (
     COMPUTED,
@@ -46,7 +46,7 @@ from ttt_env.analysis.recorded import (
 )
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent, solve
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ForfeitError, ParameterError, shown
 from ttt_env.render.words import gain, percent, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_generator, one_of
@@ -54,6 +54,7 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.fields import Fields
+from ttt_env.workers import Backend, Progress
 
 CLOSE = 1e-9
 """The largest distance of a number in a file from the one that follows from the others."""
@@ -464,14 +465,39 @@ def _played(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, Forfeit 
         return -1 if error.forfeit.position.to_move == "X" else 1, error.forfeit
 
 
+@overload
 def exploitability(
     agent: AgentLike,
     game: Game | str | None = None,
     *,
     progress: Asking | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     answers: str | Path | None = None,
-) -> Exploitability:
+) -> Exploitability: ...
+
+
+@overload
+def exploitability(
+    agent: Agents,
+    game: Game | str | None = None,
+    *,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+) -> dict[str, Exploitability]: ...
+
+
+def exploitability(
+    agent: AgentLike | Agents,
+    game: Game | str | None = None,
+    *,
+    progress: Any = None,
+    workers: int | None = None,
+    answers: str | Path | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+) -> Exploitability | dict[str, Exploitability]:
     """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
     An agent that does not declare a fixed policy is asked once in each position that can come up, and judged
@@ -482,11 +508,18 @@ def exploitability(
     distribution or, if it is declared fixed, differs when asked for a batch; `NotJudgedError` where accidents
     leave a question without an answer, `UntrustedAnswersError` for a program that says a line too many.
 
+    Several agents, in a list or a mapping that gives them names, are judged as by `certify`.
+
     >>> found = exploitability("random", "tictactoe-v0")
     >>> f"{found.as_x:.3f} {found.as_o:.3f} {found.exploitability:.3f}"
     '0.925 0.995 0.960'
+    >>> {name: each.exploitability for name, each in exploitability(["minimax", "brute-force"]).items()}
+    {'minimax': 0.0, 'brute-force': 0.5}
     """
-    judged = answering(agent, game, progress, workers, answers)
+    if not is_one(agent):
+        return judged_all(exploitability, agent, game, workers, backend, address, answers, progress)
+    check_one(backend, address)
+    judged = answering(agent, game, progress, 1 if workers is None else workers, answers)
     with asking(judged):
         return _exploitability(judged)
 

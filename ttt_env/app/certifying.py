@@ -12,9 +12,8 @@ import typer
 
 from ttt_env.agent import Agent, agent_class, make_agent
 from ttt_env.analysis.asking import AnswerFile
-from ttt_env.analysis.certificate import Certificate
+from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.dossier import dossier
-from ttt_env.analysis.many import certify_all
 from ttt_env.analysis.recorded import Asked, answering
 from ttt_env.analysis.saved import write_json
 from ttt_env.app.console import (
@@ -106,7 +105,7 @@ def _certify_one(order: Order) -> None:
 def _certify_several(order: Order) -> None:
     specs = [spec_of(agent) for agent in order.agents]
     with progress_line(f"certify {len(specs)} agents") as line:
-        certificates = certify_all(
+        certificates = certify(
             specs,
             order.game,
             workers=order.workers,

@@ -276,7 +276,7 @@ def _described(evaluation: Evaluation) -> str:
 def _next_steps(order: Order) -> str:
     name = order.game_text or order.game.name
     is_file = name.endswith(".json")
-    game = f'ttt_env.load_game("{name}")' if is_file else f'"{name}"'
+    game = f'ttt_env.Game.load("{name}")' if is_file else f'"{name}"'
     option = "" if name == "tictactoe-v0" else f" --game {name}"
     can_be_proved = is_enumerable(order.game)
     rival = "minimax" if can_be_proved else "mcts:simulations=1000"

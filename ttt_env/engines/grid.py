@@ -3,7 +3,6 @@
 from itertools import chain, zip_longest
 
 from ttt_env.errors import ParameterError
-from ttt_env.rules.catalogue import runs
 from ttt_env.rules.game import Game, Position, cells_of
 
 
@@ -24,9 +23,8 @@ def run_length(game: Game) -> int | None:
     k = len(game.winning_sets[0])
     if game.misere or k > max(game.shape):
         return None
-    return (
-        k if game.winning_sets == tuple(sorted({tuple(sorted(run)) for run in runs(game.shape, k)})) else None
-    )
+    runs = {tuple(sorted(run)) for run in Game.runs(game.shape, k)}
+    return k if game.winning_sets == tuple(sorted(runs)) else None
 
 
 def moves_to(position: Position) -> list[int]:

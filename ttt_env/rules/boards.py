@@ -111,6 +111,15 @@ class Boards:
         bits = np.unpackbits(octets, axis=1, count=self.game.n_cells, bitorder="little")
         return bits.view(np.bool_)
 
+    @property
+    def planes(self) -> NDArray[np.int8]:
+        """The observations of the players to move, as environments show them: `int8[B, *shape, 2]`, 0 and 1.
+
+        Plane 0 has the stones of the player to move, plane 1 those of the other.
+        """
+        planes = np.stack([self.cells(self.mine), self.cells(self.theirs)], axis=-1)
+        return planes.reshape(len(self), *self.game.shape, 2).view(np.int8)
+
     def play(self, cells: NDArray[np.integer]) -> "Boards":
         """The batch after one legal cell each, `[B]`, has been played. Trusts its caller."""
         return Boards(self.game, self.theirs, self.mine | stones_at(self.game, cells))

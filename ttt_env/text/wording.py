@@ -7,7 +7,6 @@ from typing import Literal, get_args
 from ttt_env.agent import Outcome
 from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
-from ttt_env.rules.catalogue import runs, squares
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position, Seat, cells_of
 
@@ -58,14 +57,14 @@ def _end_words(game: Game) -> str:
     end = "loses" if game.misere else "wins"
     sets = set(game.winning_sets)
     sizes = {len(cells) for cells in sets}
-    if len(sizes) == 1 and sets == _as_sets(runs(game.shape, k := sizes.pop())) and k > 1:
+    if len(sizes) == 1 and sets == _as_sets(Game.runs(game.shape, k := sizes.pop())) and k > 1:
         directions = "horizontally, vertically or diagonally"
         if len(game.shape) == 3:
             directions = "in any direction, also across the layers"
         return f"{k} cells in a row, {directions}, {end}"
     if len(game.shape) == 2 and len(set(game.shape)) == 1:
         for tilted, kinds in (True, "also of a tilted one"), (False, "but not of a tilted one"):
-            if sets == _as_sets(squares(game.shape[0], tilted)):
+            if sets == _as_sets(Game.squares(game.shape[0], tilted)):
                 return f"the four corners of a square of any size, {kinds}, {end}"
     listed = [" ".join(map(str, cells)) for cells in game.winning_sets[:_MOST_SETS]]
     rest = len(game.winning_sets) - len(listed)

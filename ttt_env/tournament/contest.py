@@ -10,11 +10,12 @@ from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import Agent, Forfeit, ForfeitError, Outcome
+from ttt_env.agent import Agent, Forfeit, Outcome
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import Forfeited, Match, match, match_of, summed
 from ttt_env.analysis.play import moves_between
 from ttt_env.errors import (
+    ForfeitError,
     NotJudgedError,
     ParameterError,
     PlayerError,

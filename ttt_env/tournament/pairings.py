@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, BatchAgent, Floats, make_agent
+from ttt_env.agent import Agent, AgentLike, Floats, make_agent
 from ttt_env.analysis.evaluation import (
     Exploitability,
     Forfeits,
@@ -21,7 +21,7 @@ from ttt_env.analysis.evaluation import (
     match_of,
     summed,
 )
-from ttt_env.analysis.recorded import Recorded
+from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.errors import NotJudgedError, PlayerError, PolicyError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
@@ -43,12 +43,12 @@ class Field:
     def __getitem__(self, name: str) -> Agent:
         if name not in self._agents:
             agent = make_agent(self.entrants[name], self.game)
-            is_kept = agent.is_fixed and is_tabulated(self.game) and not isinstance(agent, Recorded)
-            self._agents[name] = Recorded(agent) if is_kept else agent
+            is_kept = agent.is_fixed and is_tabulated(self.game) and not isinstance(agent, RecordedAgent)
+            self._agents[name] = RecordedAgent(agent) if is_kept else agent
         return self._agents[name]
 
 
-class _Absent(BatchAgent):
+class _Absent(Agent):
     """Stands for an agent that has answered in all positions that it can meet, and stays where it did."""
 
     is_fixed = True
@@ -84,7 +84,7 @@ def entry(field: Field, name: str) -> Entry | NotJudged:
         exploited = exploitability(agent, field.game)
     except (NotJudgedError, PlayerError) as error:
         return NotJudged(name, str(error))
-    if not isinstance(agent, Recorded):
+    if not isinstance(agent, RecordedAgent):
         return Entry(exploited, None)
     player = copy(agent)
     player.agent = _Absent(field.game)

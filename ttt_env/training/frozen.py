@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ttt_env.agent import Agent, BatchAgent, Floats, checked_policies
+from ttt_env.agent import Agent, Floats, checked_policies
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import TwoPass, Values, backward_induction, best
@@ -16,7 +16,7 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_enumerable, is_tabulated
 
 
-class Frozen(BatchAgent):
+class Frozen(Agent):
     """Plays uniformly among the cells that `agent` may play now, however that agent changes later.
 
     This is the agent's policy where that is uniform among some cells, as greedy policies are: those of
@@ -42,7 +42,7 @@ class Frozen(BatchAgent):
         return policies
 
 
-class Remembered(BatchAgent):
+class Remembered(Agent):
     """Plays uniformly among the cells that `agent` may play, and asks it only once about each position.
 
     That is the agent's policy where that is uniform among some cells. It must not change any more. Raises

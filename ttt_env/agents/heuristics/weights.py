@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, open_sets
 from ttt_env.compiled.sets import holding
@@ -36,7 +36,7 @@ def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
     return weights
 
 
-class Weights(BatchAgent):
+class Weights(Agent):
     """Wins, else blocks, else takes the cell that is worth most to either player (Sundeep Agarwal).
 
     The hard opponent of "Square Tic Tac Toe AI". Of the two players' largest weights (see `cell_weights`) the

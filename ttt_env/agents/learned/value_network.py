@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
@@ -34,7 +34,7 @@ CYCLES: dict[Opponents, list[tuple[bool, bool]]] = {
 _CHUNK = 6_000  # games between two reports: whole cycles
 
 
-class ValueNetwork(BatchAgent):
+class ValueNetwork(Agent):
     """Looks one move ahead and takes the position that its network likes best, uniformly among equals.
 
     The network, 9–18–9–3–1 tanh units on 3×3, says how good a position is for the player who has just moved
@@ -63,7 +63,7 @@ class ValueNetwork(BatchAgent):
     def of(cls, network: BoardNetwork) -> "ValueNetwork":
         """The agent with this network."""
         agent = cls.__new__(cls)
-        BatchAgent.__init__(agent, network.game)
+        Agent.__init__(agent, network.game)
         agent.network = network
         return agent
 

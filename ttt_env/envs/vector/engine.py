@@ -10,13 +10,13 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, Forfeit, ForfeitError, checked_policies, chosen_cell, sample_each
+from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
 from ttt_env.compiled.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT, Floats, Games, Outcome, Worth
 from ttt_env.envs.board import MAX_STARTS, PlayAs
 from ttt_env.envs.opponents import Lineup
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
-from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError
+from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Position
 

@@ -28,7 +28,6 @@ from ttt_env.compiled.codes import (
     WON_BY_OTHER,
 )
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.envs.observation import planes_of
 from ttt_env.envs.vector.backends import Array, Backend
 from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards, Masks, full_mask, set_masks
@@ -133,7 +132,7 @@ class TableStore:
             np.where(is_turned, boards.theirs, boards.mine),
             np.where(is_turned, boards.mine, boards.theirs),
         ]
-        planes = planes_of(Boards(self.game, *views))
+        planes = Boards(self.game, *views).planes
         is_open = (codes == OPEN)[:, None]
         free = boards.cells(~boards.occupied_masks)
         is_legal, masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
@@ -282,7 +281,7 @@ class BitStore:
         return (reduce(np.bitwise_or, taken) & np.uint64(1) | state[-1]) == 0
 
     def planes(self, state: State) -> Array:  # noqa: D102
-        return planes_of(Boards(self.game, *map(self._masks_of, self._stones(state))))
+        return Boards(self.game, *map(self._masks_of, self._stones(state))).planes
 
     def masks(self, state: State) -> Array:  # noqa: D102
         mine, theirs = self._stones(state)

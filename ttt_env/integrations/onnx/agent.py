@@ -39,7 +39,7 @@ class Onnx(NetworkAgent):
     """A network in an ONNX file, from whatever library: plays the free cell of the highest score.
 
     The network has one input, the stones of the player to move and of the other, in a tensor `[B, *shape, 2]`
-    as `planes_of` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
+    as `Boards.planes` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
     first output, has a number for each cell, `[B, cells]`: action values, logits or the like. Those of taken
     cells do not matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is
     the softmax of scores / temperature. By default that is the temperature that the file says, else 0.

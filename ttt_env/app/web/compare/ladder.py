@@ -8,7 +8,7 @@ from ttt_env.agent import Agent
 from ttt_env.analysis.dossier import LADDER
 from ttt_env.analysis.evaluation import Match, match
 from ttt_env.analysis.play import play_game
-from ttt_env.analysis.recorded import Recorded, declared_agent
+from ttt_env.analysis.recorded import RecordedAgent, declared_agent
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
@@ -83,7 +83,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
     missing = []
     for agent in (*ENTRANTS, *roster.models):
         try:
-            agents[agent] = Recorded(declared_agent(roster.make(agent, game), game))
+            agents[agent] = RecordedAgent(declared_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
             missing.append(f"{agent} is not here: {error}")
     matches = {(a, b): match(agents[a], agents[b], game) for a, b in combinations(agents, 2)}
