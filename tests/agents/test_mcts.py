@@ -206,6 +206,21 @@ def test_advance_to_a_move_never_tried_begins_anew():
     assert search.iterations == 100
 
 
+def test_a_kept_tree_goes_on_for_the_player_to_move():
+    search = Search(POSITIONS["won"], seed=2)
+    search.run(5)  # every move of X once, so that nothing is known below
+    search.advance(8)
+    search.run(300)
+    assert search.best_cells() == [5]  # O completes its row
+
+
+def test_a_position_that_does_not_follow_begins_anew():
+    search = Search(POSITIONS["won"], seed=2)
+    elsewhere = Position.parse("X.X/OO./XOX", TICTACTOE)
+    search.follow(elsewhere, 3)
+    assert (search.position, search.iterations) == (elsewhere, 0)
+
+
 def test_advance_refuses_what_is_no_move_and_changes_nothing():
     search = Search(POSITIONS["won"])
     search.run(1)

@@ -259,3 +259,10 @@ class TestSolution:
     def test_a_game_too_large(self, game):
         with pytest.raises(GameTooLargeError, match=r"18 cells are the limit\. On larger boards `match`"):
             solve(game)
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=lambda game: game.name)
+def test_moves_that_keep_the_value_keep_it_against_best_play(game):
+    keep, layers = solve(game).keeping(uniform), reachable(game)
+    assert backward_induction(layers, keep, best).values().of(Boards.start(game)) == [0]
+    assert backward_induction(layers, best, keep).values().of(Boards.start(game)) == [0]
