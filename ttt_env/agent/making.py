@@ -91,9 +91,9 @@ def make_agent(
 
 
 def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
-    """What making this agent for the game takes: see `Agent.effort`. It is not made for it.
+    """The cost of constructing this agent for the game, see `Agent.effort`; a spec string is not constructed.
 
-    Raises as `make_agent` does, and what the agent raises that does not play the game.
+    Raises like `make_agent`, and the agent's error if it does not play the game.
     """
     game = get_game(game)
     if not isinstance(spec, str):

@@ -41,9 +41,9 @@ _NAME = 60  # letters of a player's name in the name of a file
 
 @dataclass(frozen=True)
 class Order:
-    """What is judged: agents, or the program of a `command`, or the `model` at a `url`; and how.
+    """An order of `ttt certify`: agents, or the `command` of a program, or the `model` at a `url`.
 
-    `settings` are those of `CommandAgent` or `ChatAgent`, by their names. `address` is that of Ray.
+    `settings` are those of `CommandAgent` or `ChatAgent`, by name. `address` is the address of Ray.
     """
 
     agents: list[str]

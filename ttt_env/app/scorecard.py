@@ -1,4 +1,4 @@
-"""How strong agents are, as text and as JSON."""
+"""The strength of agents, as text and as JSON."""
 
 from collections.abc import Mapping, Sequence
 
@@ -69,7 +69,7 @@ def _origin(certificate: Certificate) -> str:
 
 
 def _shares(certificate: Certificate) -> list[str]:
-    """How many of its moves are good and perfect, and how many symmetric positions it answers alike."""
+    """The shares of good and of perfect moves, and of symmetric positions answered consistently."""
     if certificate.perfect_share is None or certificate.n_classes is None or certificate.inconsistent is None:
         return []
     good, perfect = percent(certificate.good_share), percent(certificate.perfect_share)
@@ -83,7 +83,7 @@ def _shares(certificate: Certificate) -> list[str]:
 
 
 def _wrong_answers(certificate: Certificate) -> list[str]:
-    """Where it named no free cell, and what it said there."""
+    """The positions where it named no free cell, each with its answer."""
     forfeits = certificate.forfeits
     if not forfeits:
         return []

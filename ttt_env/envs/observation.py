@@ -27,7 +27,7 @@ class DictObservation(TypedDict):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What an environment shows of a position. The arrays are shared: hand out copies of them.
+    """The view of a position that an environment shows. The arrays are shared: hand out copies of them.
 
     `value` is the value of a finished game for the player who made the last move, None while it goes on.
     `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[cells]`, are the empty

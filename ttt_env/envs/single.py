@@ -31,9 +31,9 @@ _PLAY_AS = get_args(PlayAs)
 
 
 class _Start(NamedTuple):
-    """How an episode begins: the user's seat, the positions so far, of which the last one is in the scene.
+    """The start of an episode: the user's seat, and the positions so far, the last of which is in the scene.
 
-    `cell` is that of the opponent's move before, if there was one.
+    `cell` is the opponent's move before that, if there was one.
     """
 
     seat: Seat

@@ -175,14 +175,14 @@ class Game:
         return load_game(path)
 
     def completes(self, stones: int, cell: int) -> bool:
-        """Whether `stones` own a winning set through `cell`."""
+        """True if `stones` own a winning set through `cell`."""
         for mask in self.winning_masks_through[cell]:
             if stones & mask == mask:
                 return True
         return False
 
     def owns_set(self, stones: int) -> bool:
-        """Whether `stones` own a winning set."""
+        """True if `stones` own a winning set."""
         return any(stones & mask == mask for mask in self.winning_masks)
 
 
@@ -336,12 +336,12 @@ class Position(_Stones):
 
     @property
     def is_won(self) -> bool:
-        """Whether the last move completed a winning set, so that the game has a winner."""
+        """True if the last move completed a winning set, so that the game has a winner."""
         return self.game.owns_set(self.theirs)
 
     @property
     def is_over(self) -> bool:
-        """Whether no move may be made."""
+        """True if no move may be made."""
         return self.occupied_mask == self.game.full_mask or self.is_won
 
     @property
@@ -444,7 +444,7 @@ def _other(seat: Seat) -> Seat:
 
 
 def _fault(position: Position) -> str | None:
-    """Why no game leads to `position`, or None."""
+    """The reason why no game leads to `position`, or None."""
     game, mine, theirs = position.game, position.mine, position.theirs
     if type(mine) is not int or type(theirs) is not int:
         return f"masks are ints, not {shown(mine)} and {shown(theirs)}"

@@ -96,11 +96,11 @@ class Images(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the network has said, or is to be asked: a hash table of positions, symmetric ones merged.
+    """The network's answers and open questions: a hash table of positions, symmetric ones merged.
 
     `places` are rows, or −1, by a hash of the position, `boards` `[rows, 2]` the positions. `counts` are the
-    rows in use and those of them that the network has evaluated, which come first. `priors` `[rows, cells]`
-    and `values` `[rows]` are what it said, the value for the player to move.
+    rows in use, and how many of them the network has evaluated; these come first. `priors` `[rows, cells]`
+    and `values` `[rows]` are its answers, the value for the player to move.
     """
 
     places: NDArray[np.int32]

@@ -217,7 +217,7 @@ _SENTENCES = {
 
 
 def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    """Why a rule proposes these cells, in a sentence, and the winning sets that it has looked at."""
+    """The reason why a rule proposes these cells, in a sentence, and the winning sets that it looked at."""
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
     sentence = _SENTENCES[name].format(cells=named_cells(cells), mover=mover, other=other)
     own, others = (position.mine, position.theirs), (position.theirs, position.mine)

@@ -12,7 +12,7 @@ from ttt_env.rules.game import Game, Position
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
-    """What each cell is worth to the player to move, `[B, cells]`, and to the other; 0 on taken cells.
+    """The weight of each cell for the player to move, `[B, cells]`, and for the other; 0 on taken cells.
 
     Every winning set without stones of the other player adds t² + 1 to each of its empty cells, t being
     the number of one's own stones in it.
@@ -71,7 +71,7 @@ class Weights(Agent):
 
 
 def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    """Which of the agent's rules decides, in a sentence, and the winning sets that do."""
+    """The rule of the agent that decides, in a sentence, and the winning sets behind it."""
     game, mine, theirs = position.game, position.mine, position.theirs
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
     if sets := open_sets(game, mine, theirs, missing=1):

@@ -47,7 +47,7 @@ def codes(boards: Boards) -> Codes:
 
 
 def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
-    """Which cells are free on the boards with these base-3 codes, `[B, cells]`."""
+    """The free cells of the boards with these base-3 codes, `[B, cells]`."""
     weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
     is_free: NDArray[np.bool_] = codes[:, None] // weights % np.uint64(3) == 2
     return is_free

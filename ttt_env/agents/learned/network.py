@@ -130,7 +130,7 @@ class NetworkAgent(Agent):
 
 
 def _answer(network: Network, observations: Any) -> Any:
-    """What the network says; tensors of PyTorch come back as NumPy's arrays."""
+    """The network's answer; tensors of PyTorch are converted to NumPy's arrays."""
     torch: Any = sys.modules.get("torch")  # never imported here: who made the network has done so
     if torch is None:
         return network(observations)

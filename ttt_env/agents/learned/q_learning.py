@@ -116,7 +116,7 @@ def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
 
 @dataclass(frozen=True)
 class TableSnapshot:
-    """Where a training stands: games played, moves made in them, seconds used, the agent as it plays now."""
+    """The state of a training: games played, moves made in them, seconds used, the agent as it plays now."""
 
     games: int
     moves: int

@@ -111,7 +111,7 @@ class SB3(Agent):
 
     @property
     def _has_values(self) -> bool:
-        """Whether the network gives action values, not probabilities."""
+        """True if the network gives action values, not probabilities."""
         return hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
 
     def _explained(self, position: Position) -> Explanation:
@@ -227,7 +227,7 @@ def _load(path: str, game: Game) -> "BasePolicy":
 
 
 def _content(path: str) -> tuple[dict[str, Any], Any]:
-    """What a model file says of the model, and the weights of its policy."""
+    """The data of a model file about its model, and the weights of its policy."""
     try:  # before seconds go by in the import of what reads it
         stream = opened(path if Path(path).exists() else f"{path}.zip")  # as Stable-Baselines3 names files
     except OSError as error:

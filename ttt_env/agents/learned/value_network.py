@@ -30,7 +30,7 @@ CYCLES: dict[Opponents, list[tuple[bool, bool]]] = {
     "random": [(NET, RANDOM), (RANDOM, NET)],
     "self": [(NET, NET)],
 }
-"""Who plays X and who plays O, game after game, from the first again after the last."""
+"""The players of X and O, game after game; after the last pair the first follows again."""
 _CHUNK = 6_000  # games between two reports: whole cycles
 
 
@@ -74,7 +74,7 @@ class ValueNetwork(Agent):
         return policies
 
     def _values(self, boards: Boards) -> Floats:
-        """How good the network finds the position after each move for who makes it, `[B, cells]`; else −∞."""
+        """The network's value of the position after each move, for its mover, `[B, cells]`; else −∞."""
         rows, cells = np.nonzero(boards.legal)
         values = np.full(boards.legal.shape, -np.inf)
         values[rows, cells] = self.network.values(boards[rows].play(cells))
@@ -97,7 +97,7 @@ class ValueNetwork(Agent):
 
 @dataclass(frozen=True)
 class NetworkSnapshot:
-    """Where a training stands: games played, moves made in them, seconds used, the agent as it plays now.
+    """The state of a training: games played, moves made in them, seconds used, the agent as it plays now.
 
     `is_good` and `is_against_random`, `[games]`, are about the games since the last report, in their order:
     whether the network drew with itself or beat the random player, and whether it played the latter.

@@ -183,7 +183,7 @@ class Terminal:
         self._say(f"Score: {self.session.score}.")
 
     def _result(self) -> Text:
-        """How the game ended, in words."""
+        """The result of the game, in words."""
         winner, resigned = self.session.winner, self.session.resigned
         if winner is None:
             return Text("A draw.", "bold")

@@ -1,4 +1,4 @@
-"""What computes answers about games and agents, alike in the process of the pages and in that of sweeps."""
+"""The objects that compute answers about games and agents, for the pages' process and for the sweeps'."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

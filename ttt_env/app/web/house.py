@@ -1,4 +1,4 @@
-"""What all pages share: the players, the threads that compute, the game log and the templates."""
+"""The parts that all pages share: the players, the threads that compute, the game log and the templates."""
 
 import secrets
 from collections import Counter
@@ -36,10 +36,10 @@ _MAX_TREE = 1 << 21  # nodes of a search, 67 MB: some seconds of searching
 
 @dataclass
 class House:
-    """What the pages of one server share.
+    """The parts that the pages of one server share.
 
-    `log` is where finished games go, `runs` a folder of training curves, `pages` the addresses and names of
-    what a visitor can go to.
+    `log` receives finished games, `runs` is a folder of training curves, `pages` are the addresses and names
+    of the pages that a visitor can open.
     """
 
     bench: Bench
@@ -59,7 +59,7 @@ class House:
         return HTMLResponse(self._templates.get_template(name).render(**context), code)
 
     def refused(self, complaints: list[str]) -> PlainTextResponse:
-        """What is wrong with the address of a part of a page, as a response."""
+        """The errors in the address of a part of a page, as a response."""
         return PlainTextResponse("\n".join(complaints), 400)
 
     def strength_url(self, game: Game, player: str) -> str:
@@ -76,11 +76,11 @@ class House:
         return await self.desk.move(lane, chosen, self.roster, table, secrets.randbits(64))
 
     async def lane_of_study(self, game: Game, *players: str) -> Lane:
-        """Where something is computed for which these players' policies in every position may be needed."""
+        """The lane for a computation that may need these players' policies in every position."""
         return await self.desk.move("quick", self.roster.lane_of_study, game, *players)
 
     async def is_quick_to_study(self, game: Game, *players: str) -> bool:
-        """Whether the policies of these players in every position are computed within a second."""
+        """True if the policies of these players in every position are computed within a second."""
         return await self.lane_of_study(game, *players) == "quick"
 
     def record(self, visit: Visit) -> None:

@@ -1,4 +1,4 @@
-"""What is true about the moves of a position: who would play them, and what they are worth."""
+"""The facts about the moves of a position: their values, and the agents' probabilities."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ SQUARE_SCORES = {
     (_SQUARE, "weights"): Result(0.984144439053, 0.015833660413, 2.1900534e-05),
     (_SQUARE, "minimax"): Result(0.916930636904, 0.083069363096, 0.0),
 }
-"""What `score` takes up to a minute to compute on 4×4; the tests compute it again."""
+"""Results of `score` that take up to a minute to compute on 4×4; the tests compute them again."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class MoveInsight:
 
     @property
     def worth_in_words(self) -> str:
-        """What the move is worth, and how that is known."""
+        """The value of the move, and how it is known."""
         if self.value is not None:
             return f"worth a {OUTCOMES[self.value]} under best play"
         if self.estimate is None:
@@ -104,10 +104,10 @@ class Sage:
         self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
 
     def insight(self, table: PlayTable, edition: int = 0, simulations: int = SEARCHES[-1]) -> Insight:
-        """What is known about each move of the position on the table. `edition` is as in `strength`.
+        """The known facts about each move of the position on the table. `edition` is as in `strength`.
 
-        In a game that is not solved, so many simulations estimate what is not proved. Proofs are tried with
-        the largest number of `SEARCHES` alone, so that there is soon something to see.
+        In a game that is not solved, this many simulations estimate what is not proved. Proofs are tried only
+        with the largest number of `SEARCHES`, so that there is soon something to see.
         """
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])
@@ -183,7 +183,7 @@ class Sage:
 
 
 def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
-    """What a search expects of each move that it has made, and how often it has made it."""
+    """The expected score and the visits of each move that a search has tried."""
     if search is None:
         return {}
     visits, wins = search.visits, search.wins
@@ -192,7 +192,7 @@ def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
 
 
 def _value(search: Search | None) -> float | None:
-    """What a search expects for the player to move, by its most visited moves."""
+    """The score that a search expects for the player to move, by its most visited moves."""
     if search is None:
         return None
     cells = search.best_cells()
@@ -220,7 +220,7 @@ def _result(win: float, loss: float) -> Result:
 
 
 def judged_moves(table: PlayTable) -> list[MoveVerdict]:
-    """What each move on the board was worth."""
+    """The verdict on each move on the board."""
     return [
         judge(position, cell) for position, cell in zip(table.record.positions(), table.cells, strict=False)
     ]
@@ -237,7 +237,7 @@ def score(roster: Roster, player: str, game: Game) -> Result | None:
 
 
 def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
-    """How much an agent gives away to a best response, exactly, in words; or why that is not known.
+    """The exact loss of an agent against a best response, in words; or the reason why it is not known.
 
     `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
     """

@@ -1,4 +1,4 @@
-"""Which requests a page of another site has sent, and which of those are answered."""
+"""Tell requests that come from pages of other sites, and decide which of them are answered."""
 
 from urllib.parse import urlsplit
 
@@ -8,7 +8,7 @@ REFUSED = "This is done on the page itself."
 
 
 def is_foreign(request: Request) -> bool:
-    """Whether the browser says that a page of another site sent this request.
+    """True if the browser says that a page of another site sent this request.
 
     Browsers say it in `sec-fetch-site` to this machine's own names and over HTTPS; otherwise in `origin` for
     forms and in `referer` for links, if the other site lets them. A visitor who types an address or opens a
@@ -31,7 +31,7 @@ def _place(address: str) -> str:
 
 
 def is_whole(request: Request) -> bool:
-    """Whether the page is to come with its parts, however long they take: for browsers without JavaScript.
+    """True if the page must come with its parts, however long they take: for browsers without JavaScript.
 
     A link of another site brings the page without them.
     """
@@ -39,7 +39,7 @@ def is_whole(request: Request) -> bool:
 
 
 def is_opened(request: Request) -> bool:
-    """Whether the request asks for a page to look at, as a link does, and for no picture, script or frame."""
+    """True if the request asks for a page to look at, as a link does, not for a picture, script or frame."""
     is_link = request.headers.get("sec-fetch-mode", "navigate") == "navigate"
     is_page = request.headers.get("sec-fetch-dest", "document") == "document"
     return request.method in ("GET", "HEAD") and is_link and is_page

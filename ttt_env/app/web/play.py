@@ -140,7 +140,7 @@ class PlayPages:
         return {"verdicts": await self._house.desk.study(lane, judged_moves, visit.table)}
 
     async def strength(self, request: Request) -> Response:
-        """How strong an agent is, as a part of a page."""
+        """The strength of an agent, as a part of a page."""
         fields = fields_of(request)
         try:
             game = parse_game(fields.get("game", ""))
@@ -233,7 +233,7 @@ class PlayPages:
 
 
 def reply_of(visit: Visit) -> str:
-    """Where an agent has just moved, for visitors who hear the page; empty after a person's move."""
+    """The last move of an agent, for visitors who hear the page; empty after a person's move."""
     table = visit.table
     if table.last is None or visit.is_review:
         return ""

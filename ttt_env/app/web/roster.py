@@ -1,4 +1,4 @@
-"""Who may play: people, the registered agents, the models of the command line, and presets by level."""
+"""The players on offer: people, registered agents, the models of the command line, and presets by level."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -147,11 +147,11 @@ class Roster:
         return self.editions if READER in players else 0
 
     def learns(self, player: str) -> bool:
-        """Whether this player learns from the games played here, so that answers about it grow old."""
+        """True if this player learns from the games played here, so that answers about it become stale."""
         return player == READER
 
     def refusal(self, player: str, game: Game) -> str:
-        """Why this player cannot play the game here, in a sentence; empty if it can."""
+        """The reason why this player cannot play the game here, in a sentence; empty if it can."""
         return self._refusals.get_or_make(game, player, lambda: self._refusal(player, game))
 
     def _refusal(self, player: str, game: Game) -> str:
@@ -173,10 +173,10 @@ class Roster:
         return refusal, "looks at all positions first, some seconds" if is_slow else ""
 
     def effort(self, player: str, game: Game) -> Effort:
-        """What it takes to make the agent that a player is, which is not made for it.
+        """The cost of constructing this player's agent; does not construct it.
 
-        Raises what the agent raises that does not play the game, and `GameTooLargeError` for one that takes
-        too much of this server.
+        Raises the agent's error if it does not play the game, and `GameTooLargeError` if it takes too much of
+        this server.
         """
         effort: Effort = "little" if player == PERSON else effort_of(self.spec(player), game)
         limit, told = _LIMITS.get(effort, (game.n_cells, ""))
@@ -185,7 +185,7 @@ class Roster:
         return effort
 
     def lane_of_move(self, player: str, game: Game) -> Lane:
-        """Where a move of this player is computed. The agent may be made to find out."""
+        """The lane in which this player's moves are computed. May construct the agent to find out."""
         if self.refusal(player, game):
             return "quick"
         effort = self.effort(player, game)
@@ -194,7 +194,7 @@ class Roster:
         return "quick" if self._seconds_per_move(player, game) <= _QUICK_SECONDS else "search"
 
     def lane_of_study(self, game: Game, *players: str) -> Lane:
-        """Where something is computed for which these players' policies in every position may be needed."""
+        """The lane for a computation that may need these players' policies in every position."""
         if not is_instant(game):
             return "sweep" if is_solved(game) else "search"
         if "plan" in [self.lane_of_move(player, game) for player in players]:
@@ -290,12 +290,12 @@ def presets(game: Game) -> tuple[Preset, ...]:
 
 
 def first_opponent(game: Game) -> str:
-    """Whom a visitor meets first in this game: the second level, where there is one."""
+    """The first opponent of a visitor in this game: the second level, if there is one."""
     return presets(game)[:2][-1].player
 
 
 def moved_over(player: str, before: Game, after: Game) -> str:
-    """Who plays on when another game is chosen: a preset becomes the preset of the same level there."""
+    """The player after a change of game: a preset becomes the preset of the same level there."""
     offered = presets(after)
     for number, preset in enumerate(presets(before)):
         if preset.player == player:

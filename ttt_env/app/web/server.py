@@ -49,7 +49,7 @@ _PAGES: list[tuple[str, str, Callable[[House], Pages]]] = [
 ]
 """Address, name and class of each page: a new page is a new line here."""
 _OPENED = {"/", *(path for path, _, _ in _PAGES), *TABS}
-"""What links of other sites may lead to. Other addresses compute, and are for these pages alone."""
+"""The addresses that links of other sites may open. Others compute, and are for these pages alone."""
 
 
 def create_app(

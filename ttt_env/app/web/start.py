@@ -88,7 +88,7 @@ class PromptServer(uvicorn.Server):
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:
-    """How uvicorn serves the pages."""
+    """The configuration with which uvicorn serves the pages."""
     return uvicorn.Config(app, http=PromptConnection, ws="none", timeout_graceful_shutdown=1, **more)
 
 

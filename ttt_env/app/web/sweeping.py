@@ -23,10 +23,10 @@ from ttt_env.app.web.computing import BusyError, Job, ThreadLane
 from ttt_env.stopping import StoppedError, stopped_by
 
 MAX_SWEEP_MB = 1000
-"""Of memory that the process of the sweeps may use. It is enforced on Linux."""
+"""The memory that the process of the sweeps may use, in MB. It is enforced on Linux."""
 
 MAX_MB = 1700
-"""Of memory that the server takes, the process of the sweeps included."""
+"""The memory that the server may take, in MB, the process of the sweeps included."""
 
 _FULL_MB = 850  # after an answer: the process is replaced before the next question
 _TRIES = 2  # of a question, if the process ends while it is at it
@@ -132,7 +132,7 @@ class _SweepLane(ThreadLane):
 
 @dataclass
 class _Reply:
-    """What came of a question: its pickled answer or error, and the memory that the process holds then."""
+    """The reply to a question: its pickled answer or error, and the memory that the process holds then."""
 
     content: bytes
     megabytes: float

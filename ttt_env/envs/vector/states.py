@@ -51,7 +51,7 @@ class Store(Protocol):
 
     @property
     def backend(self) -> Backend:
-        """Where the arrays are."""
+        """The back end of the arrays."""
 
     def of(self, boards: Boards) -> State:
         """The state of positions that are not over, each seen by the player to move."""
@@ -60,16 +60,16 @@ class Store(Protocol):
         """The state after each looker has chosen a cell, `[B]`, seen by the other player."""
 
     def codes(self, state: State) -> Array:
-        """How each board stands for its looker, `int64[B]`: `OPEN`, `WON`, … of `compiled.codes`."""
+        """The status of each board for its looker, `int64[B]`: `OPEN`, `WON`, … of `compiled.codes`."""
 
     def is_open(self, state: State) -> Array:
-        """Whether the game goes on on each board, `bool[B]`."""
+        """True where the game goes on, `bool[B]`."""
 
     def is_legal(self, state: State, cells: Cells) -> Array:
-        """Whether these cells may be played, `bool[B]`."""
+        """True where these cells may be played, `bool[B]`."""
 
     def planes(self, state: State) -> Array:
-        """What the lookers see, `int8[B, *shape, 2]`: plane 0 has their stones."""
+        """The stones as the lookers see them, `int8[B, *shape, 2]`: plane 0 has their own."""
 
     def masks(self, state: State) -> Array:
         """The cells that the lookers may play, `int8[B, cells]`; all of them where the game is over."""
@@ -259,7 +259,7 @@ class BitStore:
         return cells - MASK_CELLS * number if number else cells
 
     def _own_through(self, stones: State, cells: Cells) -> NDArray[np.bool_]:
-        """Whether stones, `[words, B]`, own a winning set through these cells, `bool[B]`."""
+        """True where stones, `[words, B]`, own a winning set through these cells, `bool[B]`."""
         sets = (of_word.take(cells, axis=1) for of_word in self._sets_through)
         owned = (masks & word == masks for masks, word in zip(sets, stones, strict=True))
         won: NDArray[np.bool_] = reduce(np.logical_and, owned).any(axis=0)

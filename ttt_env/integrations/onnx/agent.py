@@ -115,7 +115,7 @@ class OnnxNetwork:
         return temperature
 
     def observation_of(self, game: Game) -> NetworkInput:
-        """How the network sees a position. Raises `PolicyFileError` if it is no network of this game."""
+        """The kind of input the network takes. Raises `PolicyFileError` if it is no network of this game."""
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
@@ -151,7 +151,7 @@ def _content(path: str) -> bytes:
 
 
 def _session(path: str, content: bytes) -> Any:
-    """What runs the network, in one thread: on boards of some cells more of them only cost time."""
+    """A session that runs the network in one thread: on small boards more threads only cost time."""
     try:
         import onnxruntime
     except ImportError as error:

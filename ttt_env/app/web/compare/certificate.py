@@ -1,4 +1,4 @@
-"""What is proved about an agent, for the page: its certificate, and the games that refute it."""
+"""The proved facts about an agent, for the page: its certificate, and the games that refute it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ class Proved:
 
     @property
     def is_unbeatable(self) -> bool:
-        """Whether it gets at least the value of the game, on both seats, in every game that can come up."""
+        """True if it gets at least the value of the game, on both seats, in every game that it can reach."""
         return bool(self.facts["unbeatable"])
 
     def worst(self, seat: Seat) -> str:
@@ -30,7 +30,7 @@ class Proved:
         return _WORST[self.facts["worst_case"][seat]]
 
     def exploited(self, seat: Seat) -> float:
-        """What a best response scores against the agent on this seat, wins − losses."""
+        """The score of a best response against the agent on this seat, wins − losses."""
         return float(self.facts["exploitability"][f"as_{seat}"])
 
     @property

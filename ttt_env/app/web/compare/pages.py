@@ -152,7 +152,7 @@ class Replay:
 
     @property
     def status(self) -> str:
-        """What the last move was, and what it was worth, in a line."""
+        """The last move and its worth, in a line."""
         at, n_moves = self.table.at, len(self.table.cells)
         if not at:
             return f"The empty board, before {n_moves} moves"
@@ -164,7 +164,7 @@ class Replay:
 
     @property
     def mistake(self) -> str:
-        """What the last move gave away, in a sentence; empty if nothing."""
+        """The mistake of the last move in a sentence: what it gave away; empty if nothing."""
         return self.verdicts[self.table.at - 1].sentence if self.table.at else ""
 
     @property
@@ -460,7 +460,7 @@ class Curves(ComparePart):
 
 
 class People(ComparePart):
-    """How people have done here against agents."""
+    """The results of people against agents on this server."""
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""
@@ -495,7 +495,7 @@ class People(ComparePart):
         return self._part(game, await self._records(game), alone=False)
 
     async def agent(self, request: Request) -> Response:
-        """What people got against one agent, as a part of a page; nothing if nobody has played it."""
+        """The results of people against one agent, as a part of a page; nothing if nobody has played it."""
         reader = AddressReader(fields_of(request))
         game = reader.read("game", AddressField(GAME, parse_game))
         agent = reader.read("agent", AddressField(AGENT, self._house.roster.parse))
@@ -508,7 +508,7 @@ class People(ComparePart):
         return self._house.page("compare_people_table.html", **context)
 
     async def _records(self, game: Game, agent: str | None = None) -> list[PersonalRecord]:
-        """What people got against this agent, or against those of most games."""
+        """The results of people against this agent, or against the agents with the most games."""
         desk, roster, log = self._house.desk, self._house.roster, self._house.log
         if log is None:
             return []

@@ -87,7 +87,7 @@ def address(path: str, **fields: object) -> str:
 
 
 def play_url(x: str, o: str, cells: tuple[int, ...] = ()) -> str:
-    """Where a game is played on after these moves."""
+    """The address at which a game continues after these moves."""
     return (
         f"index.html#{urlencode({'x': x, 'o': o, 'moves': moves_text(cells)}, safe=':,=', quote_via=quote)}"
     )
@@ -235,7 +235,7 @@ def _steps(agent: str, seat: Seat, cells: tuple[int, ...]) -> list[Replay]:
 
 
 def _told(step: Replay) -> dict[str, object]:
-    """What the page says of a position of a game; the script writes it."""
+    """The texts of the page for one position of a game; the script shows them."""
     is_mistake = step.table.at > 0 and step.verdicts[step.table.at - 1].is_mistake
     return {"status": step.status, "mistake": step.mistake, "isMistake": is_mistake, "play": step.play_url}
 

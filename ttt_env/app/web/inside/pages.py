@@ -64,7 +64,7 @@ class InsidePages:
         return await self._shown(*self._read(request), whole=is_whole(request))
 
     async def tree(self, request: Request) -> Response:
-        """What the view shows, the board and what is beside it, as a part of a page: it may take seconds."""
+        """The view, the board and what is next to it, as a part of a page: this may take seconds."""
         look, complaints = self._read(request)
         if complaints:
             return self._house.refused(complaints)
@@ -111,7 +111,7 @@ class InsidePages:
         )
 
     async def _is_slow(self, look: InsideLook) -> bool:
-        """Whether what the view shows comes after the page, because it may take seconds."""
+        """True if the view is sent after the page, because it may take seconds."""
         if look["view"] != "move":
             return look["view"] == "tree" and not is_instant(look.table.game)
         try:

@@ -19,9 +19,9 @@ Cells = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Simulation:
-    """What one simulation did: the cells it took in the tree, whether the last one was new, who won.
+    """One simulation: the cells of its path in the tree, whether the last one was new, the winner.
 
-    `is_ended` says that the game was over there, so that nothing was played on.
+    `is_ended` is True if the game was over there, so that there was no playout.
     """
 
     path: Cells
@@ -89,7 +89,7 @@ def searched(position: Position, done: int, seed: int, c: float, draw: float, pl
 
 
 def _visits(node: Node, cells: Cells) -> dict[Cells, int]:
-    """How often the node and those below it were visited, by the cells that lead there, parents first."""
+    """The visits of the node and its descendants, by the cells that lead there, parents first."""
     visits = {cells: node.visits}
     for cell, child in _moves(node):
         visits |= _visits(child, (*cells, cell))

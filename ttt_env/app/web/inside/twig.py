@@ -40,13 +40,13 @@ class Twig:
 
 
 def end_of(position: Position) -> str:
-    """How a game that is over has ended."""
+    """The result of a finished game, in words."""
     return f"{position.winner} wins" if position.winner else "draw"
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a twig stands: its depth, and its place among the leaves: of its first one, or of its middle."""
+    """The place of a twig: its depth, and its place among the leaves: of its first one, or of its middle."""
 
     twig: Twig
     depth: int
@@ -72,7 +72,7 @@ class Plan:
 
 
 def plan_of(root: Twig) -> Plan:
-    """Where the twigs stand. Parents are centred above their children if all leaves fit side by side."""
+    """The places of all twigs. Parents are centred above their children if all leaves fit side by side."""
     leaves = _n_leaves(root)
     spots = tuple(_spots(root, None, 0, leaves <= _MAX_ABREAST_DENSE))
     return Plan(spots, leaves, max(spot.depth for spot in spots) + 1, leaves > _MAX_ABREAST)

@@ -129,7 +129,7 @@ def distinct_moves(position: Position) -> dict[int, int]:
 
 
 def plies_that_fit(position: Position, plies: int) -> int:
-    """How many of these plies a tree of at most `MAX_BOARDS` boards has room for, at least one."""
+    """The number of these plies that a tree of at most `MAX_BOARDS` boards has room for, at least one."""
     level, n_boards = [position], 1
     for ply in range(plies):
         level = [parent.child(cell) for parent in level for cell in distinct_moves(parent)]
