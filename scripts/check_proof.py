@@ -132,7 +132,7 @@ class Checker:
         return np.bitwise_or.reduce(np.where(lacks_one, lacking, NONE), axis=1)
 
     def is_held(self, own, other):
-        """True where the other, to move, cannot win (Erdős, Selfridge 1973); in misère, where the seat is safe."""
+        """True where the other, to move, cannot win (Erdős, Selfridge 1973); in misère, the seat not lose."""
         if self.misere:
             return (self.sets & other[:, None] != 0).all(axis=1)
         n_empty = np.bitwise_count(self.sets & ~other[:, None]).astype(int)

@@ -133,7 +133,7 @@ class ThreadLane:
             job.run(self._call)
 
 
-class Desk:
+class WorkQueues:
     """Takes questions, each for one of the lanes, and gives the answers to all who wait for them.
 
     `plans` and `sweeps` are the lanes of these names, by default a thread each in this process.

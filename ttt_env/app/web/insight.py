@@ -1,8 +1,9 @@
 """The facts about the moves of a position: their values, and the agents' probabilities."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
@@ -12,6 +13,7 @@ from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.advice import MoveVerdict, hint, judge
 from ttt_env.app.web.computing import Keeper
+from ttt_env.app.web.inside.values import TreeSolver
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
@@ -96,7 +98,7 @@ class Insight:
         return next(larger, None) if self.simulations else None
 
 
-class Sage:
+class InsightSolver:
     """Computes what is known about the moves on a table, and keeps the sweeps that this takes."""
 
     def __init__(self, roster: Roster) -> None:
@@ -253,3 +255,19 @@ def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
         return "gives nothing away"
     value = solve(game).value
     return f"gives away {worst.as_x + value:.3f} as X, {worst.as_o - value:.3f} as O"
+
+
+@dataclass
+class Evaluators:
+    """The agents, and the solvers that compute and keep facts about them."""
+
+    roster: Roster
+    tree_solver: TreeSolver = field(default_factory=TreeSolver)
+
+    def __post_init__(self) -> None:
+        self.insight_solver = InsightSolver(self.roster)
+
+    @classmethod
+    def of(cls, models: Mapping[str, str], games_file: Path | None) -> "Evaluators":
+        """The evaluators with a roster of these models, as `Roster` takes them."""
+        return cls(Roster(models, games_file))

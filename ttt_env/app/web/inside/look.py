@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ttt_env.app.web.controls import BOUNDS, Control, controls_of
-from ttt_env.app.web.inside.twig import end_of
+from ttt_env.app.web.inside.branch import end_of
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.table import PlayTable, read_table
 from ttt_env.errors import ParameterError

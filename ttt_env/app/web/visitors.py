@@ -1,8 +1,10 @@
-"""Tell requests that come from pages of other sites, and decide which of them are answered."""
+"""Visitors: whether their requests come from pages of other sites, and those who leave before the answer."""
 
+import asyncio
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REFUSED = "This is done on the page itself."
 
@@ -43,3 +45,36 @@ def is_opened(request: Request) -> bool:
     is_link = request.headers.get("sec-fetch-mode", "navigate") == "navigate"
     is_page = request.headers.get("sec-fetch-dest", "document") == "document"
     return request.method in ("GET", "HEAD") and is_link and is_page
+
+
+async def answer_while_there(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Let the application answer a request, as long as somebody is there to read the answer.
+
+    The requests of visitors who have gone are given up: then nobody waits for what is computed for them.
+    """
+    has_come = asyncio.Event()  # the whole of the request: only then may somebody else listen
+
+    async def received() -> Message:
+        message = await receive()
+        if not message.get("more_body"):
+            has_come.set()
+        return message
+
+    if scope["method"] in ("GET", "HEAD"):
+        has_come.set()
+    answer = asyncio.ensure_future(app(scope, received, send))
+    leaving = asyncio.ensure_future(_left(has_come, receive))
+    try:
+        await asyncio.wait([answer, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            await answer
+    finally:
+        answer.cancel()
+        leaving.cancel()
+
+
+async def _left(has_come: asyncio.Event, receive: Receive) -> None:
+    """Wait until the visitor of a request that has come in whole is gone."""
+    await has_come.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
