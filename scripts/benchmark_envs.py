@@ -1,4 +1,4 @@
-"""How fast the environments step, and how many times faster than others.
+"""Time the steps of the environments, ours and others, and print the ratios.
 
 Two players: `ttt_env.tictactoe_v0.env()` and `pettingzoo.classic.tictactoe_v3.env()` run under the very same
 loop (`agent_iter`, `last`, a random legal move, `step`), one after the other, several rounds. Each round

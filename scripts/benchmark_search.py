@@ -1,4 +1,4 @@
-"""How fast the searches are, and how strong at equal effort; OpenSpiel's beside them if it is there.
+"""Measure the searches: speed, and strength at equal effort; next to OpenSpiel's if it is installed.
 
 `mcts`: simulations a second from the empty board, one thread, random playouts, c = √2, no proofs. Rounds of
 OpenSpiel's C++ `MCTSBot` and ours take turns with as many simulations; each round gives a ratio of its own,

@@ -1,4 +1,4 @@
-"""How many moves a second AlphaZero plays against itself, beside OpenSpiel's AlphaZero in Python.
+"""Measure AlphaZero's moves a second in self-play, next to OpenSpiel's AlphaZero in Python.
 
 Both play from the empty board, with equal simulations, exploration, noise and drawn first moves, without
 proofs, guided by untrained residual networks of as many channels and blocks. They take turns in one process
@@ -105,10 +105,10 @@ SETUPS = [
 
 
 class Work(NamedTuple):
-    """What was played: moves, positions that the network was asked about, and seconds.
+    """The work done: moves, positions that the network was asked about, and seconds.
 
-    `cpu` are those of the processor, `seconds` those of the clock; of the latter `network` and `tree` were
-    spent in the network and in the rest of the search.
+    `cpu` is processor time, `seconds` is wall time; `network` and `tree` are the parts of the wall time that
+    the network and the rest of the search took.
     """
 
     moves: int
@@ -128,7 +128,7 @@ class ClockedSearch(PuctSearch):
     found_in = 0.0
 
     def find(self, *arguments: Any) -> Found:
-        """What the searches find."""
+        """Run the searches, and time them."""
         begin = perf_counter()
         found = super().find(*arguments)
         self.found_in += perf_counter() - begin
@@ -181,7 +181,7 @@ def untrained(game: ttt_env.Game, size: NetworkSize) -> PolicyValueNetwork:
 
 
 def _inputs(name: str, shape: tuple[int, ...]) -> int:
-    """How many numbers an output of a layer is made of."""
+    """The number of inputs that one output of a layer depends on."""
     if name == "first":
         return shape[0] * shape[1]
     return shape[0] if len(shape) < 3 else shape[1]
@@ -194,7 +194,7 @@ class Clocked:
         self.function, self.calls, self.seconds = function, 0, 0.0
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function returns."""
+        """Call the function, count the call and time it."""
         begin = perf_counter()
         result = self.function(*arguments)
         self.seconds += perf_counter() - begin
@@ -371,13 +371,13 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
 
 
 def ratio(ours: Sequence[Work], theirs: Sequence[Work]) -> float:
-    """How many times the moves a second of a core; of all rounds together, because games last for several."""
+    """The ratio of moves a second of a core, over all rounds together, because games last for several."""
     speeds = (sum(work.moves for work in works) / sum(work.cpu for work in works) for works in (ours, theirs))
     return next(speeds) / next(speeds)
 
 
 def verdict(times: float) -> str:
-    """Whether the goal is reached."""
+    """The ratio with its goal: reached or missed."""
     return f"{times:.3g} times as fast; goal {GOAL:g}: {'reached' if times >= GOAL else 'MISSED'}"
 
 

@@ -81,7 +81,7 @@ def game_of(name: str) -> ttt_env.Game:
 
 
 def proved(name: str, seconds: float, nodes: int | None, folder: Path | None) -> dict[str, Any]:
-    """What is to be kept of a proof within this budget; `seconds` are those of the processor.
+    """The record of a proof within this budget; `seconds` are processor time.
 
     A proved value is saved in the folder, if there is one.
     """

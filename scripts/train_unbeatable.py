@@ -38,7 +38,7 @@ TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which o
 
 
 def trained(training: dict[str, Any]) -> dict[str, Any]:
-    """What came out of a training, as a line of JSON has it: of its least exploitable model."""
+    """The result of a training, as a line of JSON has it: of its least exploitable model."""
     evaluations: list[Evaluation] = []
     cpu: list[float] = []
 
@@ -88,7 +88,7 @@ def row(line: dict[str, Any]) -> str:
 
 
 def summary(name: str, lines: list[dict[str, Any]]) -> str:
-    """How many of the trainings reached their goal, and the seconds that these took."""
+    """The number of the trainings that reached their goal, and the seconds that these took."""
     is_optimal = lines[0]["training_until"] == "optimal"
     reached = [line for line in lines if has_reached(line)]
     goal = "optimal everywhere" if is_optimal else "certified unbeatable"
@@ -126,7 +126,7 @@ def middle_and_worst(numbers: Sequence[float]) -> str:
 
 
 def has_reached(line: dict[str, Any]) -> bool:
-    """Whether the training has reached its goal."""
+    """True if the training has reached its goal."""
     return bool(line["everywhere"] == 0 if line["training_until"] == "optimal" else line["unbeatable"])
 
 
@@ -139,7 +139,7 @@ def read(path: Path | None) -> dict[str, dict[str, Any]]:
 
 
 def key(training: dict[str, Any]) -> str:
-    """What a training is found by among the lines."""
+    """The key of a training among the lines."""
     return json.dumps(training, sort_keys=True)
 
 

@@ -1,8 +1,8 @@
-"""What authors say about these games and players, beside what comes out here: the tables of docs/truth.md.
+"""The claims of authors about these games and players, next to our figures: the tables of docs/truth.md.
 
-Each claim is a function of `claims` that computes its figure exactly and says what became of the claim.
+Each claim is a function of `claims` that computes its figure exactly and gives the verdict on the claim.
 `python scripts/truth.py NAME …` computes the claims of these names now and prints them, `--write` makes the
-page. The figures of slow claims stand in `scripts/figures/truth.jsonl`; `--measure` computes them anew. The
+page. The figures of slow claims are in `scripts/figures/truth.jsonl`; `--measure` computes them anew. The
 trainings of Daniels' network take half an hour of a core: their figures are read from the table of
 `value_network_figures.py` in `scripts/README.md`.
 """
@@ -36,7 +36,7 @@ def measured() -> dict[str, Finding]:
 
 
 def finding_of(one: Claim) -> Finding:
-    """What came out: computed, or for a slow claim what was measured."""
+    """The finding of a claim: computed, or for a slow claim as it was measured."""
     return measured()[one.name] if one.is_slow else one.check()
 
 

@@ -19,8 +19,8 @@ from ttt_env.training.recipe import recipe
 
 NO_LIMIT = 2**62  # steps
 TEACHERS = ("rules", "responses", "solver")
-"""What an algorithm gets to know of the game: the `rules` by playing, to itself or to random players; exact
-best `responses` to itself; or a `solver`, as an opponent or as one who says where it errs."""
+"""The algorithm's source of knowledge about the game: the `rules`, by playing itself or random players;
+exact best `responses` to itself; or a `solver`, as an opponent or as a judge of its errors."""
 
 
 @dataclass(frozen=True)

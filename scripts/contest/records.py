@@ -1,4 +1,4 @@
-"""What is kept of an attempt: a line of JSON, and the policy beside it, from which it is certified again."""
+"""The record of an attempt: a line of JSON, and the policy in a file, from which it is certified again."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 
 def key(record: Mapping[str, Any]) -> tuple[str, str, int]:
-    """What a run is known by: a file holds one line for each algorithm, game and seed."""
+    """The key of a run: a file holds one line for each algorithm, game and seed."""
     return record["algorithm"], record["game"], record["seed"]
 
 
@@ -72,7 +72,7 @@ def fingerprint(policy: Lookup) -> str:
 
 
 def policy_path(file: Path, record: Mapping[str, Any]) -> Path:
-    """Where the policy of a line in this file is: no two policies have one name."""
+    """The file of the policy of a line: no two policies share a name."""
     algorithm, game, seed = key(record)
     name = f"{as_file_name(algorithm)}-{as_file_name(game)}-{seed}-{record['policy'][:8]}.npz"
     return file.parent / POLICIES / name
@@ -115,7 +115,7 @@ def add(file: Path, record: Record, policy: Lookup | None) -> None:
 
 
 def faults(file: Path) -> Iterator[str]:
-    """What is wrong with the lines of a file, after every policy was judged anew; nothing if all is well."""
+    """The errors in the lines of a file, after every policy was judged anew; nothing if all is well."""
     records = read(file)
     if len({key(record) for record in records}) < len(records):
         yield f"{file}: a run is there twice"
@@ -142,7 +142,7 @@ def _faults_of(record: Record, file: Path) -> Iterator[str]:
 
 
 def _faults_of_text(record: Record) -> Iterator[str]:
-    """What contradicts itself in a line."""
+    """The contradictions within a line."""
     curve = [Point(*point) for point in record["curve"]]
     if record["teacher"] not in TEACHERS:
         yield f"its teacher is none of {', '.join(TEACHERS)}"
@@ -163,7 +163,7 @@ def _versions_of(packages: Iterable[str]) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """What this machine is: its processor, how many cores it has, and its system."""
+    """The machine: its processor, its number of cores, and its system."""
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 

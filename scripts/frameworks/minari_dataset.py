@@ -50,7 +50,7 @@ class MaskCallback(StepDataCallback):  # ttt_env
     """Keeps the mask of the infos."""
 
     def __call__(self, env: gymnasium.Env, **step: Any) -> dict[str, Any]:  # ttt_env
-        """What Minari records of a step."""
+        """The record of a step for Minari."""
         recorded = super().__call__(env, **step)  # ttt_env
         recorded["info"] = {"action_mask": recorded["info"]["action_mask"]}  # ttt_env
         return recorded  # ttt_env

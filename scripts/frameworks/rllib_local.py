@@ -1,4 +1,4 @@
-"""How the RLlib scripts of this folder train: on this machine alone, until nothing beats the agent."""
+"""Training for the RLlib scripts of this folder: on this machine alone, until nothing beats the agent."""
 
 import os
 import shutil

@@ -35,7 +35,7 @@ SPACE = Dict(observations=Box(0.0, 1.0, (18,)), action_mask=Box(0, 1, (9,), np.i
 
 
 def as_module_wants(seen):  # ttt_env
-    """What the environments show, as RLlib's module reads it."""
+    """The observations of the environments, as RLlib's module reads them."""
     planes = seen["observation"].reshape(-1, 18).astype(np.float32)  # ttt_env
     return {"observations": planes, "action_mask": seen["action_mask"]}  # ttt_env
 

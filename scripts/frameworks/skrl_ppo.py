@@ -59,7 +59,7 @@ class Policy(CategoricalMixin, Model):
 
 
 class Value(DeterministicMixin, Model):
-    """How good the positions are."""
+    """The critic: the values of the positions."""
 
     def __init__(self, env: Any) -> None:
         Model.__init__(self, observation_space=env.observation_space, action_space=env.action_space)
