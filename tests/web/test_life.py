@@ -1,4 +1,4 @@
-"""What makes a game feel alive: stones that come at once and are drawn, a score, resigning, a pace."""
+"""The liveliness of a game: stones that appear at once and are drawn, a score, resigning, a pace."""
 
 import re
 import time
