@@ -1,4 +1,4 @@
-"""Any text gives a value or an error of this package; and written texts are read again."""
+"""Any text gives a value or an error of this package, and written text can be read back."""
 
 import tracemalloc
 from collections.abc import Callable

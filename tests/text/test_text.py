@@ -379,7 +379,7 @@ class TestRewards:
         assert env.info["values"] == [(None, None)] and env.info["regret"] == [None] and env.reward == 0.0
 
     def test_are_those_of_the_gymnasium_env(self) -> None:
-        """The streams of numbers give the same games, openings and rewards for the same seed."""
+        """The same seed gives the same games, openings and rewards with `replies="by_stream"`."""
         text = TextEnv(opponent=["random", "minimax"], play_as="random", replies="by_stream")
         env = ttt_env.make("tictactoe-v0", opponent=["random", "minimax"], play_as="random")
         rng = random.Random(0)

@@ -62,7 +62,7 @@ def resize(driver, width, height):
 
 
 class Visitor:
-    """The eyes and hands of a visitor, on any page.
+    """The actions and readings of a visitor, on any page.
 
     Reading happens in one script: an element that is found first and read afterwards may have been
     replaced in between. Waiting ends when the page is ready, however long this machine takes.

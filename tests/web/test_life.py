@@ -1,4 +1,4 @@
-"""The liveliness of a game: stones that appear at once and are drawn, a score, resigning, a pace."""
+"""Live play: stones that appear at once and are drawn, a score, resigning, a pace."""
 
 import re
 import time

@@ -30,10 +30,10 @@ class AnswerFormat:
 
     This is the one rule by which replies are read:
 
-    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, and those of `thinking`,
-       `thought`, `reasoning`, `[THINK]` and `◁think▷`. A block that is not closed goes on to the end; one
+    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, and also `thinking`,
+       `thought`, `reasoning`, `[THINK]` and `◁think▷`. A block that is not closed extends to the end; one
        that is only closed, because it was opened by the prompt, begins at the start of the reply.
-    2. Of the rest, the last line that names a cell in this form decides. If it names different cells, the
+    2. In the rest, the last line that names a cell in this form decides. If it names different cells, the
        reply names "several".
 
     Anything may surround the form, and spaces and line breaks the number. Numbers are written with the

@@ -1,4 +1,4 @@
-"""Tell requests that come from pages of other sites, and decide which of them are answered."""
+"""Recognise requests from pages of other sites, and decide which of them are answered."""
 
 from urllib.parse import urlsplit
 
