@@ -181,7 +181,7 @@ def untrained(game: ttt_env.Game, size: NetworkSize) -> PolicyValueNetwork:
 
 
 def _inputs(name: str, shape: tuple[int, ...]) -> int:
-    """The number of inputs that one output of a layer depends on."""
+    """The fan-in of a layer: the number of inputs of each of its outputs."""
     if name == "first":
         return shape[0] * shape[1]
     return shape[0] if len(shape) < 3 else shape[1]

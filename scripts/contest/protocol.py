@@ -1,7 +1,7 @@
 """The protocol of an algorithm: its input, the counts, and the judgement of its policy.
 
 An algorithm is a function `(make_env, seed, report) -> policy`. The clock and the count of steps begin when
-it is called, and stop while a policy is judged.
+it is called, and pause while a policy is judged.
 """
 
 import time

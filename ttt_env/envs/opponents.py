@@ -1,4 +1,4 @@
-"""The user's opponents: each episode draws one of these agents; and their replies."""
+"""The user's opponents: the agents, one of which is drawn for each episode, and their replies."""
 
 from collections.abc import Sequence
 from typing import TypeAlias, cast
