@@ -2,22 +2,22 @@
 
 Both play from the empty board, with equal simulations, exploration, noise and drawn first moves, without
 proofs, guided by untrained residual networks of as many channels and blocks. They take turns in one process
-of one thread, and speeds are those by the seconds of the processor. A new network comes after every 1,024
-moves, when both forget what the last one has said: in OpenSpiel that is the share of each of two actors, the
-number of its example, here a round of 256 games of four moves each.
+of one thread, and speeds are moves per second of processor time. A new network comes after every 1,024
+moves, when both forget the answers of the last one: in OpenSpiel that is the share of each of two actors, as
+in its example, here a round of 256 games of four moves each.
 
 OpenSpiel's side is its own `_play_game`, `MCTSBot` and `AlphaZeroEvaluator`, with the `resnet` of Flax's
 `nnx`, which its `Config` has by default; it is faster than that of `linen`. It asks the network about one
 position at a time, and JAX carries it out operation by operation. So the same is measured once more with the
 network compiled by `jax.jit` and its answers as numbers of NumPy, which its authors do not do. Its network
-takes the three planes of 5×5 cells for 3×5 cells of five planes, which is less work than ours has. That
-OpenSpiel drops all that JAX has compiled when a new network comes is left out.
+takes the three planes of 5×5 cells for 3×5 cells of five planes, which is less work than ours has. The
+time that OpenSpiel loses by dropping all compiled code when a new network comes is left out.
 
-Games that are played together and symmetric positions share answers of the network here. What that does is
-seen beside it: in the games that ask anew for each move, in one game at a time, and in how many positions a
-second the network is asked about, with all that is done besides.
+Games that are played together and symmetric positions share answers of the network here. Further rows show
+the effect: games that ask again for each move, one game at a time, and the number of positions a second that
+the network is asked about, with all other work included.
 
-`--out` keeps the rounds as JSON lines; a later run measures only those that lack. `--table` measures nothing,
+`--out` keeps the rounds as JSON lines; a later run measures only missing ones. `--table` measures nothing,
 and prints the tables of these lines. Without OpenSpiel only ours are measured.
 
     uv run scripts/benchmark_selfplay.py --out scripts/figures/selfplay-speed.jsonl
@@ -181,7 +181,7 @@ def untrained(game: ttt_env.Game, size: NetworkSize) -> PolicyValueNetwork:
 
 
 def _inputs(name: str, shape: tuple[int, ...]) -> int:
-    """The number of inputs that one output of a layer depends on."""
+    """The fan-in of a layer: the number of inputs of each of its outputs."""
     if name == "first":
         return shape[0] * shape[1]
     return shape[0] if len(shape) < 3 else shape[1]

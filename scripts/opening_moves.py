@@ -2,8 +2,8 @@
 
 The agent plays as X, and after each of its first moves a search asks whether X still wins. On boards that
 cannot be enumerated this says more than results do: an opponent may not find what refutes a move. "Unknown"
-are moves of which the search could prove neither within `--seconds`. Nothing has to be searched of moves that
-the strategy in the file of a proof, `--proof`, plays as well. Prints a Markdown table.
+are moves for which the search could prove neither within `--seconds`. Moves that the strategy in the file of
+a proof, `--proof`, plays as well need no search. Prints a Markdown table.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Measure the gain from threats first in Monte Carlo tree search, at equal time, on 15×15 by default.
+"""Measure the gain of MCTS from looking for threats first, at equal time, on 15×15 by default.
 
 Both agents are `mcts`, one with `threats=true`. Their simulations in a second of the processor are measured
 on the positions of a game of the plain one against itself; then each gets as many as fill `--seconds` a
-move. The time they took in the games is printed next to the results: it is less where a position was proved.
+move. The time they took in the games is printed next to the results: it is shorter if a position was proved.
 
     python scripts/threats_first.py --games 200 --seconds 0.2
 """

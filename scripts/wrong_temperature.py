@@ -27,7 +27,7 @@ def score_of_adaptive(agent: Adaptive, opponent: ttt_env.Agent) -> float:
 
 
 def _value(agent: Adaptive, opponent: ttt_env.Agent, positions: Sequence[Position], parity: int) -> float:
-    """The score of the agent, who moves at plies of this parity, from the last of these positions on."""
+    """The score of the agent, which moves at plies of this parity, from the last of these positions on."""
     position = positions[-1]
     is_own = position.ply % 2 == parity
     if position.is_over:

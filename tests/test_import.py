@@ -1,4 +1,4 @@
-"""What a bare `import ttt_env` brings along."""
+"""The modules and names that a bare `import ttt_env` brings."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a type checker tells people who write against the package, under its strictest rules."""
+"""The verdict of a type checker, under its strictest rules, on code that uses the package."""
 
 import os
 import re

@@ -168,7 +168,7 @@ def daniels(text: str) -> Callable[[Callable[[], Finding]], Callable[[], Finding
 
 
 def scores_less(name: str, usual_name: str) -> Finding:
-    """True if each seed of a training scores less against random than each of the usual one."""
+    """True if every seed of a training scores lower against random than every seed of the usual one."""
     score, usual = trainings()[name].score, trainings()["usual"].score
     is_less = score.is_below(usual)
     verdict = "no seeds overlap" if is_less else "the seeds overlap"

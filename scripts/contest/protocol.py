@@ -1,7 +1,7 @@
 """The protocol of an algorithm: its input, the counts, and the judgement of its policy.
 
 An algorithm is a function `(make_env, seed, report) -> policy`. The clock and the count of steps begin when
-it is called, and stop while a policy is judged.
+it is called, and pause while a policy is judged.
 """
 
 import time
@@ -137,7 +137,7 @@ class MakeEnv:
 
 
 class Judged(NamedTuple):
-    """The exact worth of a policy.
+    """The exact scores of a policy.
 
     `exploitability` is 0 if nobody gains anything against it. Of the positions that it can reach with itself
     to move, `good` is the share in which it surely gives no value away, `perfect` the share in which it also
@@ -223,10 +223,10 @@ class _Referee:
 
 
 def judge(policy: AgentLike, game: Game) -> tuple[Lookup | None, Judged]:
-    """The worth of a policy, and its table: its answers in every position that it can reach on either seat.
+    """The scores of a policy, and its table: its answers in every position that it can reach on either seat.
 
-    The table is judged, with its numbers of 32 bits, so that its readers find the same. If it is too large
-    to be kept there is none, and the policy itself is judged.
+    The table is judged, with its numbers of 32 bits, so that its readers find the same. If it would be too
+    large to keep, the table is None and the policy itself is judged.
     """
     answers = _Answers(answering(make_agent(policy, game), game))
     table = answers.table()
@@ -234,7 +234,7 @@ def judge(policy: AgentLike, game: Game) -> tuple[Lookup | None, Judged]:
 
 
 def judge_table(table: Lookup) -> Judged:
-    """The worth of a table that `judge` has made."""
+    """The scores of a table that `judge` has made."""
     return _Answers(table).judged(table)
 
 

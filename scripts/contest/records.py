@@ -115,7 +115,7 @@ def add(file: Path, record: Record, policy: Lookup | None) -> None:
 
 
 def faults(file: Path) -> Iterator[str]:
-    """The errors in the lines of a file, after every policy was judged anew; nothing if all is well."""
+    """The errors in the lines of a file, after judging every policy again; nothing if all is well."""
     records = read(file)
     if len({key(record) for record in records}) < len(records):
         yield f"{file}: a run is there twice"

@@ -1,4 +1,4 @@
-"""The end of every script of this folder: the learned agent's exact worth, computed and not sampled."""
+"""The last step of every script of this folder: the learned agent's exact strength, computed, not sampled."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Why agents move as they do: what each says against plain code that does not know the agent."""
+"""The reasons for agents' moves: each explanation against plain code that does not know the agent."""
 
 import json
 from collections import Counter
@@ -297,7 +297,7 @@ def test_brute_force_shows_its_sums():
 
 
 def result_against(agent, position, seat):
-    """What best play on this seat gets from here against the agent, by plain recursion."""
+    """The result of best play on this seat from here against the agent, by plain recursion."""
     if position.is_over:
         return 0 if position.winner is None else 1 if position.winner == seat else -1
     after = {cell: result_against(agent, position.play(cell), seat) for cell in position.legal_cells}

@@ -1,4 +1,4 @@
-"""How far positions are from the end: against naive recursion on every position of small games."""
+"""The distance of positions from the end: against naive recursion on every position of small games."""
 
 from functools import cache
 

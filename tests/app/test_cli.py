@@ -358,7 +358,7 @@ def test_version():
 
 
 def json_of(*arguments, cwd=None):
-    """What the command prints, which has to be JSON and nothing else."""
+    """The output of the command, which has to be JSON and nothing else."""
     run = ttt(*arguments, "--json", cwd=cwd)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
@@ -467,7 +467,7 @@ class TestStandardOutput:
 
 
 class TestNothingIsComputedInVain:
-    """What cannot be written is said at once: these computations would take hours."""
+    """Outputs that cannot be written are refused at once: these computations would take hours."""
 
     _SLOW = "mcts:simulations=1000000000,seed=0,solve=false"
 

@@ -322,7 +322,7 @@ def test_the_name_of_a_task_leaves_room_for_how_far_it_is():
 
 
 def drawn(task, text):
-    """What 80 columns show of a line of progress."""
+    """A line of progress as 80 columns show it."""
     screen = StringIO()
     line = ProgressLine(task)
     line.say(text)

@@ -158,7 +158,7 @@ class TestCroissant:
 
 
 def plain(value):
-    """What mlcroissant reads as the value that was written: its text is bytes, and its null is NaN."""
+    """The value that was written, from what mlcroissant reads: its text is bytes, and its null is NaN."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, list):

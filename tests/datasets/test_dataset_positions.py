@@ -118,7 +118,7 @@ class TestTexts:
             assert form.read(row["answer"], TICTACTOE).cell in row["perfect_cells"]
 
     def test_answers_have_no_habit(self):
-        """Of the positions with n perfect cells, each of their places is taken by about one in n answers."""
+        """In positions with n perfect cells, each place among them is taken by about one in n answers."""
         form, places = AnswerFormat(), {}
         for row in rows_of(TICTACTOE):
             cells = row["perfect_cells"]

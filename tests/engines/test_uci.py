@@ -318,7 +318,7 @@ LATER = TTT.start.play(0)
 
 
 def all_end(pids):
-    """Whether these processes are gone after a while: signals take time. One that nobody awaits is gone."""
+    """True if these processes are gone after a while: signals take time. Unawaited ones are gone."""
 
     def runs(pid):
         try:
@@ -396,7 +396,7 @@ class TestPlayer:
                 ttt_env.certify(agent)
 
     def test_an_engine_is_ended_in_the_middle_of_a_conversation(self, monkeypatch):
-        """What is asked after an interrupt is answered by an engine that has heard nothing else."""
+        """A question after an interrupt is answered by an engine that has heard nothing else."""
         with engine("echo bestmove b2") as agent:
             with monkeypatch.context() as patch:
                 patch.setattr(Conversation, "read", pytest.fail)

@@ -64,7 +64,7 @@ def test_parameters_of_the_game(id: str, parameters: dict[str, Any], opponent: s
 
 
 def test_gymnasium_finds_the_ids_without_an_import() -> None:
-    """By the module in front of the id, as in a worker process that has imported nothing."""
+    """The module in front of the id does it, as in a worker process that has imported nothing."""
     code = (
         "import gymnasium\n"
         "env = gymnasium.make('ttt_env:ttt_env/tictactoe-v0', opponent='minimax', play_as='X')\n"

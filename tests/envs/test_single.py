@@ -242,7 +242,7 @@ class TestOpponents:
         assert abs(seen[1] - 3000) < 110  # four standard deviations
 
     def test_setting_several_draws_one_of_them_now(self) -> None:
-        """Who plays the rest of the episode is drawn by one number, with the chances of the weights."""
+        """The opponent for the rest of the episode is drawn by one number, with the weights as chances."""
         drawn = []
         for seed in range(60):
             env = started(seed=seed)

@@ -113,7 +113,7 @@ def open_positions() -> list[Position]:
 
 @pytest.fixture(scope="module")
 def single_steps() -> dict[tuple[str, int, int], tuple[Any, ...]]:
-    """What the single env tells, for every position × action × reply."""
+    """The outputs of the single env for every position × action × reply."""
     told = {}
     env = ttt_env.make("tictactoe-v0", opponent="random")
     for rank in range(9):
@@ -869,7 +869,7 @@ class TestFrameworks:
         ids=["flatten", "transform", "clip", "infos", "torch"],
     )
     def test_other_wrappers(self, wrap: Any, shape: tuple[int, ...]) -> None:
-        """What comes through a wrapper belongs to the cells that were played."""
+        """The outputs of a wrapper belong to the cells that were played."""
         to_actions: Callable[[Any], Any] = np.asarray
         if wrap == "torch":
             to_actions = pytest.importorskip("torch").from_numpy

@@ -77,7 +77,7 @@ def host(value: Any, rows: Any = slice(None)) -> Any:
 
 
 def finals(info: dict[str, Any], over: Any) -> Any:
-    """What the infos of a step say of the episodes that ended, taken out of the infos."""
+    """The infos and observations of the episodes that ended in a step, taken out of the infos."""
     told, final = (info.pop(key, None) for key in ("final_info", "final_obs"))
     assert (
         (info.pop("_final_info", None) is None) == (info.pop("_final_obs", None) is None) == (final is None)

@@ -506,7 +506,7 @@ def test_a_recipe_of_a_class_that_is_none(tmp_path):
 
 
 def numbers_of_model(content, rng):
-    """What the file of a model says in JSON is mutated, also the objects that are pickled there."""
+    """Mutate the JSON in the file of a model, and also the objects that are pickled there."""
     parts = members(content)
     data = json.loads(parts["data"])
     key = str(

@@ -258,7 +258,7 @@ class TestLinesTooMany:
         assert (tmp_path / "ids").read_text() == "1 2 3 "
 
     def test_an_untrusted_error_goes_before_another(self, tmp_path: Path) -> None:
-        """Of two errors on their way the first is raised, unless the other takes answers back."""
+        """The first of two errors is raised, unless the other takes answers back."""
 
         class Failing(AskedAgent):
             def answer(self, position: Position) -> Answer:

@@ -1,4 +1,4 @@
-"""What a chat endpoint may send: a table of answers, of answers that lose, of accidents and of refusals."""
+"""The responses of a chat endpoint: a table of answers, of losing answers, of accidents and of refusals."""
 
 import json
 import socket

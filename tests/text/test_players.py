@@ -54,7 +54,7 @@ def says(line: str) -> str:
 
 
 def is_running(pid: int) -> bool:
-    """Whether this process runs; one that has ended and that nobody has asked about does not."""
+    """True if this process runs; a process that has ended and that nobody has asked about does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
 
 
 def end(pids: str) -> bool:
-    """Whether all of these processes, of which there are some, are gone after a while: signals take time."""
+    """True if all of these processes, at least one, are gone after a while: signals take time."""
     deadline = time.monotonic() + 20
     while running := [pid for pid in map(int, pids.split()) if is_running(pid)]:
         if time.monotonic() > deadline:
@@ -77,7 +77,7 @@ def lowest_best(position: Position) -> int:
 
 
 class TestScriptedModels:
-    """What the stand-ins know, they have worked out without the package."""
+    """The stand-ins have worked out all their knowledge without the package."""
 
     def test_know_the_game(self) -> None:
         solution = ttt_env.solve(GAME)

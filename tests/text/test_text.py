@@ -155,7 +155,7 @@ def _note(event: str, _: object) -> None:
 
 @pytest.fixture(scope="module")
 def forbidden() -> list[str]:
-    """What has been run or opened by this process, of what a reply must not run or open."""
+    """The events in which this process ran or opened something, as a reply must never make it do."""
     sys.addaudithook(_note)
     exec("pass")
     assert _EVENTS
@@ -379,7 +379,7 @@ class TestRewards:
         assert env.info["values"] == [(None, None)] and env.info["regret"] == [None] and env.reward == 0.0
 
     def test_are_those_of_the_gymnasium_env(self) -> None:
-        """By streams of numbers, the same seed gives the same games, openings and rewards."""
+        """The same seed gives the same games, openings and rewards with `replies="by_stream"`."""
         text = TextEnv(opponent=["random", "minimax"], play_as="random", replies="by_stream")
         env = ttt_env.make("tictactoe-v0", opponent=["random", "minimax"], play_as="random")
         rng = random.Random(0)

@@ -417,7 +417,7 @@ def swiss(folder, n_asked):
 
 
 def ended(path, reached, number):
-    """What a run of this file says that gets a signal while a program hangs in an answer."""
+    """The exit code and output of a run of this file, ended by a signal while a program hangs."""
     command = [PYTHON, "-W", "error", "-m", "ttt_env.app", "tournament", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         deadline = time.monotonic() + 300

@@ -58,7 +58,7 @@ def masked(name, **options):
 @pytest.mark.parametrize("name", MASKED)
 class TestMaskedQNetworks:
     def test_taken_cells_are_below_all_free_ones(self, name):
-        """Whatever the network underneath says of them; also in the target, for the positions that follow."""
+        """The network underneath may say anything; also in the target, for the positions that follow."""
         boards, policy = every_board(), masked(name).policy
         tensor, _ = policy.obs_to_tensor(boards.planes)
         for which in ("net", "net_target"):

@@ -73,7 +73,7 @@ class Reader(Visitor):
 
     @property
     def figures(self):
-        """What is shown in the empty cells, by cell."""
+        """The figures in the empty cells, by cell."""
         script = """const tiles = [...document.querySelectorAll('.boards .tile.free')];
             const texts = (tile) => [...tile.querySelectorAll('b, i, small')].map((each) => each.textContent);
             return Object.fromEntries(tiles.map((tile) => [tile.value, texts(tile)]))"""
@@ -196,7 +196,7 @@ def test_what_an_address_says_wrongly_is_left_out(visitor):
 
 
 def shown_moves(visitor):
-    """What each empty cell shows, by cell: whether it is framed, its worth, and which figures stand there."""
+    """The empty cells as shown, by cell: framed or not, the worth, and the figures in it."""
     script = """const seen = (node) => getComputedStyle(node).opacity > 0;
         return [...document.querySelectorAll('.seen .known')].map((known) => [known.closest('.tile').value,
           known.matches('.best'), Number(known.style.getPropertyValue('--worth')),

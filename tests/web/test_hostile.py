@@ -107,7 +107,7 @@ def _at_once(monkeypatch):
 
 
 def told(page):
-    """What a refusal says."""
+    """The text of a refusal."""
     if not page.headers["content-type"].startswith("text/html"):
         return page.text
     shown = re.findall(r'(?:role="alert"|data-status)[^>]*>(.*?)</(?:p|h1)>', page.text, re.S)

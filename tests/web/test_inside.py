@@ -25,7 +25,7 @@ GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "squa
 
 
 def text_of(page):
-    """What a visitor reads, in a line."""
+    """The text that a visitor reads, in a line."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", page.text)))
 
 

@@ -1,4 +1,4 @@
-"""What the page says about moves and agents, against the analysis that computes it in another way."""
+"""The page's facts about moves and agents, against the analysis that computes them in another way."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""How much memory the server holds, over games of all kinds."""
+"""The memory that the server holds, over games of all kinds."""
 
 import sys
 from concurrent.futures import ProcessPoolExecutor

@@ -1,4 +1,4 @@
-"""What the browser computes by itself is what Python computes, in all positions, to the letter."""
+"""The browser's own computations give the same as Python's, in all positions, to the letter."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def asleep(page, is_asleep):
 
 
 def shown_figures():
-    """What the page Look inside shows of Gibson's position at the temperatures that he published."""
+    """The figures on the page Look inside for Gibson's position at the temperatures that he published."""
     solved_tree = TreeSolver().tree_of(Position.parse("XX./OO./XO."), (0.2, 1.0), 1)
     moves = sorted(solved_tree.moves, key=lambda move: move.cell)
     return [solved_tree.told, *(text for move in moves for text in (percent(move.probability), move.told))]

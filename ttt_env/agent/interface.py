@@ -96,8 +96,8 @@ class Agent:
     def effort(cls, game: Game, **parameters: Any) -> Effort:
         """The cost of constructing the agent with these parameters: a declaration; computes nothing.
 
-        Raises what the constructor would if the agent does not play the game. By default an agent plays every
-        game, and takes little; one that does not, or that looks at all positions, says so here.
+        Raises the constructor's error if the agent does not play the game. By default an agent plays every
+        game, and costs little; an agent that does not, or that looks at all positions, says so here.
         """
         return "little"
 

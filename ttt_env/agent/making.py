@@ -91,7 +91,7 @@ def make_agent(
 
 
 def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
-    """The cost of constructing this agent for the game, see `Agent.effort`; a spec string is not constructed.
+    """The cost of constructing this agent for the game: see `Agent.effort`. Does not construct it.
 
     Raises like `make_agent`, and the agent's error if it does not play the game.
     """

@@ -1,7 +1,7 @@
 """The best move of a position, as the terminal and the page show it: the same words, the same limits.
 
 A game of up to `INTERACTIVE_CELLS` cells is solved while somebody waits. In a larger one a short proof search
-tries to find the value; where it cannot, a tree search says what it expects.
+tries to find the value; if it fails, a tree search gives an estimate.
 """
 
 from dataclasses import dataclass

@@ -43,7 +43,7 @@ _NAME = 60  # letters of a player's name in the name of a file
 class Order:
     """An order of `ttt certify`: agents, or the `command` of a program, or the `model` at a `url`.
 
-    `settings` are those of `CommandAgent` or `ChatAgent`, by name. `address` is the address of Ray.
+    `settings` are parameters of `CommandAgent` or `ChatAgent`, by name. `address` is the address of Ray.
     """
 
     agents: list[str]

@@ -1,4 +1,4 @@
-"""The results of people against agents, from the game log, next to those of a random player."""
+"""The results of people against agents, from the game log, next to a random player's results."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -46,7 +46,7 @@ class GameConfig(vf.TasksetConfig):
     board: BoardStyle = "grid"
     answer: str = "[{cell}]"
     plies: int = 0
-    """Games start on the empty board, and in every position with up to so many stones."""
+    """Games start on the empty board, and in every position with up to this many stones."""
     seeds: int = 100
     """The number of times each start is played, each time with another seed of the opponent's replies."""
 
@@ -157,7 +157,7 @@ class GameHarness(vf.Harness[GameHarnessConfig]):
 
 
 class GameEnvConfig(vf.EnvConfig):
-    """The model as `player`: `GameHarness` plays it in this process unless another is named."""
+    """The settings of the environment: `player` is the model, run by `GameHarness` here by default."""
 
     player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
 

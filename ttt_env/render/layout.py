@@ -163,7 +163,7 @@ def layout_of(game: Game, cell: int | None = None) -> Layout:
 class Places(NamedTuple):
     """The places of the cells of a board with coordinates, in widths of a cell from the top left corner.
 
-    `width` and `height` are those of the whole board. Cells are as wide as they can be without overlapping.
+    `width` and `height` are the whole board's. Cells are as wide as they can be without overlapping.
     """
 
     width: float

@@ -30,8 +30,8 @@ _TIE = 1e-6  # totals closer than this share of the largest one are equal: they 
 class StrategySnapshot:
     """The state of a training: iterations made, moves looked at, seconds used, and the strategies.
 
-    `average` is the average strategy of all iterations, the one of the theorem, and `purified` keeps only its
-    most likely moves, uniform among equals.
+    `average` is the average strategy of all iterations, to which the theorem applies, and `purified` keeps
+    only its most likely moves, uniform among equals.
     """
 
     iterations: int

@@ -108,8 +108,8 @@ class InsightSolver:
     def insight(self, table: PlayTable, edition: int = 0, simulations: int = SEARCHES[-1]) -> Insight:
         """The known facts about each move of the position on the table. `edition` is as in `strength`.
 
-        In a game that is not solved, this many simulations estimate what is not proved. Proofs are tried only
-        with the largest number of `SEARCHES`, so that there is soon something to see.
+        In a game that is not solved, this many simulations estimate the values that are not proved. Proofs
+        are tried only with the largest number of `SEARCHES`, so that first results are shown soon.
         """
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])

@@ -1,7 +1,7 @@
 """The place of a vector environment's arrays: NumPy's memory, or a device of another library.
 
-The environment calls the functions of the Python array API standard, as `xp`. What the standard leaves open
-(random numbers, transfers), and what makes the host wait for a device, is here.
+The environment calls the functions of the Python array API standard, as `xp`. The parts that
+the standard leaves open (random numbers, transfers) and those that make the host wait for a device are here.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -12,7 +12,7 @@ from ttt_env.rules.game import Game, Seat
 from ttt_env.storage.game_log import GameLog
 
 MAX_AGENTS = 30
-"""The most agents in a table: the ones with the most games."""
+"""The maximum number of agents in a table: the ones with the most games."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class InsidePages:
         return await self._shown(*self._read(request), whole=is_whole(request))
 
     async def tree(self, request: Request) -> Response:
-        """The view, the board and what is next to it, as a part of a page: this may take seconds."""
+        """The view with the board and its surroundings, as a part of a page: this may take seconds."""
         look, complaints = self._read(request)
         if complaints:
             return self._services.refused(complaints)
