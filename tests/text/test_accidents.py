@@ -32,9 +32,9 @@ from ttt_env.errors import (
 from ttt_env.rules.game import cells_of
 from ttt_env.text.players import CommandAgent
 from ttt_env.tournament.contest import Contest
-from ttt_env.tournament.files import write_results
+from ttt_env.tournament.documents import Documents
+from ttt_env.tournament.page import write_results
 from ttt_env.tournament.plan import read_plan
-from ttt_env.tournament.results import Results
 
 GAME = ttt_env.get_game("tictactoe-v0")
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -292,7 +292,7 @@ class TestContest:
         (folder / "class.toml").write_text(text)
         with Contest(read_plan(folder / "class.toml"), folder / "out") as contest:
             contest.play()
-            self.results_ = Results(contest)
+            self.results_ = Documents(contest)
             write_results(self.results_)
         found: dict[str, Any] = json.loads((folder / "out" / "results.json").read_text())
         return found
@@ -322,7 +322,9 @@ class TestContest:
         )
         assert not found["is_complete"]
         assert [(each["first"], each["second"]) for each in found["meetings"]] == [("best", "r")]
-        assert {each["entry"] for each in found["not_judged"]} == {"down"} and len(found["not_judged"]) == 2
+        assert {each["entry"] for each in found["meetings_not_judged"]} == {"down"} and len(
+            found["meetings_not_judged"]
+        ) == 2
         rows = [self.results_.row(standing) for standing in self.results_.standings]
         assert next(row for row in rows if "down" in row)[3] == "not judged"
         assert "as down could not be asked: cannot be started 3 times" in " ".join(self.results_.told())

@@ -97,10 +97,15 @@ class Certificate(Saved):
         return None if self.n_imperfect is None else 1.0 - self.n_imperfect / sum(self.positions.values())
 
     @property
+    def refuted_as(self) -> Seat | None:
+        """The agent's seat in the shorter of the refuting games, None if it is unbeatable."""
+        moves = {seat: len(record.cells) for seat, record in self.refutations.items() if record is not None}
+        return min(moves, key=moves.__getitem__, default=None)
+
+    @property
     def shortest_refutation(self) -> GameRecord | None:
         """The shorter of the refuting games on the two seats, None if it is unbeatable."""
-        records = [record for record in self.refutations.values() if record is not None]
-        return min(records, key=lambda record: len(record.cells), default=None)
+        return None if self.refuted_as is None else self.refutations[self.refuted_as]
 
     def forfeit_after(self, record: GameRecord) -> Forfeit | None:
         """The forfeit in which this game ends, None if it ends on the board."""

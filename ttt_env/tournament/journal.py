@@ -1,4 +1,4 @@
-"""What a tournament has come to so far, in a file that outlives a kill."""
+"""The games and computed meetings of a tournament so far, in a file that outlives a kill."""
 
 import json
 from collections.abc import Mapping
@@ -6,61 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ttt_env.agent import FORFEITS, Forfeit
-from ttt_env.analysis.evaluation import Match
+from ttt_env.analysis.evaluation import Match, match_of_games
 from ttt_env.errors import ResultFileError, TournamentFileError
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.game import SEATS, Game
 from ttt_env.storage.fields import Fields
 from ttt_env.storage.line_file import LineFile
+from ttt_env.tournament.meetings import Meeting, Played
 from ttt_env.tournament.plan import Plan
 
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 2"
 _LISTED = 6  # keys that have changed
-
-
-class Meeting(NamedTuple):
-    """Two entries in a round, counted from 1; the first has X in its games of even number."""
-
-    round: int
-    first: str
-    second: str
-
-    def seated(self, number: int) -> tuple[str, str]:
-        """Who has X, and who O, in the game of this number, counted from 0."""
-        return (self.first, self.second) if number % 2 == 0 else (self.second, self.first)
-
-
-class Played(NamedTuple):
-    """A game that was played, and by which forfeit it ended, if by one."""
-
-    record: GameRecord
-    forfeit: Forfeit | None = None
-
-    @property
-    def winner(self) -> Seat | None:
-        """The seat that won, None for a draw."""
-        if self.forfeit is None:
-            return self.record.winner
-        return "O" if self.forfeit.position.to_move == "X" else "X"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The game as a dictionary that JSON can hold."""
-        outcome, said = (None, "") if self.forfeit is None else self.forfeit[1:]
-        return {"record": str(self.record), "forfeit": outcome, "said": said}
-
-    @classmethod
-    def read(cls, data: Fields, game: Game) -> "Played":
-        """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
-        record = data.read("record", partial(GameRecord.parse, game=game))
-        said = data.text("said")
-        if data.is_null("forfeit") is not record.is_over:
-            raise data.error("record", f"{record}, which ends on the board or in a forfeit, and not in both")
-        if record.is_over:
-            return cls(record)
-        outcome = data.choice("forfeit", FORFEITS)
-        return cls(record, Forfeit(record.positions()[-1], outcome, said))
 
 
 class Computed(NamedTuple):
@@ -143,6 +99,15 @@ class Journal:
         line = {**meeting._asdict(), "match": computed.match.to_dict(), "examples": examples}
         self._file.add(line, is_synced=True)
         self.computed[meeting] = computed
+
+    def match(self, meeting: Meeting) -> Match | None:
+        """The match of a meeting, computed or of its games; None if it is not finished."""
+        if (computed := self.computed.get(meeting)) is not None:
+            return computed.match
+        games = self.games.get(meeting, [])
+        if len(games) < self._plan.games:
+            return None
+        return match_of_games((SEATS[at % 2], each.value, each.forfeit) for at, each in enumerate(games))
 
     def _changed(self, found: Fields, header: Mapping[str, Any]) -> list[str]:
         """What is different in this header from the one on the first line, in words."""

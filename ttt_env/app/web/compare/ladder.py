@@ -16,7 +16,6 @@ from ttt_env.render.words import signed
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import TABLE_CELLS
-from ttt_env.tournament.pairings import turned
 
 GAMES = {
     "tictactoe-v0": "Tic-tac-toe",
@@ -87,7 +86,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
         except (TttEnvError, ImportError) as error:
             missing.append(f"{agent} is not here: {error}")
     matches = {(a, b): match(agents[a], agents[b], game) for a, b in combinations(agents, 2)}
-    matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
+    matches |= {(second, first): played.turned() for (first, second), played in matches.items()}
     names = sorted(agents, key=lambda name: (-round(_mean(name, tuple(agents), matches), 9), name))
     return Ladder(tuple(names), matches, tuple(missing))
 
