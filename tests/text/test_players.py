@@ -30,7 +30,7 @@ from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import verdict
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, TttEnvError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
-from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent, command
+from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
 from ttt_env.text.players.program import Program
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -374,7 +374,7 @@ class TestCommandAgent:
             started.append(Program(*arguments))
             return started[0]
 
-        monkeypatch.setattr(command, "Program", slowly)
+        monkeypatch.setattr("ttt_env.text.players.program.Program", slowly)
         agent = shell("sleep 1000")
         asking = threading.Thread(target=pytest.raises, args=(PlayerError, agent.answer, GAME.start))
         closing = threading.Thread(target=agent.close)

@@ -25,7 +25,6 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.scorecard import scorecard, verdicts
-from ttt_env.engines.player import EngineAgent
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
 from ttt_env.rules.specs import split_spec
@@ -33,8 +32,9 @@ from ttt_env.storage.files import as_file_name
 from ttt_env.storage.models import file_of, spec_of
 from ttt_env.text import refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent
+from ttt_env.text.players.program import ProgramAgent
 
-_Outside = ChatAgent | CommandAgent | EngineAgent
+_Outside = ChatAgent | ProgramAgent
 _MODELS = Path("models")
 _NAME = 60  # letters of a player's name in the name of a file
 
@@ -87,8 +87,8 @@ def certify_and_tell(order: Order) -> None:
 def _certify_one(order: Order) -> None:
     (agent,) = order.agents
     spec = spec_of(agent)
-    if issubclass(agent_class(split_spec(spec).name), CommandAgent | EngineAgent) and not order.ray:
-        program = cast(CommandAgent | EngineAgent, make_agent(spec, order.game))
+    if issubclass(agent_class(split_spec(spec).name), ProgramAgent) and not order.ray:
+        program = cast(ProgramAgent, make_agent(spec, order.game))
         _certify_asked(order, program, program.label)
         return
     if order.workers is not None or order.ray:

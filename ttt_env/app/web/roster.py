@@ -10,7 +10,6 @@ from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
-from ttt_env.engines.player import EngineAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.proofs.known import is_solved
 from ttt_env.rules.catalogue import get_game
@@ -24,7 +23,7 @@ from ttt_env.rules.sizes import (
 )
 from ttt_env.rules.specs import split_spec
 from ttt_env.storage.models import spec_of
-from ttt_env.text.players import CommandAgent
+from ttt_env.text.players.program import ProgramAgent
 
 PERSON = "person"
 _PROGRAMS = ("process", "uci", "piskvork")  # the agents of a command
@@ -235,7 +234,7 @@ def _name_of_model(spec: str) -> str:
     agent, _, rest = spec.partition(":")
     if agent.strip() in _PROGRAMS or agent.strip().endswith(".py"):
         program = make_agent(spec)
-        assert isinstance(program, CommandAgent | EngineAgent)
+        assert isinstance(program, ProgramAgent)
         return program.label
     file = Path(rest.partition(",")[0] or agent)
     if not file.is_file():
