@@ -131,7 +131,7 @@ class PuctSearch:
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None
     ) -> Found:
         n_free = int(self.game.n_cells - boards.ply.min())
-        forest = puct.new_forest(len(boards), self.game.n_cells, 1 + simulations * n_free)
+        forest = puct.new_forest(self.game, len(boards), 1 + simulations * n_free)
         settings = self._settings
         if simulations == 1:  # the network is asked about the position itself alone, and nothing is added
             settings = settings._replace(threats=False)
