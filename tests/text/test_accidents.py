@@ -315,7 +315,7 @@ class TestContest:
         assert not found["is_complete"]
         assert [(each["first"], each["second"]) for each in found["meetings"]] == [("best", "r")]
         assert {each["entry"] for each in found["not_judged"]} == {"down"} and len(found["not_judged"]) == 2
-        rows = [self.results_.row(standing) for standing in self.results_.standings]
+        rows = zip(*(column.texts for column in self.results_.to_table().columns), strict=True)
         assert next(row for row in rows if "down" in row)[3] == "not judged"
         assert "as down could not be asked: cannot be started 3 times" in " ".join(self.results_.told())
 
