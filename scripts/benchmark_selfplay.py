@@ -58,6 +58,7 @@ import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.agents.alphazero.search import Found, PuctSearch, prepare
 from ttt_env.analysis.dossier import versions
+from ttt_env.render.table import Table
 from ttt_env.training.alphazero_games import SelfPlay
 from ttt_env.training.alphazero_settings import Settings, settings_for
 
@@ -343,11 +344,8 @@ def of(setup: Setup, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
-    rows = [
-        f"{setup.game}, {setup.simulations} simulations a move; rounds: {len(lines)}\n",
-        "| | moves/s | × OpenSpiel | asked a move | asked/s | network | tree | rest |",
-        "|:--|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+    head = ("", "moves/s", "× OpenSpiel", "asked a move", "asked/s", "network", "tree", "rest")
+    rows = []
     works = {
         contender: [Work(**line["works"][contender]) for line in lines]
         for contender in lines[0]["works"]
@@ -356,7 +354,7 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
     for contender, rounds in works.items():
         total = sum(rounds[1:], rounds[0])
         network, tree = (part / total.seconds for part in (total.network, total.tree))
-        cells = (
+        row = (
             contender,
             f"{total.moves / total.cpu:.3g}",
             f"{ratio(rounds, works[PEER]):.3g}" if PEER in works else "",
@@ -364,10 +362,13 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
             f"{total.asked / total.cpu:,.0f}",
             *(f"{share:.0%}" for share in (network, tree, 1 - network - tree)),
         )
-        rows.append(f"| {' | '.join(cells)} |")
-    if PEER in works:
-        rows.append("\n" + verdict(ratio(works[OURS], works[PEER])))
-    return "\n".join(rows) + "\n"
+        rows.append(row)
+    told = [
+        f"{setup.game}, {setup.simulations} simulations a move; rounds: {len(lines)}",
+        Table.of(head, rows).to_markdown(is_markup=True),
+        *([verdict(ratio(works[OURS], works[PEER]))] if PEER in works else []),
+    ]
+    return "\n\n".join(told) + "\n"
 
 
 def ratio(ours: Sequence[Work], theirs: Sequence[Work]) -> float:

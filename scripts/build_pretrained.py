@@ -29,6 +29,7 @@ from ttt_env.analysis.saved import write_json
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError
 from ttt_env.proofs.proof import prove
+from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
@@ -167,7 +168,7 @@ def proved_worst_case(agent: Agent) -> dict[str, Any] | None:
 
 def table(folder: Path) -> str:
     """The certificates and scorecards of a folder as Markdown tables: computed results, then sampled ones."""
-    rows = [("file", "game", "kB", "exploitability", "blunders", "everywhere"), ("---", "---", *["--:"] * 4)]
+    rows, sampled = [], []
     for path in sorted(folder.glob("*.certificate.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
         everywhere = facts["blunders_everywhere"]
@@ -175,7 +176,6 @@ def table(folder: Path) -> str:
         exploitability = f"{facts['exploitability']['mean']:.4g}"
         rows.append((*_name(facts, folder), exploitability, *map(str, counts)))
     ends: list[str] = []
-    sampled = [("file", "game", "kB", "against", "as X", "as O", "score"), ("---", "---", *["--:"] * 5)]
     for path in sorted(folder.glob("*.scorecard.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
         for opponent, found in facts["results"].items():
@@ -189,8 +189,12 @@ def table(folder: Path) -> str:
             )
             asked = f"it was asked in {proved['positions']:,} positions"
             ends.append(f"Proved of `{facts['agent']['file']}`: {worst}; {asked}.\n")
-    texts = ["".join(f"| {' | '.join(row)} |\n" for row in each) for each in (rows, sampled)]
-    return "\n".join([*texts, *ends])
+    named = ("file", "game", "kB")
+    tables = (
+        Table.of((*named, "exploitability", "blunders", "everywhere"), rows, "ll"),
+        Table.of((*named, "against", "as X", "as O", "score"), sampled, "ll"),
+    )
+    return "\n".join([*(f"{table.to_markdown(is_markup=True)}\n" for table in tables), *ends])
 
 
 def _name(facts: Mapping[str, Any], folder: Path) -> tuple[str, str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 
 import ttt_env
 from ttt_env.render.charts import save
+from ttt_env.render.table import Table
 from ttt_env.tournament import Tournament, tournament
 
 AGENTS = (
@@ -98,10 +99,9 @@ def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[s
 def markdown(played: Tournament, agents: list[str], with_times: bool) -> str:
     """The table between the markers by which the copy on the page is found."""
     head = [*HEAD, *(["µs a move"] if with_times else [])]
-    table = [head, ["---", *["--:"] * (len(head) - 1)], *rows(played, agents, with_times)]
-    lines = [f"| {' | '.join(row)} |" for row in table]
+    table = Table.of(head, rows(played, agents, with_times)).to_markdown(is_markup=True)
     name = f"ladder {played.game.name}"
-    return "\n".join([f"<!-- {name} -->", LEGEND, *lines, f"<!-- end of {name} -->", ""])
+    return "\n".join([f"<!-- {name} -->", LEGEND, table, f"<!-- end of {name} -->", ""])
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ import ttt_env
 from ttt_env.agent import AgentLike
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.render.table import Column, Table
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.ratings import nash_mixture
 from ttt_env.workers import Backend, Workers
@@ -105,39 +106,41 @@ def longest_entry(agents: Mapping[str, AgentLike]) -> float:
     return max(seconds)
 
 
-def forecast(work: float, longest: float, costs: tuple[float, ...], n_tasks: int) -> list[str]:
+def forecast(work: float, longest: float, costs: tuple[float, ...], n_tasks: int) -> str:
     """The time that more machines would take, on paper, in Markdown.
 
     The work is divided; starting, handing out each task, and the agent that thinks longest are not.
     """
     start, _, task = costs
     fixed = start + task * n_tasks + longest
-    lines = ["| machines | processes | seconds | speed-up |", "|--:|--:|--:|--:|"]
-    for machines in MACHINES:
-        seconds = fixed + work / (machines * CORES)
-        lines.append(f"| {machines} | {machines * CORES} | {seconds:.1f} | {work / seconds:.0f} |")
-    limit = work / fixed
-    return [*lines, f"No number of machines is more than {limit:.0f} times as fast as one process."]
+    seconds = {machines: fixed + work / (machines * CORES) for machines in MACHINES}
+    columns = (
+        Column("machines", MACHINES),
+        Column("processes", [machines * CORES for machines in MACHINES]),
+        Column("seconds", [*seconds.values()], "{:.1f}".format),
+        Column("speed-up", [work / each for each in seconds.values()], "{:.0f}".format),
+    )
+    limit = f"No number of machines is more than {work / fixed:.0f} times as fast as one process."
+    return f"{Table(columns).to_markdown()}\n{limit}"
 
 
-def leaders(played: Tournament, count: int = 12) -> list[str]:
+def leaders(played: Tournament, count: int = 12) -> str:
     """The agents of the highest ratings, in Markdown."""
-    lines = [
-        "| agent | rating | mean score | exploitability | Nash weight | against Nash | α-rank |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+    names = played.ranking[:count]
+    exploited = [played.exploitability[name] for name in names]
+    columns = [
+        Column("agent", names, "`{}`".format, is_left=True),
+        Column("exploitability", exploited, lambda each: f"{each.exploitability:.4f}", missing="?"),
     ]
-    for name in played.ranking[:count]:
-        exploited = played.exploitability[name]
-        figures = [
-            f"{played.ratings[name]:+.0f}",
-            f"{played.scores[name]:+.4f}",
-            f"{exploited.exploitability:.4f}" if exploited else "?",
-            f"{played.nash_mixture[name]:.4f}",
-            f"{played.nash_scores[name]:+.4f}",
-            f"{played.alpha_rank[name]:.4f}",
-        ]
-        lines.append(f"| `{name}` | {' | '.join(figures)} |")
-    return lines
+    for head, figures, form in (
+        ("rating", played.ratings, "{:+.0f}"),
+        ("mean score", played.scores, "{:+.4f}"),
+        ("Nash weight", played.nash_mixture, "{:.4f}"),
+        ("against Nash", played.nash_scores, "{:+.4f}"),
+        ("α-rank", played.alpha_rank, "{:.4f}"),
+    ):
+        columns.append(Column(head, [figures[name] for name in names], form.format))
+    return Table(columns).to_markdown(is_markup=True)
 
 
 def check_against_openspiel(played: Tournament) -> str:
@@ -193,8 +196,8 @@ def main() -> None:
             f"start {costs[0]:.1f} s, a message {1e3 * costs[1]:.2f} ms, a task {1e6 * costs[2]:.0f} µs"
         )
     print(f"\nOn paper, with machines of {CORES} cores like this one's:")
-    print("\n".join(forecast(work, longest_entry(agents), costs, n_tasks)))
-    print("\n" + "\n".join(leaders(expected)))
+    print(forecast(work, longest_entry(agents), costs, n_tasks))
+    print(f"\n{leaders(expected)}")
     in_nash = [name for name, weight in expected.nash_mixture.items() if weight > 1e-6]
     unbeatable = [
         name for name, each in expected.exploitability.items() if each and max(each.as_x, each.as_o) <= 0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import ttt_env
 from ttt_env.agents.mcts.search import PLAYOUTS
 from ttt_env.render.charts import new_figure, save
+from ttt_env.render.table import Table
 
 SIMULATIONS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000)
 LOOKS = {"random": ("#0072b2", "-"), "win-block": ("#d55e00", "--")}
@@ -56,13 +57,12 @@ def draw(simulations: list[int], strengths_of: dict[str, NDArray[np.float64]]) -
 
 def table(simulations: list[int], strengths_of: dict[str, NDArray[np.float64]]) -> str:
     """The means over the seeds, in Markdown, and how many of the seeds give an agent that nobody beats."""
-    lines = [f"| simulations | playout | {' | '.join(MEASURES)} | unbeatable |", "|--:|:--|--:|--:|--:|--:|"]
+    rows = []
     for playout, strengths in strengths_of.items():
         for n, numbers in zip(simulations, strengths, strict=True):
-            means = " | ".join(f"{mean:.4f}" for mean in numbers.mean(axis=0))
-            unbeatable = (numbers[:, 0] == 0).sum()
-            lines.append(f"| {n:,} | {playout} | {means} | {unbeatable} of {len(numbers)} |")
-    return "\n".join(lines)
+            unbeatable = f"{(numbers[:, 0] == 0).sum()} of {len(numbers)}"
+            rows.append([f"{n:,}", playout, *(f"{mean:.4f}" for mean in numbers.mean(axis=0)), unbeatable])
+    return Table.of(("simulations", "playout", *MEASURES, "unbeatable"), rows, "rl").to_markdown()
 
 
 def main() -> None:

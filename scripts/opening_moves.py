@@ -17,6 +17,7 @@ import numpy as np
 import ttt_env
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.play import play_game
+from ttt_env.render.table import Table
 from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.symmetry import automorphisms, transform
@@ -104,10 +105,12 @@ def main() -> None:
             counts[number][verdict] += 1
     names = f"{options.agent} as X against {options.opponent} on {game.name}"
     print(f"{names}: won {won} of {options.games} games.\n")
-    print("| move of X | still won before | kept | lost | unknown |\n| --: | --: | --: | --: | --: |")
-    for number, count in enumerate(counts, start=1):
-        cells = [number, count.total(), *(count[verdict] for verdict in (KEPT, LOST, UNKNOWN))]
-        print(f"| {' | '.join(map(str, cells))} |")
+    rows = [
+        [number, count.total(), *(count[verdict] for verdict in (KEPT, LOST, UNKNOWN))]
+        for number, count in enumerate(counts, start=1)
+    ]
+    head = ("move of X", "still won before", "kept", "lost", "unknown")
+    print(Table.of(head, rows, "r").to_markdown())
     total = sum(counts, Counter[str]())
     print(f"\n{total[KEPT]} of {total.total()} moves kept the win, {total[UNKNOWN]} are unknown.")
 

@@ -12,6 +12,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import ttt_env
+from ttt_env.render.table import Table
 from ttt_env.training import population, train
 from ttt_env.training.recipe import recipe_names
 from ttt_env.workers import Workers
@@ -65,14 +66,15 @@ def main() -> None:
             single = pool.run(alone, [(options.game, options.algo, ends[-1], seed) for seed in seeds])
         shared = [[(look.steps, look.exploitability) for look in looks] for looks in together.looks.values()]
         print(f"{options.game}, {options.algo}, {options.learners} learners\n")
-        print("| steps of each | population: best | median | worst | alone: best | median | worst |")
-        print("|--:|--:|--:|--:|--:|--:|--:|")
+        head = ("steps of each", "population: best", "median", "worst", "alone: best", "median", "worst")
+        rows = []
         for end in ends:
             figures = []
             for group in (shared, single):
                 values = [best_until(looks, end) for looks in group]
                 figures += [min(values), median(values), max(values)]
-            print(f"| {end:,} | {' | '.join(f'{value:.4f}' for value in figures)} |")
+            rows.append([f"{end:,}", *(f"{value:.4f}" for value in figures)])
+        print(Table.of(head, rows, "r").to_markdown())
         print(f"\n{together.table.to_markdown()}\n")
         verdict = "certified unbeatable" if together.certificate.unbeatable else "beatable"
         exploited = ttt_env.exploitability(together.agent()).exploitability

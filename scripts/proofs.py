@@ -20,6 +20,7 @@ from marked import write_table
 
 import ttt_env
 from ttt_env.proofs.proof import prove
+from ttt_env.render.table import Table
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import as_file_name
 
@@ -122,14 +123,14 @@ def row(line: dict[str, Any]) -> str:
 def table(lines: Iterable[dict[str, Any]]) -> str:
     """The lines as a Markdown table, in the order of `GAMES`."""
     by_name = {line["game"]: line for line in lines}
-    rows = [HEAD, ("---", "---", "---", "--:", "--:", "---")]
+    rows = []
     for name, source in GAMES.items():
         if name in by_name:
             line = by_name[name]
             seconds = f"{line['seconds']:,.2f}" if line["seconds"] >= 0.01 else "< 0.01"
             figures = (" and ".join(line["by"]), f"{line['nodes']:,}", seconds)
             rows.append(("3×3×3" if name == "cube" else f"`{name}`", verdict(line), *figures, source))
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+    return Table.of(HEAD, rows, "lllrrl").to_markdown(is_markup=True) + "\n"
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:

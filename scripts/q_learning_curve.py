@@ -21,6 +21,7 @@ from ttt_env.agents.learned.q_learning import Goal, QLearning, TableSnapshot, tr
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.render.charts import new_figure, save
+from ttt_env.render.table import Table
 
 GAME = ttt_env.get_game("tictactoe-v0")
 TO_BE_PLAYED = sum(len(layer.open) for layer in reachable(GAME))
@@ -76,12 +77,13 @@ def needed(game: str, goal: Goal, seed: int) -> tuple[int, float]:
 def table(games: list[str], goals: list[Goal], seeds: int) -> str:
     """The games and seconds that each seed needed, in Markdown."""
     heads = [f"{goal}: {unit}" for goal in goals for unit in ("games", "seconds")]
-    lines = [f"| game | seed | {' | '.join(heads)} |", f"|:--|{'--:|' * (1 + len(heads))}"]
+    rows = []
     for game in games:
         for seed in range(seeds):
-            cells = [f"{n:,} | {seconds:.2f}" for n, seconds in (needed(game, goal, seed) for goal in goals)]
-            lines.append(f"| {game} | {seed} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            figures = (needed(game, goal, seed) for goal in goals)
+            texts = [text for n, seconds in figures for text in (f"{n:,}", f"{seconds:.2f}")]
+            rows.append([game, seed, *texts])
+    return Table.of(["game", "seed", *heads], rows).to_markdown()
 
 
 def main() -> None:

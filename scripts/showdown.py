@@ -10,6 +10,7 @@ from pathlib import Path
 
 import ttt_env
 from ttt_env.render.charts import save
+from ttt_env.render.table import Table
 from ttt_env.tournament import tournament
 
 BOTS = ("random", "block", "win-block", "brute-force", "minimax:depth=5")
@@ -18,12 +19,12 @@ OPTIMAL = "minimax"
 
 def beaten(game: str) -> str:
     """For each bot a shortest game that beats it on each seat, in Markdown."""
-    rows = ["| bot | as X beaten by | as O beaten by |", "| --- | --- | --- |"]
+    rows = []
     for name in (*BOTS, OPTIMAL):
         records = ttt_env.certify(name, game).refutations.values()
         games = [f"`{' '.join(map(str, record.cells))}`" if record else "nobody" for record in records]
-        rows.append(f"| {name} | {' | '.join(games)} |")
-    return "\n".join(rows)
+        rows.append([name, *games])
+    return Table.of(("bot", "as X beaten by", "as O beaten by"), rows, "lll").to_markdown(is_markup=True)
 
 
 def main() -> None:

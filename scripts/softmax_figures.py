@@ -17,6 +17,7 @@ import ttt_env
 from ttt_env.analysis.induction import Outcomes, backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 from ttt_env.render.charts import new_figure, save
+from ttt_env.render.table import Table
 
 GAME = ttt_env.get_game("tictactoe-v0")
 TEMPERATURES = np.round(np.linspace(0.1, 1.0, 10), 1)  # of O, where games are sampled
@@ -108,7 +109,7 @@ def table() -> str:
         for x in (HOT, COLD)
         for o in TEMPERATURES
     ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [names, ["--:"] * len(names), *rows])
+    return Table.of(names, rows, "r").to_markdown()
 
 
 def main() -> None:

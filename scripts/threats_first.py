@@ -17,6 +17,7 @@ import numpy as np
 import ttt_env
 from ttt_env.agent import Agent
 from ttt_env.agents.mcts.search import Search
+from ttt_env.render.table import Table
 from ttt_env.rules.game import SEATS
 
 PLAIN, THREATS = "mcts", "mcts, threats first"
@@ -94,13 +95,14 @@ def main() -> None:
         end = played(game, players, seat, rng)
         ends[seat, end] += 1
         print(f"game {number + 1}, threats first as {seat}: {end}", file=sys.stderr, flush=True)
-    print("| | simulations/s | simulations a move | seconds a move in the games |\n|:--|--:|--:|--:|")
-    for name, player in players.items():
-        mean = player.seconds / player.n_moves
-        print(f"| {name} | {speed_of[name]:,.0f} | {player.simulations:,} | {mean:.3f} |")
-    print("\n| threats first as | won | drawn | lost |\n|:--|--:|--:|--:|")
-    for seat in SEATS:
-        print(f"| {seat} | " + " | ".join(str(ends[seat, end]) for end in ("won", "drawn", "lost")) + " |")
+    rows = [
+        (name, f"{speed_of[name]:,.0f}", f"{each.simulations:,}", f"{each.seconds / each.n_moves:.3f}")
+        for name, each in players.items()
+    ]
+    head = ("", "simulations/s", "simulations a move", "seconds a move in the games")
+    print(Table.of(head, rows).to_markdown(), end="\n\n")
+    counts = [(seat, *(ends[seat, end] for end in ("won", "drawn", "lost"))) for seat in SEATS]
+    print(Table.of(("threats first as", "won", "drawn", "lost"), counts).to_markdown())
     n_won = sum(ends[seat, "won"] for seat in SEATS)
     print(f"\nThreats first wins {n_won} of {arguments.games} games, {n_won / arguments.games:.0%}.")
 

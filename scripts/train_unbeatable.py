@@ -23,6 +23,7 @@ from marked import write_table
 
 import ttt_env
 from ttt_env.analysis.dossier import versions
+from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
 from ttt_env.training import alphazero
 from ttt_env.training.alphazero_settings import KIND
@@ -108,13 +109,13 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
     for line in lines:
         kind = tuple(line[f"training_{name}"] for name in ("game", "algorithm", "until"))
         of_kind.setdefault(kind, []).append(line)
-    rows = [SUMMARY_HEAD, ("---", "---", "---", *["--:"] * (len(SUMMARY_HEAD) - 3))]
+    rows = []
     for (game, algorithm, until), group in of_kind.items():
         found = [line for line in group if has_reached(line)]
         goal = "optimal everywhere" if until == "optimal" else "certified"
         figures = [middle_and_worst([line[name] for line in found]) for name in FIGURES]
         rows.append((f"`{game}`", algorithm, goal, f"{len(found)} of {len(group)}", *figures))
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+    return Table.of(SUMMARY_HEAD, rows, "lll").to_markdown(is_markup=True) + "\n"
 
 
 def middle_and_worst(numbers: Sequence[float]) -> str:

@@ -24,6 +24,8 @@ from claims import (  # the last two add their claims to `CLAIMS`
 )
 from marked import write_table
 
+from ttt_env.render.table import Table
+
 SCRIPTS = Path(__file__).parent
 PAGE = SCRIPTS.parent / "docs" / "truth.md"
 LINES = SCRIPTS / "figures" / "truth.jsonl"
@@ -50,8 +52,8 @@ def page() -> str:
     ]
     for system in dict.fromkeys(one.system for one in CLAIMS):
         rows = [one.row(findings[one.name]) for one in CLAIMS if one.system == system]
-        head = "| claim | who | our figure | verdict | command |\n|:--|:--|:--|:--|:--|"
-        parts.append("\n".join([f"## {system}\n", head, *rows, ""]))
+        table = Table.of(("claim", "who", "our figure", "verdict", "command"), rows, "lllll")
+        parts.append(f"## {system}\n\n{table.to_markdown(is_markup=True)}\n")
     return "\n".join(parts)
 
 
@@ -60,7 +62,7 @@ def measure(claims: Sequence[Claim]) -> None:
     known = measured()
     for one in claims:
         known[one.name] = one.check()
-        print(one.row(known[one.name]), flush=True)
+        print(*one.row(known[one.name]), sep=" | ", flush=True)
     lines = [
         json.dumps({"claim": one.name, **known[one.name]._asdict()}, ensure_ascii=False)
         for one in CLAIMS
@@ -90,7 +92,7 @@ def main() -> None:
     if not (options.measure or options.write):
         for one in CLAIMS:
             if one.name in options.names or not (options.names or one.is_slow):
-                print(one.row(one.check()), flush=True)
+                print(*one.row(one.check()), sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 import ttt_env
 from ttt_env.agents.learned.value_network import NetworkSnapshot, train
 from ttt_env.render.charts import new_figure, save
+from ttt_env.render.table import Table
 
 LOOKS = 25  # exact evaluations in a training
 WINDOWS = 50  # in a figure: a line is the mean of a window's hundreds, its band their least and largest
@@ -235,10 +236,8 @@ def draw_hundreds(panel: Axes, games: float, good: NDArray[np.int64], colour: st
 
 def table(curves_of: Curves) -> str:
     """The measures at the end of training, as a Markdown table: mean over the seeds, least and largest."""
-    lines = [f"| training | {' | '.join(MEASURES)} |", f"|:--|{'--:|' * len(MEASURES)}"]
-    for name in CHANGES:
-        lines.append(f"| {name} | {' | '.join(spread(column) for column in at_end(curves_of, name).T)} |")
-    return "\n".join(lines)
+    rows = [[name, *map(spread, at_end(curves_of, name).T)] for name in CHANGES]
+    return Table.of(["training", *MEASURES], rows).to_markdown()
 
 
 def at_end(curves_of: Curves, name: str) -> NDArray[np.float64]:

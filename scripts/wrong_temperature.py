@@ -15,6 +15,7 @@ import ttt_env
 from ttt_env.agents.planning.adaptive import ESTIMATES, Adaptive
 from ttt_env.agents.planning.planners import Softmax
 from ttt_env.analysis.evaluation import best_response
+from ttt_env.render.table import Table
 from ttt_env.rules.game import Position
 
 TEMPERATURES = (0.0, 0.1, 0.2, 0.5, 1.0, 3.0, float("inf"))
@@ -47,14 +48,14 @@ def table(game: ttt_env.Game, temperatures: Sequence[float]) -> str:
     answers = [best_response(opponent, game) for opponent in opponents]
     learners = {f"adaptive:{estimate}": Adaptive(game, estimate) for estimate in ESTIMATES}
     names = ["true", *(f"ascribed {temperature:g}" for temperature in temperatures), "minimax", *learners]
-    rows = [names, ["--:"] * len(names)]
+    rows = []
     for temperature, opponent in zip(temperatures, opponents, strict=True):
         scores = [ttt_env.match(answer, opponent, game).score for answer in answers]
         cells = [f"**{score:.4f}**" if score >= max(scores) - 1e-9 else f"{score:.4f}" for score in scores]
         others = [ttt_env.match("minimax", opponent, game).score]
         others += [score_of_adaptive(learner, opponent) for learner in learners.values()]
         rows.append([f"{temperature:g}", *cells, *(f"{score:.4f}" for score in others)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return Table.of(names, rows, "r").to_markdown(is_markup=True)
 
 
 def main() -> None:

@@ -31,9 +31,9 @@ class Claim(NamedTuple):
         """The name by which `truth.py` calls it."""
         return self.check.__name__.replace("_", "-")
 
-    def row(self, finding: Finding) -> str:
+    def row(self, finding: Finding) -> tuple[str, ...]:
         """Its row in the table."""
-        return f"| {self.text} | {self.who} | {finding.figure} | {finding.verdict} | `{self.command}` |"
+        return self.text, self.who, finding.figure, finding.verdict, f"`{self.command}`"
 
 
 CLAIMS: list[Claim] = []

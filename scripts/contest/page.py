@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contest.records import Record, key
+from ttt_env.render.table import Table
 from ttt_env.render.words import percent
 
 GAMES = {
@@ -88,9 +89,8 @@ def table(records: Sequence[Record]) -> str:
     """A table in Markdown for each game, and below them what was run where."""
     parts = []
     for game, rows in grouped(records).items():
-        lines = [COLUMNS, ("---", "---", *["--:"] * (len(COLUMNS) - 2)), *map(_row, rows)]
-        body = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-        parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n")
+        body = Table.of(COLUMNS, [*map(_row, rows)], "ll").to_markdown(is_markup=True)
+        parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n\n")
     return "".join(parts) + (_notes(records) if records else "")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ttt_env.render.table import Column, Table
 from ttt_env.render.words import percent, signed
 from ttt_env.rules.game import Position
 
@@ -97,7 +98,7 @@ class Explanation:
 
         position = self.position
         lines = [f"{position.to_move} to move in {position}. {self.reason}", ""]
-        lines += [draw_text(position, numbers=True), "", *_aligned(self._rows())]
+        lines += [draw_text(position, numbers=True), "", *self.to_table().lines]
         if self.facts:
             lines += ["", *(f"{name}: {fact_text(fact)}" for name, fact in self.facts.items())]
         for part in self.parts:
@@ -105,16 +106,21 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from ttt_env.render.table import draw_table
+        return self.to_table().to_html()
 
-        rows = self._rows()
+    def to_table(self) -> Table:
+        """The numbers of the cells, the likeliest first."""
+        numbers = (
+            Column(
+                column.meaning,
+                [cell if cell in column.by_cell else None for cell in self.ranked],
+                column.text,
+                column.by_cell.__getitem__,
+            )
+            for column in self.columns
+        )
         notes = [f"{name}: {fact_text(fact)}" for name, fact in self.facts.items()]
-        return draw_table(f"{self.position}: {self.reason}", rows, [[] for _ in rows[1:]], notes)
-
-    def _rows(self) -> list[list[str]]:
-        """The table of the cells, the likeliest first, below its head."""
-        head = ["cell", *(column.meaning for column in self.columns)]
-        return [head, *([str(cell), *(column.text(cell) for column in self.columns)] for cell in self.ranked)]
+        return Table((Column("cell", self.ranked), *numbers), f"{self.position}: {self.reason}", notes)
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as dictionaries and lists for JSON; cells are keys of type int."""
@@ -163,9 +169,3 @@ def named_cells(cells: list[int]) -> str:
     return (
         f"cell {' or '.join(map(str, cells))}" if len(cells) <= _MAX_NAMED else f"any of {len(cells)} cells"
     )
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """The rows as lines of text, all columns set to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{text:>{width}}" for text, width in zip(row, widths, strict=True)) for row in rows]

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from ttt_env.agent import AgentLike, quoted
 from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.evaluation import Match, Result, exploitability, match
+from ttt_env.analysis.evaluation import Result, exploitability, match
 from ttt_env.analysis.recorded import answering
+from ttt_env.render.table import Column, Table
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, gain, percent
 from ttt_env.rules.game import SEATS, Game, Seat
@@ -19,12 +20,15 @@ def scorecard(
     """Exact results against the opponents, exploitability, and the certificate or the refuting games."""
     player = answering(agent, game)
     worst = exploitability(player, game)
+    matches = [match(player, opponent, game, exact=True) for opponent in opponents]
+    columns = [Column("", [f"against {opponent}" for opponent in opponents], is_left=True)]
+    for seat, results in (("as X", [m.as_x for m in matches]), ("as O", [m.as_o for m in matches])):
+        for end in Result._fields:
+            columns.append(Column(f"{end} {seat}", [getattr(each, end) for each in results], "{:.4f}".format))
     lines = [
         f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
         "",
-        f"{'':22}{'as X':^24}   {'as O':^24}",
-        f"{'':22}{'win':>8}{'draw':>8}{'loss':>8}   {'win':>8}{'draw':>8}{'loss':>8}",
-        *(_row(f"against {opponent}", match(player, opponent, game, exact=True)) for opponent in opponents),
+        *Table(columns).lines,
         "",
         f"The best response gets {gain(worst.as_x, 4)} against it as X "
         f"and {gain(worst.as_o, 4)} against it as O:",
@@ -33,14 +37,6 @@ def scorecard(
         verdict(certify(player, game)),
     ]
     return "\n".join(lines)
-
-
-def _row(label: str, played: Match) -> str:
-    return f"{label:22}{_cells(played.as_x)}   {_cells(played.as_o)}"
-
-
-def _cells(result: Result) -> str:
-    return "".join(f"{share:8.4f}" for share in result)
 
 
 def verdict(certificate: Certificate) -> str:
@@ -109,13 +105,16 @@ def _refutation(certificate: Certificate, seat: Seat) -> list[str]:
     ]
 
 
-def verdicts(certificates: Mapping[str, Certificate]) -> str:
-    """The certificates of several agents, a line each: what can happen to them on each seat."""
-    width = max(map(len, certificates))
-    lines = [f"{'agent':{width}}  verdict     at worst as X  as O   may give value away in"]
-    for name, certificate in certificates.items():
-        verdict = "unbeatable" if certificate.unbeatable else "beatable"
-        as_x, as_o = (RESULTS[certificate.worst_case[seat]] for seat in SEATS)
-        mistakes = f"{certificate.n_blunders:,} positions"
-        lines.append(f"{name:{width}}  {verdict:10}  {as_x:13}  {as_o:5}  {mistakes}")
-    return "\n".join(lines)
+def verdicts(certificates: Mapping[str, Certificate]) -> Table:
+    """The certificates of several agents, a row each: what can happen to them on each seat."""
+    head = ("agent", "verdict", "at worst as X", "as O", "may give value away in")
+    rows = [
+        (
+            name,
+            "unbeatable" if certificate.unbeatable else "beatable",
+            *(RESULTS[certificate.worst_case[seat]] for seat in SEATS),
+            f"{certificate.n_blunders:,} positions",
+        )
+        for name, certificate in certificates.items()
+    ]
+    return Table.of(head, rows, "lllll")

@@ -4,9 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ttt_env.app.console import INTERRUPTED, JsonOption, print_json, progress_line
 
@@ -62,12 +59,6 @@ def tournament(
 
 def _print_table(results: "Documents") -> None:
     """Write the table, what is proved about each entry, and which games were lost by naming no free cell."""
-    table = Table(*results.header(), box=None)
-    for number in (0, *range(3, len(table.columns))):
-        table.columns[number].justify = "right"
-    for standing in results.standings:
-        table.add_row(*map(Text, results.row(standing)))
-    Console(soft_wrap=True).print(table)
     proved = [f"{name}: {results.proved(name)}" for name in results.order]
     lines = [*results.told(), *proved, *results.lost()]
-    typer.echo("\n".join(["", *lines]))
+    typer.echo("\n".join([str(results.to_table()), "", *lines]))

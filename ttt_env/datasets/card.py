@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ttt_env.datasets.files import Column, DataFile
+from ttt_env.render.table import Table
 from ttt_env.rules.game import Game
 from ttt_env.text.wording import rules_text
 
@@ -58,7 +59,7 @@ def _tables(files: Sequence[DataFile]) -> list[str]:
 
 def _table(columns: Sequence[Column]) -> str:
     rows = [
-        f"| `{column.name}` | {'list of ' * column.is_list}{column.type} | {column.description} |"
+        (f"`{column.name}`", "list of " * column.is_list + column.type, column.description)
         for column in columns
     ]
-    return "\n".join(["| column | type | what it is |", "|---|---|---|", *rows])
+    return Table.of(("column", "type", "what it is"), rows, "lll").to_markdown(is_markup=True)

@@ -1,52 +1,207 @@
-"""A table as HTML for notebooks, light and dark."""
+"""A table of results, written as text, Markdown, CSV, HTML, LaTeX, and as a data frame."""
 
-from collections.abc import Sequence
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
-from math import isnan
-from re import sub
+from math import nan
+from typing import TYPE_CHECKING, Any, Self
 
 from ttt_env.render.layout import STONE
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _TABLE = "border-collapse:separate;border-spacing:2px;margin:6px 0;color:inherit"
 _CELL = "padding:4px 8px;font-variant-numeric:tabular-nums"
 _MAX_STRENGTH = 0.55  # of a colour at a value of ±1: the page's text is legible on it, be it black or white
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # the first letters by which a spreadsheet knows a formula
+_MARKUP = re.compile(r"[\\`*_\[\]<>|#]")
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    **{"−": "$-$", "±": r"$\pm$", "·": r"$\cdot$"},
+}
 
 
-def draw_table(
-    title: str, rows: Sequence[Sequence[str]], values: Sequence[Sequence[float]], notes: Sequence[str]
-) -> str:
-    """The rows as an HTML table, the first one its head; all columns but the second are set to the right.
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, and a value in each row, None where there is none.
 
-    The last cells of each row below the head are coloured by its `values` in [−1, 1]; NaN stays plain.
+    `text` writes a value for readers, `data` gives the number that CSV files and data frames hold instead of
+    it, by default the value itself. `key` is the heading there, by default `name`. In HTML a column that
+    `is_tinted` is coloured by its numbers in [−1, 1].
     """
-    head, *body = rows
-    lines = [_row("th", head, [])]
-    lines += [_row("td", cells, shades) for cells, shades in zip(body, values, strict=True)]
-    below = "".join(f"<div>{escape(note)}</div>" for note in notes)
-    return (
-        f'<div style="overflow-x:auto"><div style="font-weight:bold">{escape(title)}</div>'
-        f'<table style="{_TABLE}">{"".join(lines)}</table>'
-        f'<div style="opacity:.75;font-size:90%">{below}</div></div>'
-    )
+
+    name: str
+    values: Sequence[Any]
+    text: Callable[[Any], str] = str
+    data: Callable[[Any], Any] = lambda value: value
+    key: str | None = None
+    missing: str = ""
+    is_left: bool = False
+    is_tinted: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """The values as readers see them."""
+        return [self.missing if value is None else self.text(value) for value in self.values]
+
+    @property
+    def numbers(self) -> list[Any]:
+        """The values as a file of data holds them, None where there is none."""
+        return [None if value is None else self.data(value) for value in self.values]
+
+    def html(self) -> Iterator[str]:
+        """Heading and values as cells of HTML."""
+        style = f"{_CELL};text-align:{'left' if self.is_left else 'right'}"
+        yield f'<th style="{style}">{_breakable(self.name)}</th>'
+        for text, number in zip(self.texts, self.numbers, strict=True):
+            tint = _tint(number or 0) if self.is_tinted else ""
+            yield f'<td style="{style}{tint}">{_breakable(text)}</td>'
 
 
-def _row(tag: str, cells: Sequence[str], values: Sequence[float]) -> str:
-    styles = ["text-align:right"] * (len(cells) - len(values)) + [_coloured(value) for value in values]
-    styles[1] = "text-align:left"
-    tags = (
-        f'<{tag} style="{_CELL};{style}">{_breakable(cell)}</{tag}>'
-        for cell, style in zip(cells, styles, strict=True)
-    )
-    return f'<tr style="background:none">{"".join(tags)}</tr>'
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Columns of one length, with a title above them and notes below.
+
+    What readers see leaves out columns without any value; CSV files and data frames have them all.
+
+    >>> print(Table((Column("agent", ["random", "minimax"], is_left=True), Column("score", [-0.5, None]))))
+    agent    score
+    random    -0.5
+    minimax
+    """
+
+    columns: Sequence[Column]
+    title: str = ""
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, head: Sequence[str], rows: Sequence[Sequence[Any]], sides: str = "l") -> Self:
+        """The table of these rows; `sides` says `l` or `r` of each column, `r` of the rest."""
+        places = enumerate(zip(head, sides.ljust(len(head), "r"), strict=True))
+        return cls(
+            [Column(name, [row[at] for row in rows], is_left=side == "l") for at, (name, side) in places]
+        )
+
+    @property
+    def _shown(self) -> list[Column]:
+        return [
+            each
+            for each in self.columns
+            if not each.values or any(value is not None for value in each.values)
+        ]
+
+    def _rows(self, written: Callable[[str], str] = str) -> list[list[str]]:
+        """Heading and rows of what readers see."""
+        columns = [[column.name, *column.texts] for column in self._shown]
+        return [[written(text) for text in row] for row in zip(*columns, strict=True)]
+
+    @property
+    def lines(self) -> list[str]:
+        """Heading and rows as lines of text, in columns as wide as their longest cell."""
+        rows = self._rows(_in_one_line)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        ways = [str.ljust if column.is_left else str.rjust for column in self._shown]
+        return [
+            "  ".join(way(text, width) for way, text, width in zip(ways, row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """Title, table and notes as text."""
+        return "\n".join([*([self.title] if self.title else []), *self.lines, *self.notes])
+
+    def to_markdown(self, is_markup: bool = False) -> str:
+        """The table in Markdown; `is_markup` for cells that are Markdown themselves."""
+        head, *rows = self._rows(_in_one_line if is_markup else as_markdown)
+        rule = ["---" if column.is_left else "--:" for column in self._shown]
+        return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
+
+    def to_csv(self) -> str:
+        """The table with all digits; empty where there is no value, and without formulas for spreadsheets."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        columns = [[column.key or column.name, *column.numbers] for column in self.columns]
+        writer.writerows([_harmless(value) for value in row] for row in zip(*columns, strict=True))
+        return text.getvalue()
+
+    def to_html(self) -> str:
+        """Title, table and notes as HTML that fits light and dark pages."""
+        rows = zip(*(column.html() for column in self._shown), strict=True)
+        body = "".join(f'<tr style="background:none">{"".join(row)}</tr>' for row in rows)
+        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
+        return (
+            f'<div style="overflow-x:auto"><div style="font-weight:bold">{escape(self.title)}</div>'
+            f'<table style="{_TABLE}">{body}</table>'
+            f'<div style="opacity:.75;font-size:90%">{notes}</div></div>'
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_latex(self) -> str:
+        """The table as a `tabular` of LaTeX, without packages."""
+        head, *rows = (f"{' & '.join(row)} \\\\" for row in self._rows(_as_latex))
+        places = "".join("l" if column.is_left else "r" for column in self._shown)
+        return "\n".join([rf"\begin{{tabular}}{{{places}}}", head, r"\hline", *rows, r"\end{tabular}"])
+
+    def to_dataframe(self) -> "DataFrame":
+        """The table as a pandas data frame, NaN where there is no value.
+
+        Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError(
+                'data frames need the extra "dataframe": pip install "ttt-env[dataframe]"'
+            ) from error
+        return DataFrame(
+            {
+                column.key or column.name: [nan if number is None else number for number in column.numbers]
+                for column in self.columns
+            }
+        )
 
 
-def _breakable(cell: str) -> str:
+def as_markdown(text: str) -> str:
+    r"""A text that shows itself in Markdown.
+
+    >>> print(as_markdown("a|b"))
+    a\|b
+    """
+    return _MARKUP.sub(r"\\\g<0>", _in_one_line(text))
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.splitlines())
+
+
+def _as_latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in _in_one_line(text))
+
+
+def _breakable(text: str) -> str:
     """The cell as HTML in which a long spec string may be broken between its parameters."""
-    return sub("([:,])", r"\1<wbr/>", escape(cell))
+    return re.sub("([:,])", r"\1<wbr/>", escape(text))
 
 
-def _coloured(value: float) -> str:
-    """The style of a cell: blue for a value above 0, red below, the page's background at 0."""
-    strength = 0 if isnan(value) else _MAX_STRENGTH * abs(value)
-    red, green, blue = bytes.fromhex(STONE["O" if value > 0 else "X"][1:])
-    return f"text-align:right;background:rgba({red},{green},{blue},{strength:.2f})"
+def _harmless(value: object) -> object:
+    """A value that a spreadsheet takes for no formula."""
+    if value is None:
+        return ""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _tint(number: float) -> str:
+    """The style of a cell: blue for a number above 0, red below, the page's background at 0."""
+    red, green, blue = bytes.fromhex(STONE["O" if number > 0 else "X"][1:])
+    return f";background:rgba({red},{green},{blue},{_MAX_STRENGTH * abs(number):.2f})"

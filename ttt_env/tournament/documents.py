@@ -1,7 +1,5 @@
 """The tournament of a file in data, tables, and words about what is proved."""
 
-import csv
-import io
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -9,6 +7,7 @@ from typing import Any, NamedTuple
 from ttt_env.agent import quoted
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import Forfeited
+from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import RESULTS, signed
 from ttt_env.tournament.contest import Contest, Verdict
 from ttt_env.tournament.meetings import Played
@@ -84,23 +83,21 @@ class Documents:
             lines.append("Sonneborn–Berger decides between equals.")
         return lines
 
-    def header(self) -> list[str]:
-        """The headings of the table."""
-        ties = ["Buchholz"] if self.plan.system == "swiss" else []
-        return ["rank", "name", "author", "points", *ties, "Sonneborn–Berger", "rating"]
-
-    def row(self, standing: Standing) -> list[str]:
-        """A row of the table as texts."""
-        ties = [] if standing.buchholz is None else [f"{standing.buchholz:g}"]
-        return [
-            self.rank_text(standing),
-            standing.name,
-            self.authors[standing.name],
-            self.points_text(standing),
-            *ties,
-            f"{standing.sonneborn_berger:.2f}",
-            self.rating_text(standing),
+    def to_table(self, crossed: bool = False) -> Table:
+        """The standings; `crossed` adds a column for each opponent with the points a game taken from it."""
+        rows = self.standings
+        columns = [
+            Column("rank", rows, self.rank_text),
+            Column("name", [row.name for row in rows], is_left=True),
+            Column("author", [self.authors[row.name] for row in rows], is_left=True),
+            Column("points", rows, self.points_text),
+            Column("Buchholz", [row.buchholz for row in rows], "{:g}".format),
+            Column("Sonneborn–Berger", [row.sonneborn_berger for row in rows], "{:.2f}".format),
+            Column("rating", rows, self.rating_text),
         ]
+        for place, other in enumerate(self.order if crossed else (), 1):
+            columns.append(Column(str(place), [self._cell(row.name, other) for row in rows]))
+        return Table(columns)
 
     def is_unplayed(self, name: str) -> bool:
         """Whether an entry could not be asked in any of its games, so that it has won and lost nothing."""
@@ -128,21 +125,14 @@ class Documents:
 
     def to_markdown(self) -> str:
         """The table with the cross table, what is proved about each entry, and by what it has lost."""
-        numbers = [str(place) for place in range(1, len(self.order) + 1)]
-        head, *rows = [[*self.header(), *numbers]] + [
-            [*self.row(standing), *(self._cell(standing.name, other) for other in self.order)]
-            for standing in self.standings
-        ]
-        rule = ["--:", "---", "---", *["--:"] * (len(head) - 3)]
-        table = [f"| {' | '.join(map(_escaped, row))} |" for row in [head, rule, *rows]]
         rounds = f"{self.plan.system}, {self.plan.rounds} {'round' if self.plan.rounds == 1 else 'rounds'}"
-        proved = [f"- {_escaped(name)}: {_escaped(self.proved(name))}" for name in self.order]
-        lost = [f"- {_escaped(line)}" for line in self.lost()]
+        proved = [f"- {as_markdown(name)}: {as_markdown(self.proved(name))}" for name in self.order]
+        lost = [f"- {as_markdown(line)}" for line in self.lost()]
         parts = [
-            f"# {_escaped(self.plan.name)}",
+            f"# {as_markdown(self.plan.name)}",
             f"{self.plan.game.name}, {rounds}, seed {self.plan.seed}.",
             *self.told(),
-            "\n".join(table),
+            self.to_table(crossed=True).to_markdown(),
             f"The numbered columns are the points a game against the player of that row. {LEGEND}",
             "## What is proved",
             "\n".join(proved),
@@ -161,15 +151,12 @@ class Documents:
 
     def to_csv(self) -> str:
         """The table with all digits, one row an entry; empty where there is no number."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         against = [f"{kind} {name}" for name in self.order for kind in ("against", "margin against")]
-        writer.writerow(
-            [
-                "rank", "name", "author", "points", "margin", "exact", "buchholz", "sonneborn_berger",
-                "rating", "rating_margin", "unbeatable", *against,
-            ]
-        )  # fmt: skip
+        head = [
+            "rank", "name", "author", "points", "margin", "exact", "buchholz", "sonneborn_berger",
+            "rating", "rating_margin", "unbeatable", *against,
+        ]  # fmt: skip
+        rows = []
         for standing in self.standings:
             rank, name, *numbers = standing
             points, is_exact, margin, *others = numbers
@@ -183,8 +170,8 @@ class Documents:
                 self._unbeatable(standing.name),
                 *chain(*cells),
             ]  # fmt: skip
-            writer.writerow(["" if each is None else _safe(each) for each in row])
-        return text.getvalue()
+            rows.append(row)
+        return Table.of(head, rows).to_csv()
 
     def _unbeatable(self, name: str) -> bool | str | None:
         """Whether an entry is proved unbeatable, as a cell of a table."""
@@ -284,15 +271,3 @@ def with_margin(number: str, margin: float, is_exact: bool) -> str:
 
 def _meetings(number: int) -> str:
     return f"{number:,} meeting{' is' if number == 1 else 's are'}"
-
-
-def _escaped(text: str) -> str:
-    """A text that shows itself in Markdown."""
-    for letter in "\\`*_[]<>|#":
-        text = text.replace(letter, f"\\{letter}")
-    return text
-
-
-def _safe(value: object) -> object:
-    """A value that a spreadsheet takes for no formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value

@@ -1,13 +1,12 @@
 """Many agents against each other: cross table, ratings, exploitability."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
-from math import comb, inf, isnan, nan
+from math import comb, inf, nan
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -18,7 +17,7 @@ from ttt_env.analysis.evaluation import CLOSE, Exploitability, Forfeited, Match
 from ttt_env.analysis.saved import Saved
 from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.render.charts import heat_map, save
-from ttt_env.render.table import draw_table
+from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
 from ttt_env.rules.checks import as_callback, as_generator, as_integer, as_seconds
 from ttt_env.rules.game import Game, Position
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
     from ttt_env.render.charts import Figure
 
-_FIGURES = ("rating", "score", "exploited_as_x", "exploited_as_o")
 _LEAST_WIDTH, _MOST_WIDTH = 5e-324, 1_000_000.0  # above 0; an interval is never wider than 2
 _CLOSE_RATING = 1e-3  # Elo points: ratings are found by steps
 _LEGEND = "score of the row against the column, win − loss over both seats"
@@ -153,27 +151,49 @@ class Tournament(Saved):
         return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.game.name}: {_LEGEND}", *_aligned(self._numbered()), *self._notes()])
+        return str(self.to_table(numbered=True))
 
     def _repr_html_(self) -> str:
-        title = f"{self.game.name}: {_LEGEND}"
-        return draw_table(title, self._numbered(), self._ordered().tolist(), self._notes())
+        return self.to_table(numbered=True).to_html()
 
     def to_markdown(self) -> str:
         """The table in Markdown, the sampled scores with ± their 95 % interval."""
-        head, *rows = ([cell.replace("|", "\\|") for cell in row] for row in self._rows(self.ranking))
-        rule = ["---"] + ["--:"] * (len(head) - 1)
-        return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
+        return self.to_table().to_markdown()
 
     def to_csv(self) -> str:
         """The table with all digits, one row an agent; empty where there is no number."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["agent", *_FIGURES, *self.ranking])
-        for name in self.ranking:
-            figures = [*self._figures(name), *(self._score(name, other) for other in self.ranking)]
-            writer.writerow([name, *("" if isnan(figure) else figure for figure in figures)])
-        return text.getvalue()
+        return self.to_table().to_csv()
+
+    def to_dataframe(self) -> "DataFrame":
+        """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
+
+        The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent.
+        Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
+        """
+        return self.to_table().to_dataframe().set_index("agent")
+
+    def to_table(self, numbered: bool = False) -> Table:
+        """The table, one row an agent, by ranking; opponents are named by their rank if `numbered`."""
+        order = self.ranking
+        ranks = [str(place) for place in range(1, len(order) + 1)]
+        exploited = [self.exploitability[name] for name in order]
+        as_x, as_o = ([each and getattr(each, seat) for each in exploited] for seat in ("as_x", "as_o"))
+        lost = partial(gain, digits=3)
+        columns = [
+            Column("agent", order, is_left=True),
+            Column("rating", [self.ratings[name] for name in order], partial(signed, digits=0)),
+            Column("score", [self.scores[name] for name in order], partial(signed, digits=2)),
+            Column("exploited as X", as_x, lost, key="exploited_as_x", missing="?"),
+            Column("as O", as_o, lost, key="exploited_as_o", missing="?"),
+        ]
+        for other, rank in zip(order, ranks, strict=True):
+            met = [self.matches.get((name, other)) for name in order]
+            score = attrgetter("score")
+            head = rank if numbered else other
+            columns.append(Column(head, met, _score_text, score, key=other, missing="·", is_tinted=True))
+        if numbered:
+            columns.insert(0, Column("", ranks))
+        return Table(columns, f"{self.game.name}: {_LEGEND}", self._notes())
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {
@@ -228,37 +248,17 @@ class Tournament(Saved):
             _check_gains(agent, played, name)
         return played
 
-    def to_dataframe(self) -> "DataFrame":
-        """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
-
-        The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent.
-        Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
-        """
-        try:
-            from pandas import DataFrame
-        except ImportError as error:
-            raise ImportError(
-                'data frames need the extra "dataframe": pip install "ttt-env[dataframe]"'
-            ) from error
-        order = self.ranking
-        figures = np.array([self._figures(name) for name in order])
-        table = np.column_stack([figures, self._ordered()])
-        return DataFrame(table, index=order, columns=[*_FIGURES, *order]).rename_axis("agent")
-
-    def _figures(self, name: str) -> tuple[float, float, float, float]:
-        """Rating, mean score, and what the best response gains on each seat, NaN where that is unknown."""
-        exploited = self.exploitability[name]
-        gains = (exploited.as_x, exploited.as_o) if exploited else (nan, nan)
-        return self.ratings[name], self.scores[name], *gains
-
     def plot(self, path: str | Path | None = None) -> "Figure":
         """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
 
         Raises `ImportError` if matplotlib, of the extra `plot`, is not installed.
         """
-        texts = [[self._cell(row, column) for column in self.ranking] for row in self.ranking]
+        order = self.ranking
+        places = [self.names.index(name) for name in order]
+        met = ((self.matches.get((row, column)) for column in order) for row in order)
+        texts = [["·" if each is None else _score_text(each) for each in row] for row in met]
         title = f"{self.game.name}: win − loss of row against column, both seats"
-        figure = heat_map(self.ranking, self._ordered(), texts, title)
+        figure = heat_map(order, self.table[np.ix_(places, places)], texts, title)
         if path is not None:
             save(figure, path)
         return figure
@@ -266,34 +266,6 @@ class Tournament(Saved):
     def _score(self, row: str, column: str) -> float:
         met = self.matches.get((row, column))
         return nan if met is None else met.score
-
-    def _ordered(self) -> Floats:
-        """`table` with rows and columns by ranking."""
-        order = [self.names.index(name) for name in self.ranking]
-        return self.table[np.ix_(order, order)]
-
-    def _numbered(self) -> list[list[str]]:
-        """Heading and rows of the table as text, each column headed by the rank of its opponent."""
-        numbers = [str(place + 1) for place in range(len(self.names))]
-        head, *rows = self._rows(numbers)
-        return [["", *head], *([number, *row] for number, row in zip(numbers, rows, strict=True))]
-
-    def _rows(self, opponents: Iterable[str]) -> Iterator[list[str]]:
-        """Heading and rows of the table as text, with these headings for the opponents."""
-        is_known = any(self.exploitability.values())
-        yield ["agent", "rating", "score", *(["exploited as X", "as O"] if is_known else []), *opponents]
-        for name in self.ranking:
-            exploited = self.exploitability[name]
-            gains = [gain(exploited.as_x, 3), gain(exploited.as_o, 3)] if exploited else ["?", "?"]
-            cells = [self._cell(name, other) for other in self.ranking]
-            start = [name, signed(self.ratings[name], 0), signed(self.scores[name], 2)]
-            yield [*start, *(gains if is_known else []), *cells]
-
-    def _cell(self, row: str, column: str) -> str:
-        if (played := self.matches.get((row, column))) is None:
-            return "·"
-        margin = "" if played.exact else f" ±{played.margin:.2f}"
-        return signed(played.score, 2) + margin
 
     def _notes(self) -> list[str]:
         """What a reader has to know about the numbers."""
@@ -305,6 +277,11 @@ class Tournament(Saved):
         notes += [f"{name} is not in the table: {why}" for name, why in self.not_judged.items()]
         notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
         return notes
+
+
+def _score_text(played: Match) -> str:
+    """The score of the first agent, with its margin where it is sampled."""
+    return signed(played.score, 2) + ("" if played.exact else f" ±{played.margin:.2f}")
 
 
 def _read_meetings(entries: Fields, names: Sequence[str], rounds: int, game: Game) -> dict[Meeting, Match]:
@@ -468,15 +445,3 @@ def _told(progress: bool | Progress) -> Iterator[Progress]:
             bar.update(done - bar.n)
 
         yield move
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """The rows as lines, in columns as wide as their longest cell; names stand left, numbers right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place == 1 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -19,6 +19,7 @@ import numpy as np
 
 from ttt_env.agent import Agent
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError, shown, unknown
+from ttt_env.render.table import Column, Table
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
 from ttt_env.rules.game import Game
@@ -60,12 +61,32 @@ class Sweep:
         return self.best.agent(self.folder, self.game)
 
     def __str__(self) -> str:
-        head = ("algorithm", "hyperparameters", "trials", "unbeatable", "steps", "exploitability", "to")
-        rows = [head, *(_row(*group) for group in self._groups().items())]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        errors = [f"{trial.trial}: {trial.error}" for trial in self.trials if trial.ended == "error"]
-        return "\n".join([*lines, *errors])
+        return str(self.to_table())
+
+    def to_table(self) -> Table:
+        """Algorithms and hyperparameters over their seeds: medians, and the worst exploitability."""
+        groups = self._groups()
+        trials = list(groups.values())
+        known = [
+            [each.exploitability for each in group if each.exploitability is not None] for group in trials
+        ]
+        return Table(
+            (
+                Column("algorithm", [algorithm for algorithm, _ in groups], is_left=True),
+                Column("hyperparameters", [settings for _, settings in groups], is_left=True),
+                Column("trials", [len(group) for group in trials]),
+                Column("unbeatable", [sum(each.unbeatable for each in group) for group in trials]),
+                Column("steps", [median(each.steps for each in group) for group in trials], "{:,.0f}".format),
+                Column(
+                    "exploitability",
+                    [median(each) if each else None for each in known],
+                    "{:.4f}".format,
+                    missing="?",
+                ),
+                Column("to", [max(each, default=None) for each in known], "{:.4f}".format, missing="?"),
+            ),
+            notes=[f"{trial.trial}: {trial.error}" for trial in self.trials if trial.ended == "error"],
+        )
 
     def _groups(self) -> dict[tuple[str, str], list[TrialResult]]:
         """The trials that differ in their seed alone, by algorithm and hyperparameters."""
@@ -74,15 +95,6 @@ class Sweep:
             settings = ", ".join(f"{name}={value}" for name, value in trial.hyperparameters.items())
             groups.setdefault((trial.algorithm, settings), []).append(trial)
         return groups
-
-
-def _row(group: tuple[str, str], trials: Sequence[TrialResult]) -> tuple[str, ...]:
-    """The trials of one group in a line: medians, and the worst exploitability."""
-    known = [trial.exploitability for trial in trials if trial.exploitability is not None]
-    found = (f"{median(known):.4f}", f"{max(known):.4f}") if known else ("?", "?")
-    unbeatable = sum(trial.unbeatable for trial in trials)
-    steps = f"{median(trial.steps for trial in trials):,.0f}"
-    return *group, str(len(trials)), str(unbeatable), steps, *found
 
 
 def sweep(

@@ -1,0 +1,79 @@
+"""Tables in all formats: what is written, and that no cell can be taken for something else."""
+
+import csv
+import io
+from math import isnan
+from xml.etree import ElementTree
+
+import pytest
+
+from ttt_env.render.table import Column, Table
+
+NAMES = ["a|b_*c*", "<b> & Söhne", "=1+1"]
+TABLE = Table(
+    (
+        Column("agent", NAMES, is_left=True),
+        Column(
+            "score", [0.5, None, -0.25], "{:+.1f}".format, key="score_in_all", missing="?", is_tinted=True
+        ),
+        Column("unknown", [None, None, None]),
+    ),
+    "A & B",
+    ["all exact"],
+)
+
+
+def test_text() -> None:
+    assert str(TABLE).splitlines() == [
+        "A & B",
+        "agent        score",
+        "a|b_*c*       +0.5",
+        "<b> & Söhne      ?",
+        "=1+1          -0.2",
+        "all exact",
+    ]
+
+
+def test_markdown() -> None:
+    head, rule, *rows = TABLE.to_markdown().splitlines()
+    assert (head, rule) == ("| agent | score |", "| --- | --: |")
+    assert rows[0] == r"| a\|b\_\*c\* | +0.5 |" and rows[1] == r"| \<b\> & Söhne | ? |"
+    assert Table.of(["game"], [["`0 4`"]]).to_markdown(is_markup=True).endswith("| `0 4` |")
+
+
+def test_a_cell_has_one_line() -> None:
+    table = Table.of(["said"], [["half\na | word"]])
+    assert table.lines[1:] == ["half a | word"]
+    assert table.to_markdown().splitlines()[2:] == [r"| half a \| word |"]
+
+
+def test_csv_has_every_column_and_no_formula() -> None:
+    rows = list(csv.DictReader(io.StringIO(TABLE.to_csv())))
+    assert [row["agent"] for row in rows] == [*NAMES[:2], "'=1+1"]
+    assert [row["score_in_all"] for row in rows] == ["0.5", "", "-0.25"]
+    assert all(row["unknown"] == "" for row in rows)
+    for first in "=+-@\t\r":
+        assert Table.of([f"{first}1"], []).to_csv().strip('"\n') == f"'{first}1"
+
+
+def test_html() -> None:
+    page = ElementTree.fromstring(TABLE._repr_html_())
+    assert ["".join(cell.itertext()) for cell in page.iter("td")][::2] == NAMES
+    assert ["rgba" in cell.attrib["style"] for cell in page.iter("td")] == [False, True] * 3
+
+
+def test_latex() -> None:
+    begin, head, _, *rows, end = TABLE.to_latex().splitlines()
+    assert (begin, head, end) == (r"\begin{tabular}{lr}", r"agent & score \\", r"\end{tabular}")
+    assert rows[:2] == [
+        r"a\textbar{}b\_*c* & +0.5 \\",
+        r"\textless{}b\textgreater{} \& Söhne & ? \\",
+    ]
+    assert r"\textbackslash{} & 50\% \\" in Table.of(["", ""], [["\\", "50%"]]).to_latex()
+
+
+def test_data_frame() -> None:
+    pytest.importorskip("pandas")
+    frame = TABLE.to_dataframe()
+    assert list(frame.columns) == ["agent", "score_in_all", "unknown"] and list(frame.agent) == NAMES
+    assert frame.score_in_all[2] == -0.25 and isnan(frame.score_in_all[1])
