@@ -3,11 +3,11 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
 from ttt_env.storage.fields import parse_json
@@ -18,6 +18,8 @@ try:
 except ImportError:  # Windows, where nobody is kept from writing to a file at the same time
     fcntl = None  # type: ignore[assignment]
 
+Value = TypeVar("Value")
+Take: TypeAlias = Callable[[dict[str, Any]], Value]
 _DIGITS = 16  # of a seal
 _SEALED = re.compile(rb'(\{.*), "seal": "([0-9a-f]{%d})"\}' % _DIGITS, re.DOTALL)
 
@@ -46,8 +48,32 @@ class LineFile:
     def __del__(self) -> None:
         self.release()
 
-    def read(self) -> list[dict[str, Any]]:
-        """The data of the whole lines; none if there is no file."""
+    def __enter__(self) -> Self:
+        self.reserve()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def read(self, take: Take[Value], header: Take[object] | None = None) -> list[Value]:
+        """The values that `take` makes of the whole lines; none if there is no file.
+
+        The first line goes to `header` instead, if that is given. A `ResultFileError` that one of them raises
+        gets the name of the file and the line.
+        """
+        values: list[Value] = []
+        for number, data in enumerate(self._lines(), 1):
+            try:
+                if header is not None and number == 1:
+                    header(data)
+                else:
+                    values.append(take(data))
+            except ResultFileError as error:
+                raise self._error(number, error) from error
+        return values
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """The data of the whole lines."""
         content = self._content()
         *lines, unfinished = content.split(b"\n")
         read, seal = [], ""
@@ -73,14 +99,13 @@ class LineFile:
         """The data of a line without its seal, and the seal."""
         match = _SEALED.fullmatch(line)
         if match is None or match[2].decode() != _seal_of(before, text := match[1] + b"}"):
-            raise self.error(number, "it is not as it was written, or a line before it is missing")
+            raise self._error(number, "it is not as it was written, or a line before it is missing")
         try:
             return parse_json(text), match[2].decode()
         except ResultFileError as error:
-            raise self.error(number, error) from error
+            raise self._error(number, error) from error
 
-    def error(self, number: int, what: object) -> ResultFileError:
-        """The error that says what is wrong with the line of this number, counted from 1."""
+    def _error(self, number: int, what: object) -> ResultFileError:
         return ResultFileError(f"{self.path}, line {number}: {what}")
 
     def reserve(self) -> bool:
@@ -123,7 +148,7 @@ class LineFile:
         The line survives the end of the process; one that `is_synced` also that of the machine.
         """
         if self.reserve():
-            self.read()
+            self._lines()
         text = json.dumps(data, allow_nan=False).encode()
         seal = _seal_of(self._seal, text)
         line = b'%s, "seal": "%s"}\n' % (text[:-1], seal.encode())
