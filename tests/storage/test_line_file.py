@@ -9,7 +9,7 @@ import pytest
 
 import ttt_env
 from ttt_env.errors import ResultFileError
-from ttt_env.storage.line_file import LineFile
+from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
 resource = pytest.importorskip("resource")  # and locks, which Windows has not
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
@@ -243,3 +243,19 @@ for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 20):
         run.communicate()
     lines = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_text().splitlines()]
     assert [line["seed"] for line in lines] == list(range(40))
+
+
+def test_lines_without_seals_are_changed_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "new" / "figures.jsonl"
+    assert read_lines(path) == []
+    for line in ({"a": 1}, {"é": 2}):
+        change_lines(path, lambda lines, line=line: [*lines, line])
+    assert read_lines(path) == [{"a": 1}, {"é": 2}]
+    whole = path.read_bytes()
+    with pytest.raises(TypeError):
+        change_lines(path, lambda lines: [*lines, {"no JSON": {1}}])
+    assert path.read_bytes() == whole and list(path.parent.iterdir()) == [path]
+    for text, fault in (("[1]", "is no object"), ("{", "is no JSON")):
+        path.write_text(f"{{}}\n{text}\n", "utf-8")
+        with pytest.raises(ResultFileError, match=rf"figures\.jsonl, line 2 {fault}"):
+            change_lines(path, lambda _: [])

@@ -3,15 +3,15 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
 from ttt_env.storage.fields import parse_json
-from ttt_env.storage.files import opened, reason
+from ttt_env.storage.files import opened, reason, write_atomically
 
 try:
     import fcntl
@@ -173,16 +173,36 @@ class LineFile:
         self._size = self._end
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Inside, no other process is in a block of this kind for the folder, which is made if it is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of lines without seals, such as published figures; none if there is no file.
+
+    Raises `ResultFileError`, which names the line, for one that is no object.
+    """
+    lines = []
+    for number, text in enumerate(path.read_text("utf-8").splitlines() if path.exists() else (), 1):
+        try:
+            line = parse_json(text)
+        except ResultFileError as error:
+            raise ResultFileError(f"{path}, line {number} is no JSON: {error}") from error
+        if not isinstance(line, dict):
+            raise ResultFileError(f"{path}, line {number} is no object")
+        lines.append(line)
+    return lines
+
+
+def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    """Write what `change` makes of the lines of a file without seals, whole or not at all.
+
+    Several processes may do so at once; the folder is made if it is missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         if fcntl is not None:
-            handle = os.open(folder, os.O_RDONLY)
+            handle = os.open(path.parent, os.O_RDONLY)
             stack.callback(os.close, handle)
             _lock(handle, wait=True)
-        yield
+        text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in change(read_lines(path)))
+        write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def _lock(handle: int, wait: bool) -> None:
