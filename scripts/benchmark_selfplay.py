@@ -39,7 +39,6 @@ and prints the tables of these lines. Without OpenSpiel only ours are measured.
 # ///
 
 import argparse
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -59,6 +58,7 @@ from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, sh
 from ttt_env.agents.alphazero.search import Found, PuctSearch, prepare
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
+from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.alphazero_games import SelfPlay
 from ttt_env.training.alphazero_settings import Settings, settings_for
 
@@ -305,13 +305,6 @@ def contenders_for(setup: Setup) -> dict[str, Any]:
     }
 
 
-def lines_of(path: Path | None) -> list[dict[str, Any]]:
-    """The lines of a file, none if there is none."""
-    if path is None or not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def measure(
     setup: Setup, rounds: Iterable[int], cpu: float, report: Callable[[dict[str, Any]], None]
 ) -> None:
@@ -391,13 +384,12 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="of the lines in --out; measure nothing")
     parser.add_argument("--write", action="store_true", help="only write those tables into README.md here")
     arguments = parser.parse_args()
-    lines = lines_of(arguments.out)
+    lines = [] if arguments.out is None else read_lines(arguments.out)
 
     def report(line: dict[str, Any]) -> None:
         lines.append(line)
         if arguments.out is not None:
-            with arguments.out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            change_lines(arguments.out, lambda kept: [*kept, line])
         print(f"{line['game']}, {line['simulations']} simulations, round {line['round']}", flush=True)
 
     if arguments.write:

@@ -25,6 +25,7 @@ import ttt_env
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
+from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training import alphazero
 from ttt_env.training.alphazero_settings import KIND
 from ttt_env.training.evaluation import Evaluation
@@ -133,9 +134,7 @@ def has_reached(line: dict[str, Any]) -> bool:
 
 def read(path: Path | None) -> dict[str, dict[str, Any]]:
     """The lines of a file by the training that they are about."""
-    if path is None or not path.exists():
-        return {}
-    lines = map(json.loads, path.read_text().splitlines())
+    lines = [] if path is None else read_lines(path)
     return {key({name: line[f"training_{name}"] for name in TRAINING}): line for line in lines}
 
 
@@ -170,8 +169,7 @@ def main() -> None:
                 training = dict(zip(TRAINING, values, strict=True))
                 line = known.get(key(training)) or trained(training)
                 if options.lines is not None and key(training) not in known:
-                    with options.lines.open("a") as file:
-                        file.write(json.dumps(line) + "\n")
+                    change_lines(options.lines, lambda kept, line=line: [*kept, line])
                 lines.append(line)
                 print(row(line), flush=True)
             summaries.append(summary(f"{game}, {algo}", lines))

@@ -8,7 +8,6 @@ trainings of Daniels' network take half an hour of a core: their figures are rea
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from claims import (  # the last two add their claims to `CLAIMS`
 from marked import write_table
 
 from ttt_env.render.table import Table
+from ttt_env.storage.line_file import change_lines, read_lines
 
 SCRIPTS = Path(__file__).parent
 PAGE = SCRIPTS.parent / "docs" / "truth.md"
@@ -33,8 +33,7 @@ LINES = SCRIPTS / "figures" / "truth.jsonl"
 
 def measured() -> dict[str, Finding]:
     """The findings of the slow claims, by name, as they stand in the file of lines."""
-    lines = map(json.loads, LINES.read_text("utf-8").splitlines()) if LINES.exists() else ()
-    return {line["claim"]: Finding(line["figure"], line["verdict"]) for line in lines}
+    return {line["claim"]: Finding(line["figure"], line["verdict"]) for line in read_lines(LINES)}
 
 
 def finding_of(one: Claim) -> Finding:
@@ -63,12 +62,8 @@ def measure(claims: Sequence[Claim]) -> None:
     for one in claims:
         known[one.name] = one.check()
         print(*one.row(known[one.name]), sep=" | ", flush=True)
-    lines = [
-        json.dumps({"claim": one.name, **known[one.name]._asdict()}, ensure_ascii=False)
-        for one in CLAIMS
-        if one.name in known
-    ]
-    LINES.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    lines = [{"claim": one.name, **known[one.name]._asdict()} for one in CLAIMS if one.name in known]
+    change_lines(LINES, lambda _: lines)
 
 
 def main() -> None:
