@@ -32,10 +32,9 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
     >>> print(refutation_text(certify("minimax")).partition(".")[0])
     No game of tictactoe-v0 refutes you
     """
-    record = certificate.shortest_refutation
-    if record is None:
+    record, seat = certificate.shortest_refutation, certificate.refuted_as
+    if record is None or seat is None:
         return _praise(certificate)
-    seat: Seat = "X" if certificate.refutations["X"] is record else "O"
     solution, forfeit = solve(certificate.game), certificate.forfeit_after(record)
     *before, end = record.positions()
     turns = [

@@ -5,11 +5,11 @@ from functools import cached_property
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ttt_env.agent import quoted
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import Forfeited, summed
+from ttt_env.analysis.verdict import told_in_a_line
 from ttt_env.render.table import Column, Table, as_markdown
-from ttt_env.render.words import RESULTS, signed
+from ttt_env.render.words import signed
 from ttt_env.rules.game import Seat
 from ttt_env.rules.notation import GameRecord
 from ttt_env.storage.game_file import game_to_dict
@@ -285,7 +285,7 @@ class Results:
         if not_judged:
             line = f"{NOT_JUDGED}: {not_judged}"
         else:
-            line = f"not certified, as {lack}" if certificate is None else proved(certificate)
+            line = f"not certified, as {lack}" if certificate is None else told_in_a_line(certificate)
         return f"{line}; {brought}" if brought else line
 
     def _cell(self, row: str, column: str) -> str:
@@ -297,22 +297,6 @@ class Results:
     def is_not_judged(self, one: str, other: str) -> bool:
         """Whether the two were to meet, and one of them could not be asked."""
         return any({one, other} == {each.first, each.second} for each in self.not_judged)
-
-
-def proved(certificate: Certificate) -> str:
-    """What a certificate says, in a line."""
-    answers = f" by the answers that it gave in {certificate.asked:,} positions"
-    origin = answers if certificate.source == "recorded" else ""
-    refuted = refuted_in(certificate)
-    if refuted is None:
-        return f"unbeatable, proved{origin}"
-    forfeit = certificate.forfeit_after(refuted.record)
-    if forfeit is not None:
-        why = f", as it then names no free cell ({forfeit.outcome}: {quoted(forfeit.said, forfeit.outcome)})"
-        return f"loses this game as {refuted.seat}{origin}{why}: {refuted.record}"
-    return (
-        f"{RESULTS[refuted.record.value(refuted.seat)]} this game as {refuted.seat}{origin}: {refuted.record}"
-    )
 
 
 def refuted_in(certificate: Certificate) -> Refuted | None:
