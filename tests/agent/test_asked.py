@@ -166,7 +166,7 @@ class TestCertificate:
 
     def test_tells_all(self):
         text = str(ttt_env.certify(lambda position: 0))
-        assert "Then it names no free cell (taken): '0'" in text and "gives nothing away (good)" in text
+        assert "Then it names no free cell (taken): '0'" in text and "Good moves, which give nothing" in text
 
     def test_forfeits_of_a_game_that_is_over_at_once(self):
         certificate = ttt_env.certify(lambda position: None)

@@ -133,8 +133,9 @@ class TestFiles:
 class TestWords:
     def test_of_a_certificate(self):
         text = str(RESULTS["beatable"])
-        assert text.startswith("tictactoe-v0: beatable.\nAs X it loses at worst. A shortest game")
-        assert str(RESULTS["beatable"].refutations["O"]) in text
+        assert text.startswith("tictactoe-v0: beatable\nDeclared: ")
+        assert "\nAs X it loses at worst.\nA shortest game that ends worse for it" in text
+        assert f"best play: {RESULTS['beatable'].refutations['O']}" in text
         assert "In 3,191 of them it may give value away" in text
         assert "certified unbeatable" in str(RESULTS["unbeatable"])
         assert repr(RESULTS["unbeatable"]) == "<Certificate of tictactoe-v0: certified unbeatable>"

@@ -569,7 +569,7 @@ class TestModelFiles:
 
     def test_an_agent_without_a_fixed_policy_is_recorded(self, tmp_path):
         told = ttt("certify", "mcts:simulations=2", cwd=tmp_path).stdout
-        assert "RECORDED: it was asked once in" in told
+        assert "Recorded: it was asked once in" in told
 
     @pytest.mark.parametrize(
         ("arguments", "told"),

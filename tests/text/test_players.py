@@ -680,11 +680,11 @@ class TestCommandLine:
         log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
         run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)
         assert run.returncode == 0, run.stderr
-        assert "BEATABLE" in run.stdout and "RECORDED: it was asked once in 497 positions" in run.stdout
+        assert "BEATABLE" in run.stdout and "Recorded: it was asked once in 497 positions" in run.stdout
         assert "Wrong answers, by which it loses: 1.\n  X../.O./...  crashed: " in run.stdout
         assert "Good moves, which give nothing away: 99.8%." in run.stdout
         assert "Consistency: it answers 136 of 151 classes" in run.stdout
-        assert "As X it loses this game (tictactoe-v0: 0 4), since it then names no free cell" in run.stdout
+        assert "best play: tictactoe-v0: 0 4\nThen it names no free cell (crashed): " in run.stdout
         (file,) = (tmp_path / "models").iterdir()
         assert str(file.relative_to(tmp_path)) in run.stderr and "the same command goes on" in run.stderr
         asked = log.read_text().splitlines()

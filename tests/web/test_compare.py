@@ -159,7 +159,7 @@ def test_of_the_best_moves_alone_nobody_loses(client):
 def test_a_certificate_is_what_plain_enumeration_says(client, naive):
     page = client.get("/compare/proof?agent=random&seat=O")
     text = page.text
-    assert "can be beaten" in text
+    assert "beatable" in text
     for seat, other in (("X", "O"), ("O", "X")):
         value, _ = naive.best_reply(other, naive.uniform)
         shown = re.search(rf'id="exploited-{seat}">\+(.*?)<', text)[1]
@@ -263,7 +263,7 @@ def test_a_model_of_the_command_line_is_on_the_ladder_and_certified():
     with TestClient(create_app(models), base_url="http://localhost") as client:
         ladder = client.get("/compare/ladder").text
         assert 'title="model:mine against weights: 0.000"' in ladder
-        assert "can be beaten" in client.get("/compare/proof?agent=model:mine").text
+        assert "beatable" in client.get("/compare/proof?agent=model:mine").text
 
 
 class TestChart:

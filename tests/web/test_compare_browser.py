@@ -81,7 +81,7 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
 def test_the_refuting_game_is_replayed_to_its_end(page):
     record = certify("weights").refutations["O"]
     page.open("/compare/agent?agent=weights&at=0")
-    assert page.text("#verdict") == "can be beaten" and page.all(".tile.x, .tile.o") == []
+    assert page.text("#verdict") == "beatable" and page.all(".tile.x, .tile.o") == []
     for number, cell in enumerate(record.cells, 1):
         page.click("#forward").wait(lambda number=number: page.text(".now").startswith(f"Move {number} of"))
         assert page.focused == "forward" and page.count(".tile.x, .tile.o") == number

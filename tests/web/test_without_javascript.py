@@ -18,7 +18,7 @@ def reloaded(client, address):
     ("address", "known"),
     [("/play?x=person&o=minimax&moves=4.1&see=1", '<i class="loss">'),
      ("/play?x=person&o=person&moves=4.1&see=1", "A mistake: now O loses"),
-     ("/compare/agent?agent=weights&game=tictactoe-v0", "can be beaten"),
+     ("/compare/agent?agent=weights&game=tictactoe-v0", "beatable"),
      ("/compare/agent?agent=weights&seat=O&at=2", "Move 2 of"),
      ("/inside?game=mnk-v0:m=4,n=3,k=3", 'id="value"'),
      pytest.param("/compare", 'class="heat"', marks=pytest.mark.slow)],
@@ -71,4 +71,4 @@ def test_whole_pages_lead_to_whole_pages(path, client):
 def test_the_agent_that_is_chosen_on_a_whole_page_comes_whole(client):
     fields = "was=weights&agent=win-block&game=tictactoe-v0&whole=1"
     page = client.get(f"/compare/agent?{fields}")
-    assert "whole=1" in str(page.url) and "can be beaten" in page.text
+    assert "whole=1" in str(page.url) and "beatable" in page.text

@@ -8,13 +8,14 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from ttt_env.agent import FORFEITS, TIMED_OUT, Agent, AgentLike, Forfeit, checked_policies, quoted
+from ttt_env.agent import FORFEITS, TIMED_OUT, Agent, AgentLike, Floats, Forfeit, checked_policies
 from ttt_env.analysis.certificate_check import check_certificate
 from ttt_env.analysis.consistency import Consistency, consistency
 from ttt_env.analysis.declared import is_own
 from ttt_env.analysis.distance import distances
+from ttt_env.analysis.evaluation import explored_between
 from ttt_env.analysis.grid import Slots, grid
-from ttt_env.analysis.induction import TwoPass, Values, follow
+from ttt_env.analysis.induction import Values, follow
 from ttt_env.analysis.layers import Bools, Layer, Moves, Responder, reachable
 from ttt_env.analysis.many import Agents, check_one, is_one, judged_all
 from ttt_env.analysis.recorded import (
@@ -24,16 +25,15 @@ from ttt_env.analysis.recorded import (
     Source,
     answering,
     asking,
-    check_declared,
     check_declared_in,
     source_of,
 )
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import Solution, solve
+from ttt_env.analysis.verdict import told, verdict_of
 from ttt_env.errors import PolicyError
 from ttt_env.render.picture import Picture
 from ttt_env.render.sheet import Section, boards_of, draw_sheet
-from ttt_env.render.words import RESULTS, percent
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.notation import GameRecord
@@ -127,69 +127,15 @@ class Certificate(Saved):
         return hash((self.game, self.unbeatable, self.n_blunders))
 
     def __repr__(self) -> str:
-        return f"<Certificate of {self.game.name}: {self._verdict}>"
+        return f"<Certificate of {self.game.name}: {verdict_of(self.unbeatable)}>"
 
     def __str__(self) -> str:
-        seats = [line for seat in SEATS for line in self._lines(seat)]
-        return "\n".join([f"{self.game.name}: {self._verdict}.", *seats, *self._counts()])
-
-    @property
-    def _verdict(self) -> str:
-        return "certified unbeatable" if self.unbeatable else "beatable"
-
-    def _lines(self, seat: Seat) -> list[str]:
-        line = f"As {seat} it {RESULTS[self.worst_case[seat]]} at worst"
-        record = self.refutations[seat]
-        if record is None:
-            return [f"{line}: nobody gets more than best play of both gives."]
-        told = [f"{line}. A shortest game that ends worse for it than best play:", f"  {record}"]
-        if (forfeit := self.forfeit_after(record)) is not None:
-            told.append(
-                f"  Then it names no free cell ({forfeit.outcome}): {quoted(forfeit.said, forfeit.outcome)}"
-            )
-        return told
-
-    def _counts(self) -> list[str]:
-        as_x, as_o = (f"{self.positions[seat]:,} as {seat}" for seat in SEATS)
-        lines = [
-            f"Positions that can come up with it to move: {as_x}, {as_o}. "
-            f"In {self.n_blunders:,} of them it may give value away, in {self.n_missed_wins:,} a win."
-        ]
-        if self.perfect_share is not None:
-            lines.append(
-                f"In {percent(self.good_share)} of them it gives nothing away (good), and in "
-                f"{percent(self.perfect_share)} it also wins as soon or loses as late as it can (perfect)."
-            )
-        if self.forfeits:
-            lines.append(f"In {len(self.forfeits):,} of them it names no free cell, and so loses.")
-        if self.inconsistent is not None:
-            lines.append(
-                f"Of {self.n_classes:,} classes of symmetric positions it plays {len(self.inconsistent):,} "
-                "differently from board to board."
-            )
-        if self.source == "recorded":
-            lines.append(
-                f"It declares no fixed policy: it was asked once in {self.asked:,} positions, "
-                "and this certificate is about the answers that it gave."
-            )
-        else:
-            lines.append("This certificate is about the policy that the agent declares to be fixed.")
-        return lines
+        return "\n".join(line for paragraph in told(self) for line in paragraph.lines)
 
     def picture(self) -> Picture:
         """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
-        verdict = f"{self.game.name}: {self._verdict}"
-        blunders = f"Positions that can come up and in which it may give value away: {self.n_blunders:,}."
-        recorded = [f"Recorded: it was asked once in {self.asked:,} positions."]
-        lines = [verdict, blunders, *(recorded if self.source == "recorded" else [])]
-        return Picture(draw_sheet(verdict, [Section(lines), *(self._section(seat) for seat in SEATS)]))
-
-    def _section(self, seat: Seat) -> Section:
-        line = f"As {seat} it {RESULTS[self.worst_case[seat]]} at worst."
-        record = self.refutations[seat]
-        if record is None:
-            return Section([line])
-        return Section([line, "A shortest game that ends worse for it than best play:"], boards_of(record))
+        sections = [Section(lines, boards_of(record) if record else ()) for lines, record in told(self)]
+        return Picture(draw_sheet(sections[0].lines[0], sections))
 
     def _repr_svg_(self) -> str:
         return self.picture().svg
@@ -376,13 +322,14 @@ def certify(
 
 def _certificate_of(judged: Agent) -> Certificate:
     solution = solve(judged.game)
-    seats = {seat: _SeatAnalysis(judged, seat, solution) for seat in SEATS}
     source = source_of(judged)
-    positions = {seat: analysis.n_positions for seat, analysis in seats.items()}
     is_close = source == "recorded" or is_tabulated(judged.game)
+    heard = _Heard(judged, is_close)
+    seats = {seat: _SeatAnalysis(judged, seat, solution, heard) for seat in SEATS}
+    positions = {seat: analysis.n_positions for seat, analysis in seats.items()}
     scores = distances(judged.game).scores if is_close else None
     mistakes = [analysis.mistakes(scores) for analysis in seats.values()]
-    alike = _alike(judged, seats.values()) if is_close else None
+    alike = heard.consistency() if is_close else None
     blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
     missed_wins = blunders[solution.values.of(blunders) == 1]
     return Certificate(
@@ -404,11 +351,24 @@ def _certificate_of(judged: Agent) -> Certificate:
     )
 
 
-def _alike(agent: Agent, seats: Iterable["_SeatAnalysis"]) -> Consistency:
-    """How alike the agent answers the symmetric ones among the positions that can come up."""
-    layers = [layer for seat in seats for layer in seat.own_layers if len(layer.open)]
-    boards = Boards.joined(agent.game, [layer.boards(layer.open) for layer in layers])
-    return consistency(boards, checked_policies(agent, boards))
+class _Heard:
+    """The checked policies of an agent; if `is_kept`, they are kept with the positions that they are for."""
+
+    def __init__(self, agent: Agent, is_kept: bool) -> None:
+        self._agent, self._is_kept = agent, is_kept
+        self._boards: list[Boards] = []
+        self._policies = [np.empty((0, agent.game.n_cells))]
+
+    def __call__(self, boards: Boards) -> Floats:
+        policies = checked_policies(self._agent, boards)
+        if self._is_kept:
+            self._boards.append(boards)
+            self._policies.append(policies)
+        return policies
+
+    def consistency(self) -> Consistency:
+        """How alike the agent has answered symmetric ones of these positions."""
+        return consistency(Boards.joined(self._agent.game, self._boards), np.concatenate(self._policies))
 
 
 def _keeping_answers(agent: Agent) -> Agent:
@@ -432,13 +392,12 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
 class _SeatAnalysis:
     """All positions that can come up with the agent on one seat and any opponent on the other."""
 
-    def __init__(self, agent: Agent, seat: Seat, solution: Solution) -> None:
+    def __init__(self, agent: Agent, seat: Seat, solution: Solution, heard: _Heard) -> None:
         self.agent, self.seat, self.solution = agent, seat, solution
-        self.follows = TwoPass(partial(checked_policies, agent))
-        x, o = (self.follows, None) if seat == "X" else (None, self.follows)
-        self.layers = reachable(agent.game, x, o)
+        x, o = (agent, None) if seat == "X" else (None, agent)
+        self.layers, responders = explored_between(x, o, heard)
+        (self.follows,) = filter(None, responders)
         self.own_layers = self.layers[SEATS.index(seat) :: 2]
-        check_declared(agent, self.own_layers)
         self.value_of_game = solution.value * _SIGN[seat]
         listed = agent.forfeits if isinstance(agent, RecordedAgent) else []
         self.forfeits = [

@@ -3,16 +3,17 @@
 import hashlib
 import platform
 from collections.abc import Sequence
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent
-from ttt_env.analysis.certificate import blunders_everywhere, certify, listed
-from ttt_env.analysis.evaluation import exploitability, match
+from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify, listed
+from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
 from ttt_env.analysis.recorded import Asking, RecordedAgent, answering
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.game_file import game_to_dict
 
@@ -21,8 +22,38 @@ SCORECARD_FORMAT = "ttt_env scorecard 1"
 _PACKAGES = ("ttt-env", "numpy", "torch", "stable-baselines3", "sb3-contrib")
 
 
+class Strength:
+    """All that is computed about an agent, each part once, when it is first asked for."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._matches: dict[str, Match] = {}
+
+    @classmethod
+    def of(cls, agent: "AgentLike | Strength", game: Game | str | None = None, *asking: Any) -> "Strength":
+        """The strength of an agent that answers by `answering`; `asking` are its further arguments."""
+        return agent if isinstance(agent, Strength) else cls(answering(agent, game, *asking))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """As `certify` makes it."""
+        return certify(self.agent)
+
+    @cached_property
+    def exploitability(self) -> Exploitability:
+        """As `ttt_env.exploitability` computes it."""
+        return exploitability(self.agent)
+
+    def match(self, opponent: AgentLike) -> Match:
+        """The exact result against an opponent."""
+        name = str(opponent)
+        if name not in self._matches:
+            self._matches[name] = match(self.agent, opponent, self.agent.game, exact=True)
+        return self._matches[name]
+
+
 def dossier(
-    agent: AgentLike,
+    agent: AgentLike | Strength,
     game: Game | str | None = None,
     *,
     name: str | None = None,
@@ -44,15 +75,17 @@ def dossier(
 
     Raises the errors of `certify`.
     """
-    judged = answering(agent, game, progress, workers, answers)
-    certificate, exploited = certify(judged, judged.game), exploitability(judged, judged.game)
-    facts = certificate.to_dict()
-    results = {str(opponent): _results(judged, opponent) for opponent in opponents}
-    all_blunders = _all_blunders(judged)
+    strength = Strength.of(agent, game, progress, workers, answers)
+    facts, exploited = strength.certificate.to_dict(), strength.exploitability
+    results = {str(opponent): _results(strength.match(opponent)) for opponent in opponents}
+    all_blunders = _all_blunders(strength.agent)
     return {
         "format": facts.pop("format"),
         "game": facts.pop("game"),
-        "agent": {"name": name or str(agent), **_identity(file)},
+        "agent": {
+            "name": name or str(agent.agent if isinstance(agent, Strength) else agent),
+            **_identity(file),
+        },
         "optimal_everywhere": None if all_blunders is None else not len(all_blunders),
         **facts,
         "exploitability": {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
@@ -111,10 +144,8 @@ def _identity(file: str | Path | None) -> dict[str, str | None]:
     return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def _results(agent: Agent, opponent: AgentLike) -> dict[str, dict[str, float]]:
-    computed = match(agent, opponent, agent.game, exact=True)
-    results = zip(SEATS, (computed.as_x, computed.as_o), strict=True)
-    return {f"as_{seat}": result._asdict() for seat, result in results}
+def _results(computed: Match) -> dict[str, dict[str, float]]:
+    return {"as_X": computed.as_x._asdict(), "as_O": computed.as_o._asdict()}
 
 
 def versions() -> dict[str, str]:

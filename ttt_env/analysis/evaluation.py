@@ -374,7 +374,7 @@ def match(
 
 def _result(x: Agent, o: Agent) -> Result:
     """The exact result of two agents, from the side of X. A probability is 0 only where it is none."""
-    layers, responders = _explored(x, o)
+    layers, responders = explored_between(x, o)
     win, loss = backward_induction(layers, *(each or highest for each in responders)).start
     draw = _rounded(1.0 - win - loss)
     if not any(len(layer.drawn) for layer in layers):
@@ -390,7 +390,7 @@ def _rounded(number: float) -> float:
     return round(number, _DIGITS) + 0.0
 
 
-def _explored(
+def explored_between(
     x: Agent | None, o: Agent | None, policy: BatchPolicy | None = None
 ) -> tuple[list[Layer], list[TwoPass | None]]:
     """The positions that two agents can reach, and how these move in them; None makes every move.
@@ -417,7 +417,7 @@ def _outcomes(
     above: Values | None = None,
 ) -> Outcomes:
     """The sweep over the positions that can come up where None, on one seat, answers by `respond`."""
-    layers, responders = _explored(x, o, policy)
+    layers, responders = explored_between(x, o, policy)
     return backward_induction(layers, *(responder or respond for responder in responders), above=above)
 
 

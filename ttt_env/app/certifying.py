@@ -12,8 +12,8 @@ import typer
 
 from ttt_env.agent import Agent, agent_class, make_agent
 from ttt_env.analysis.asking import AnswerFile
-from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.dossier import dossier
+from ttt_env.analysis.certificate import certify
+from ttt_env.analysis.dossier import Strength, dossier
 from ttt_env.analysis.recorded import Asked, answering
 from ttt_env.analysis.saved import write_json
 from ttt_env.app.console import (
@@ -131,9 +131,7 @@ def _certify_asked(order: Order, player: _Outside, name: str) -> None:
     typer.echo(f"{kept}: the same command goes on from there.", err=True)
     with progress_line(f"certify {name}") as line, player:
         judged = answering(player, player.game, _Pace(line, n_kept).say, order.workers or 1, path)
-        result = _judged(judged, name, None, order)
-        if result.facts:
-            result.facts["refutation_text"] = refutation_text(Certificate.from_dict(result.facts))
+        result = _judged(judged, name, None, order, is_told=True)
     _tell(result, order)
 
 
@@ -176,12 +174,19 @@ class _Judged(NamedTuple):
     certificate: Path | None
 
 
-def _judged(player: Agent, name: str, file: Path | None, order: Order) -> _Judged:
-    """The scorecard of an agent, its dossier, each if it is wanted, and the file of the dossier."""
-    certificate = order.out or (file and _certificate_of(file))
-    text = "" if order.as_json else scorecard(player, player.game, name)
-    is_kept = order.as_json or certificate is not None
-    return _Judged(text, dossier(player, player.game, name=name, file=file) if is_kept else {}, certificate)
+def _judged(player: Agent, name: str, file: Path | None, order: Order, is_told: bool = False) -> _Judged:
+    """The scorecard of an agent, its dossier, each if it is wanted, and the file of the dossier.
+
+    The dossier of a player that `is_told` has the refutation in words for it.
+    """
+    strength, certificate = Strength(player), order.out or (file and _certificate_of(file))
+    text = "" if order.as_json else scorecard(strength, player.game, name)
+    facts: dict[str, Any] = {}
+    if order.as_json or certificate is not None:
+        facts = dossier(strength, name=name, file=file)
+        if is_told:
+            facts["refutation_text"] = refutation_text(strength.certificate)
+    return _Judged(text, facts, certificate)
 
 
 def _tell(judged: _Judged, order: Order) -> None:

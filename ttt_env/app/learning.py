@@ -23,6 +23,7 @@ from rich.progress import Progress as Bar
 from ttt_env.agent import make_agent
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, PolicyFileError, unknown
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game
 from ttt_env.rules.sizes import is_enumerable
@@ -34,7 +35,6 @@ from ttt_env.training.evaluation import Evaluation, Report, Until
 from ttt_env.training.own import train_own
 from ttt_env.training.recipe import recipe, recipe_names
 
-_WORST = {1: "wins", 0: "safe", -1: "can lose"}
 _HOW = {
     "q-learning": "It plays against itself, half of the moves at random.",
     "value-network": "Of six games it plays two against itself and four against a random player.",
@@ -268,7 +268,7 @@ def _described(evaluation: Evaluation) -> str:
     if evaluation.certificate is not None:
         worst = evaluation.certificate.worst_case
         text += f", exploitability {evaluation.mistakes[0]:.4f}"
-        text += "".join(f", {seat} {_WORST[worst[seat]]}" for seat in SEATS)
+        text += ", at worst " + ", ".join(f"{seat} {RESULTS[worst[seat]]}" for seat in SEATS)
     sampled = {name: played for name, played in evaluation.results.items() if not played.exact}
     return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
 

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from ttt_env.analysis.saved import write_json
-from ttt_env.datasets.card import card
 from ttt_env.datasets.chat import Ties
-from ttt_env.datasets.croissant import croissant
+from ttt_env.datasets.description import card, croissant
 from ttt_env.datasets.kinds import GAME_CHATS, GAMES, MINARI, POSITION_CHATS, POSITIONS, WRITERS
 from ttt_env.datasets.minari_sets import import_minari
 from ttt_env.datasets.order import DataKind, DatasetOrder, as_kinds

@@ -13,12 +13,13 @@ except ImportError as error:
 
 from ttt_env.analysis.distance import distances
 from ttt_env.datasets.players import Level, play_games
+from ttt_env.datasets.positions import Columns, schema_of
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import write_atomically
 
 _NUMBERS, _ANSWERS = pa.list_(pa.int8()), pa.list_(pa.bool_())
-_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
+_COLUMNS: Columns = {
     "record": (pa.string(), "The game as text: its name, and the cells in the order of the moves."),
     "x": (pa.string(), "Who moved first, as the text from which `make_agent` makes this player."),
     "o": (pa.string(), "Who moved second, as the text from which `make_agent` makes this player."),
@@ -52,9 +53,7 @@ class GameTable:
     @property
     def schema(self) -> pa.Schema:
         """The names and types of the columns; each field has a `description` among its metadata."""
-        return pa.schema(
-            [pa.field(name, kind, metadata={"description": told}) for name, (kind, told) in _COLUMNS.items()]
-        )
+        return schema_of(_COLUMNS)
 
     def read(self) -> pa.Table:
         """The rows as a `pyarrow.Table`."""

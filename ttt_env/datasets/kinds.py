@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ttt_env.datasets.chat import Chat, game_chats, position_chats, write_chats
-from ttt_env.datasets.files import DataFile, parquet_file
+from ttt_env.datasets.description import DataFile, parquet_file
 from ttt_env.datasets.games import GameTable
 from ttt_env.datasets.minari_sets import OPPONENT, write_minari
 from ttt_env.datasets.order import DataKind, DatasetOrder

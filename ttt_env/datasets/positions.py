@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedWriter
 from pathlib import Path
-from typing import get_args
+from typing import TypeAlias, get_args
 
 import numpy as np
 
@@ -30,8 +30,11 @@ from ttt_env.workers import Progress
 _BATCH_ROWS = 1 << 15
 _GROUP_ROWS = 1 << 17  # of a Parquet file, kept until they are written: 100 MB with prompts of a 4×4 board
 
+Columns: TypeAlias = dict[str, tuple[pa.DataType, str]]
+"""The columns of a table by name: the type of the entries, and what they are."""
+
 _CELLS = pa.list_(pa.int8())
-_FACTS: dict[str, tuple[pa.DataType, str]] = {
+_FACTS: Columns = {
     "position": (
         pa.string(),
         "The board row by row: X, O, and a point for a free cell, with / between the rows.",
@@ -59,13 +62,20 @@ _FACTS: dict[str, tuple[pa.DataType, str]] = {
         "The position that stands for all that are the same but for turning and mirroring the board.",
     ),
 }
-_TEXTS: dict[str, tuple[pa.DataType, str]] = {
+_TEXTS: Columns = {
     "prompt": (pa.string(), "What a language model is asked: the rules, its mark, the board, how to answer."),
     "answer": (
         pa.string(),
         "A reply that plays one of the perfect cells, drawn by the seed and the position.",
     ),
 }
+
+
+def schema_of(columns: Columns) -> pa.Schema:
+    """The columns for Arrow; each field has a `description` among its metadata."""
+    return pa.schema(
+        [pa.field(name, kind, metadata={"description": told}) for name, (kind, told) in columns.items()]
+    )
 
 
 @dataclass(frozen=True)
@@ -108,10 +118,7 @@ class PositionTable:
     @property
     def schema(self) -> pa.Schema:
         """The names and types of the columns; each field has a `description` among its metadata."""
-        columns = _FACTS | _TEXTS if self.has_texts else _FACTS
-        return pa.schema(
-            [pa.field(name, kind, metadata={"description": told}) for name, (kind, told) in columns.items()]
-        )
+        return schema_of(_FACTS | _TEXTS if self.has_texts else _FACTS)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, in batches of at most 32,768, none of two plies."""

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ttt_env.agent import quoted
-from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import Forfeited
+from ttt_env.analysis.verdict import told_in_a_line
 from ttt_env.render.table import Column, Table, as_markdown
-from ttt_env.render.words import RESULTS, signed
+from ttt_env.render.words import signed
 from ttt_env.tournament.contest import Contest, Verdict
 from ttt_env.tournament.meetings import Played
 from ttt_env.tournament.standings import Standing, share
@@ -237,7 +236,7 @@ class Documents:
         if not_judged:
             line = f"{NOT_JUDGED}: {not_judged}"
         else:
-            line = f"not certified, as {lack}" if certificate is None else proved(certificate)
+            line = f"not certified, as {lack}" if certificate is None else told_in_a_line(certificate)
         return f"{line}; {brought}" if brought else line
 
     def _cell(self, row: str, column: str) -> str:
@@ -248,20 +247,6 @@ class Documents:
     def is_not_judged(self, one: str, other: str) -> bool:
         """Whether the two were to meet, and one of them could not be asked."""
         return any({one, other} == {each.first, each.second} for each in self.not_judged)
-
-
-def proved(certificate: Certificate) -> str:
-    """What a certificate says, in a line."""
-    answers = f" by the answers that it gave in {certificate.asked:,} positions"
-    origin = answers if certificate.source == "recorded" else ""
-    record, seat = certificate.shortest_refutation, certificate.refuted_as
-    if record is None or seat is None:
-        return f"unbeatable, proved{origin}"
-    forfeit = certificate.forfeit_after(record)
-    if forfeit is not None:
-        why = f", as it then names no free cell ({forfeit.outcome}: {quoted(forfeit.said, forfeit.outcome)})"
-        return f"loses this game as {seat}{origin}{why}: {record}"
-    return f"{RESULTS[record.value(seat)]} this game as {seat}{origin}: {record}"
 
 
 def with_margin(number: str, margin: float, is_exact: bool) -> str:

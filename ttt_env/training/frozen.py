@@ -1,18 +1,16 @@
 """Greedy policies as they are at one moment, kept as one bit mask a position."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable
 
 import numpy as np
 
 from ttt_env.agent import Agent, Floats, checked_policies
-from ttt_env.analysis.evaluation import best_response
+from ttt_env.analysis.evaluation import best_response, explored_between
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.induction import TwoPass, Values, backward_induction, best
-from ttt_env.analysis.layers import Layer, reachable
+from ttt_env.analysis.induction import Values, backward_induction, best
+from ttt_env.analysis.layers import Bools, Layer, reachable
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_enumerable, is_tabulated
 
 
@@ -28,73 +26,59 @@ class Frozen(Agent):
 
     is_fixed = True
 
-    def __init__(self, agent: Agent, layers: Sequence[Layer] | None = None) -> None:
-        super().__init__(agent.game)
-        masks = _no_masks(agent.game)
-        for layer in layers or reachable(agent.game):
-            masks[layer.ply] = _cells_of(agent, layer)
-        self._cells = Values(agent.game, masks)
+    def __init__(self, agent: Agent, layers: Iterable[Layer] | None = None) -> None:
+        game = agent.game
+        super().__init__(game)
+        check_enumerable(game)
+        numbers = (grid(game.n_cells, ply).n_slots for ply in range(game.n_cells + 1))
+        self._masks = Values(game, [np.zeros(n_slots, np.uint32) for n_slots in numbers])
+        for layer in reachable(game) if layers is None else layers:
+            for moves in layer.moves():
+                self._masks.layers[layer.ply][moves.slots] = _masks_of(agent, moves.boards)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        kept = boards.cells(self._cells.of(boards).astype(np.uint64))
-        cells = np.where(kept.any(axis=1, keepdims=True), kept, boards.legal)
+        masks = self._masks.of(boards).astype(np.uint64)
+        if len(new := np.flatnonzero(masks == 0)):
+            masks[new] = self._unknown(boards[new])
+        cells = boards.cells(masks)
         policies: Floats = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1)
         return policies
 
+    def _unknown(self, boards: Boards) -> np.ndarray:
+        """The bit masks of the cells to play in positions that are not kept, `[B]`."""
+        return _as_masks(boards.legal)
 
-class Remembered(Agent):
+
+class Remembered(Frozen):
     """Plays uniformly among the cells that `agent` may play, and asks it only once about each position.
 
     That is the agent's policy where that is uniform among some cells. It must not change any more. Raises
     `GameTooLargeError` if the game cannot be enumerated.
     """
 
-    is_fixed = True
-
     def __init__(self, agent: Agent) -> None:
-        super().__init__(agent.game)
+        super().__init__(agent, ())
         self._agent = agent
-        self._cells = Values(agent.game, _no_masks(agent.game))
 
     def __reduce__(self) -> tuple[type["Remembered"], tuple[Agent]]:
         return type(self), (self._agent,)
 
-    def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        masks = self._cells.of(boards).astype(np.uint64)
-        new = np.flatnonzero(masks == 0)
-        if len(new):
-            masks[new] = self._asked(boards[new])
-        cells = boards.cells(masks)
-        policies: Floats = cells / cells.sum(axis=1, keepdims=True)
-        return policies
-
-    def _asked(self, boards: Boards) -> np.ndarray:
-        """The bit masks of the cells that the agent may play, `[B]`, which are kept."""
+    def _unknown(self, boards: Boards) -> np.ndarray:
         masks = _masks_of(self._agent, boards)
         for ply in np.unique(boards.ply):
             at = np.flatnonzero(boards.ply == ply)
             slots = grid(self.game.n_cells, int(ply)).slots(boards.mine[at], boards.theirs[at])
-            self._cells.layers[ply][slots] = masks[at]
+            self._masks.layers[ply][slots] = masks[at]
         return masks
-
-
-def _no_masks(game: Game) -> list[np.ndarray]:
-    check_enumerable(game)
-    return [np.zeros(grid(game.n_cells, ply).n_slots, np.uint32) for ply in range(game.n_cells + 1)]
 
 
 def _masks_of(agent: Agent, boards: Boards) -> np.ndarray:
     """The bit masks of the cells that the agent may play, `[B]`; games of so many cells have at most 18."""
-    bits = np.uint32(1) << np.arange(agent.game.n_cells, dtype=np.uint32)
-    masks: np.ndarray = (checked_policies(agent, boards) > 0) @ bits
-    return masks
+    return _as_masks(checked_policies(agent, boards) > 0)
 
 
-def _cells_of(agent: Agent, layer: Layer) -> np.ndarray:
-    """The bit masks of the cells that the agent may play, by slot."""
-    masks = np.zeros(layer.grid.n_slots, np.uint32)
-    for moves in layer.moves():
-        masks[moves.slots] = _masks_of(agent, moves.boards)
+def _as_masks(cells: Bools) -> np.ndarray:
+    masks: np.ndarray = cells @ (np.uint32(1) << np.arange(cells.shape[1], dtype=np.uint32))
     return masks
 
 
@@ -105,14 +89,10 @@ def response_to(agent: Agent) -> Frozen:
     """
     if is_tabulated(agent.game):
         return Frozen(best_response(agent, agent.game))
-    as_x, x_layers = _response_as("X", agent)
-    as_o, o_layers = _response_as("O", agent)
-    return Frozen(ValueAgent(agent.game, (as_x, best), (as_o, best)), [*x_layers[::2], *o_layers[1::2]])
-
-
-def _response_as(seat: str, agent: Agent) -> tuple[Values, list[Layer]]:
-    """The values of a best response that plays this seat, and the positions that can come up."""
-    follows = TwoPass(partial(checked_policies, agent))
-    x, o = (None, follows) if seat == "X" else (follows, None)
-    layers = reachable(agent.game, x, o)
-    return backward_induction(layers, x or best, o or best).values(), layers
+    values, kept = [], list[Layer]()
+    for first_ply, agents in enumerate(((None, agent), (agent, None))):
+        layers, responders = explored_between(*agents)
+        values.append(backward_induction(layers, *(each or best for each in responders)).values())
+        kept += layers[first_ply::2]
+    as_x, as_o = values
+    return Frozen(ValueAgent(agent.game, (as_x, best), (as_o, best)), kept)

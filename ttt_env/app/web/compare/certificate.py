@@ -6,11 +6,11 @@ from typing import Any
 from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.dossier import LADDER, dossier
 from ttt_env.analysis.evaluation import Result
+from ttt_env.analysis.verdict import verdict_of
 from ttt_env.app.web.roster import Roster
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import SEATS, Game, Seat
 from ttt_env.rules.notation import GameRecord
-
-_WORST = {1: "wins every game", 0: "never loses", -1: "can lose"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,14 @@ class Proved:
         """True if it gets at least the value of the game, on both seats, in every game that it can reach."""
         return bool(self.facts["unbeatable"])
 
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        return verdict_of(self.is_unbeatable)
+
     def worst(self, seat: Seat) -> str:
         """The agent's worst result on this seat, in words."""
-        return _WORST[self.facts["worst_case"][seat]]
+        return RESULTS[self.facts["worst_case"][seat]]
 
     def exploited(self, seat: Seat) -> float:
         """The score of a best response against the agent on this seat, wins − losses."""

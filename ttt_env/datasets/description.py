@@ -1,0 +1,185 @@
+"""A data set in words: its files and their columns, as a card for people and in Croissant for programs.
+
+Croissant is the form of JSON-LD in which catalogues and loaders look for data sets: the format of MLCommons,
+https://docs.mlcommons.org/croissant/docs/croissant-spec.html, version 1.0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date as Date
+from datetime import datetime
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+try:
+    import mlcroissant as mlc
+    from pyarrow import parquet, types
+except ImportError as error:
+    raise ImportError(
+        'a data set\'s description needs the extra "data": pip install "ttt-env[data]"'
+    ) from error
+
+from ttt_env.render.table import Table
+from ttt_env.rules.game import Game
+from ttt_env.storage.files import opened
+from ttt_env.text.wording import rules_text
+
+LICENSE = "https://spdx.org/licenses/MIT.html"
+VERSION = "1.0.0"
+"""Of the columns and of how their entries are chosen: another one where they change."""
+
+_TYPES = {"text": mlc.DataType.TEXT, "integer": mlc.DataType.INTEGER, "boolean": mlc.DataType.BOOL}
+_EXACT = """\
+Every value here is exact: it was computed by backward induction over all positions of the game. Values are
+for the player to move, unless it says otherwise: 1 a win, 0 a draw, -1 a loss. A *good* move keeps the value
+of the position; a *perfect* move moreover wins as soon, or loses as late, as best play allows."""
+
+_MADE = """\
+This makes the same files again, byte for byte where the same versions of the libraries are installed:"""
+
+_DESCRIBED = """\
+`croissant.json` describes the files for programs, with their checksums and all columns, `dataset.json` says
+what was asked for. The data may be used under the MIT licence."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: what it has in each row, one entry of a type (see `_TYPES`) or a list of them."""
+
+    name: str
+    type: str
+    is_list: bool
+    description: str
+
+    @classmethod
+    def of(cls, field: Any) -> "Column":
+        """The column of a field of Arrow, which has a `description` among its metadata."""
+        is_list = types.is_list(field.type)
+        entry = field.type.value_type if is_list else field.type
+        kind = "text" if types.is_string(entry) else "boolean" if types.is_boolean(entry) else "integer"
+        return cls(field.name, kind, is_list, field.metadata[b"description"].decode())
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of a data set: its `path` in the folder, and what is in it.
+
+    `columns` are those of a table, of which it has `n_rows`; none for a file of another kind.
+    """
+
+    path: str
+    media_type: str
+    description: str
+    n_rows: int = 0
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its folder and ending."""
+        return Path(self.path).stem
+
+
+def parquet_file(folder: Path, path: str, description: str) -> DataFile:
+    """The description of a Parquet file."""
+    with parquet.ParquetFile(folder / path) as file:
+        columns = tuple(map(Column.of, file.schema_arrow))
+        return DataFile(path, "application/x-parquet", description, file.metadata.num_rows, columns)
+
+
+def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str:
+    """The card as Markdown; `made_by` is the command or the code that makes the data again."""
+    parts = [
+        _front_matter(files),
+        f"# {title}",
+        rules_text(game),
+        _EXACT,
+        "## Files",
+        "\n".join(f"- `{file.path}`{_size(file)}: {file.description}" for file in files),
+        *_tables(files),
+        "## How it was made",
+        _MADE,
+        f"```\n{made_by}\n```",
+        _DESCRIBED,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(files: Sequence[DataFile]) -> str:
+    """The head by which `load_dataset` of Hugging Face finds the tables; of a folder it reads one format."""
+    tables = [file for file in files if file.columns]
+    configs = [f"- config_name: {file.name}\n  data_files: {file.path}" for file in tables]
+    return "\n".join(["---", "license: mit", *(["configs:", *configs] if configs else []), "---"])
+
+
+def _size(file: DataFile) -> str:
+    return f", {file.n_rows:,} {'rows' if file.columns else 'lines'}" if file.n_rows else ""
+
+
+def _tables(files: Sequence[DataFile]) -> list[str]:
+    """The columns of the files, a Markdown table for all files that have the same ones."""
+    paths: dict[tuple[Column, ...], list[str]] = {}
+    for file in files:
+        paths.setdefault(file.columns, []).append(f"`{file.path}`")
+    return [f"### {', '.join(names)}\n\n{_table(columns)}" for columns, names in paths.items() if columns]
+
+
+def _table(columns: Sequence[Column]) -> str:
+    rows = [
+        (f"`{column.name}`", "list of " * column.is_list + column.type, column.description)
+        for column in columns
+    ]
+    return Table.of(("column", "type", "what it is"), rows, "lll").to_markdown(is_markup=True)
+
+
+def croissant(
+    name: str, description: str, folder: Path, files: Sequence[DataFile], published: Date | None
+) -> dict[str, Any]:
+    """The description of a data set as JSON-LD; tables can be read through it, a record for each row.
+
+    The checksums are those of the files in the folder. Without a date of publication the description has
+    none, and the same files give the same description.
+    """
+    metadata = mlc.Metadata(
+        name=name,
+        description=description,
+        version=VERSION,
+        license=[LICENSE],
+        creators=[mlc.Organization(name="The ttt_env maintainers")],
+        cite_as=f"The ttt_env maintainers: {name}, version {VERSION}",
+        date_published=None if published is None else datetime.combine(published, datetime.min.time()),
+        distribution=[_file_object(folder, file) for file in files],
+        record_sets=[_record_set(file) for file in files if file.columns],
+    )
+    described: dict[str, Any] = metadata.to_json()
+    return described
+
+
+def _file_object(folder: Path, file: DataFile) -> mlc.FileObject:
+    with opened(folder / file.path) as content:
+        sha256 = file_digest(content, "sha256").hexdigest()  # type: ignore[arg-type]
+        size = content.tell()
+    return mlc.FileObject(
+        id=file.path,
+        name=file.path,
+        description=file.description,
+        content_url=file.path,
+        content_size=f"{size} B",
+        encoding_formats=[file.media_type],
+        sha256=sha256,
+    )
+
+
+def _record_set(file: DataFile) -> mlc.RecordSet:
+    fields = [
+        mlc.Field(
+            id=f"{file.name}/{column.name}",
+            name=column.name,
+            description=column.description,
+            data_types=[_TYPES[column.type]],
+            repeated=column.is_list or None,
+            source=mlc.Source(file_object=file.path, extract=mlc.Extract(column=column.name)),
+        )
+        for column in file.columns
+    ]
+    return mlc.RecordSet(id=file.name, name=file.name, description=file.description, fields=fields)
