@@ -208,7 +208,10 @@ class Tournament(Saved):
             game,
             names,
             _read_matches(entries, names, game),
-            {name: _read_exploitability(agent) for name, agent in zip(names, agents, strict=True)},
+            {
+                name: agent.optional(agent.read, "exploitability", Exploitability.from_dict)
+                for name, agent in zip(names, agents, strict=True)
+            },
             entries.number("width", _LEAST_WIDTH, _MOST_WIDTH),
             {name: unjudged.text(name) for name in entries.table("not_judged")},
         )
@@ -270,11 +273,6 @@ def _read_matches(entries: Fields, names: Sequence[str], game: Game) -> dict[tup
 
 def _check_position(match: Fields, text: str, game: Game) -> None:
     match.read("forfeits", lambda _: Position.parse(text, game))
-
-
-def _read_exploitability(agent: Fields) -> Exploitability | None:
-    known = not agent.is_null("exploitability")
-    return agent.read("exploitability", Exploitability.from_dict) if known else None
 
 
 def _check_gains(agent: Fields, played: Tournament, name: str) -> None:
