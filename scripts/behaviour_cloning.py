@@ -34,7 +34,7 @@ def read(path: Path, game: Game) -> tuple[Tensor, Tensor, Tensor]:
     is_perfect = np.zeros(boards.legal.shape, np.float32)
     for row, cells in zip(is_perfect, table["perfect_cells"].to_pylist(), strict=True):
         row[cells] = 1
-    arrays = ttt_env.planes_of(boards).astype(np.float32), boards.legal, is_perfect
+    arrays = boards.planes.astype(np.float32), boards.legal, is_perfect
     observations, is_free, perfect = map(torch.from_numpy, arrays)
     return observations, is_free, perfect
 
@@ -88,7 +88,7 @@ def main() -> None:
     begin = perf_counter()
     network = cloned(*columns, arguments.hidden, arguments.epochs, arguments.seed)
     print(f"learned in {perf_counter() - begin:.1f} seconds")
-    agent = ttt_env.network_agent(game, network)
+    agent = ttt_env.make_agent(network, game, observation="planes")
     print(ttt_env.certify(agent))
     print(
         f"Of all {len(columns[0]):,} positions, it gives value away in {len(blunders_everywhere(agent)):,}."

@@ -1,4 +1,4 @@
-"""How fast the environments step, and how many times faster than others.
+"""Time the steps of the environments, ours and others, and print the ratios.
 
 Two players: `ttt_env.tictactoe_v0.env()` and `pettingzoo.classic.tictactoe_v3.env()` run under the very same
 loop (`agent_iter`, `last`, a random legal move, `step`), one after the other, several rounds. Each round
@@ -11,11 +11,11 @@ Moves are drawn by rejection there: random cells, all drawn beforehand, until th
 little, so that the environments are measured and not the draw. A step is one call of `step`, dead steps
 included; resets are in the time.
 
-Many games at once: our vector environments beside PettingZoo (as it is, and as its tutorial wraps it for
+Many games at once: our vector environments next to PettingZoo (as it is, and as its tutorial wraps it for
 SB3), Gymnasium's `SyncVectorEnv`, OpenSpiel and Pgx. All play random legal moves that were recorded
 beforehand, so no move is chosen in the loop, except in the rows that say so: there ours draws by a look-up of
 the mask, Pgx by `jax.random.categorical`, and OpenSpiel from its list. A step is a move of one game. A step
-that only begins a game anew is in the time but not in the count; so are resets, one in 20 to 100 steps.
+that only begins a new game is in the time but not in the count; so are resets, one in 20 to 100 steps.
 Each step of ours returns observation, mask, rewards and ends as new arrays; Pgx's scan keeps only the last
 state, and the bare playouts of OpenSpiel return nothing. All run on one thread, except Pgx, which runs on as
 many as JAX takes. Peers that are not installed are left out.

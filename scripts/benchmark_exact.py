@@ -1,4 +1,4 @@
-"""How long the exact answers take: solutions, matches, exploitability, and the import before them.
+"""Time the exact answers: solutions, matches, exploitability, and the import before them.
 
 - The strong solution of 3×3 (the value of every position), cold: all caches of the package are cleared before
   each round, and the best round counts.
@@ -58,7 +58,7 @@ def solved_cold() -> float:
 
 
 def in_a_fresh_process(script: str, *arguments: str) -> Any:
-    """What the script prints, as JSON."""
+    """The script's output, parsed as JSON."""
     command = [sys.executable, "-c", script, *arguments]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 

@@ -1,10 +1,10 @@
-"""How fast the searches are, and how strong at equal effort; OpenSpiel's beside them if it is there.
+"""Measure the searches: speed, and strength at equal effort; next to OpenSpiel's if it is installed.
 
 `mcts`: simulations a second from the empty board, one thread, random playouts, c = √2, no proofs. Rounds of
 OpenSpiel's C++ `MCTSBot` and ours take turns with as many simulations; each round gives a ratio of its own,
-and the medians are printed. With `--games`, both then play so many games of 5,5,4, half of them on each seat,
-with equal simulations a move and proofs on both sides. A win and a loss are 1 and −1 there, 1 and 0 here, so
-the same exploration is half of c here; the same c explores twice as much.
+and the medians are printed. With `--games`, both then play this number of games of 5,5,4, half of them on
+each seat, with equal simulations a move and proofs on both sides. A win and a loss are 1 and −1 there, 1 and
+0 here, so the same exploration is half of c here; the same c explores twice as much.
 
     pip install open-spiel
     python scripts/benchmark_search.py --games 800

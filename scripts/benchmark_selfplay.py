@@ -1,23 +1,23 @@
-"""How many moves a second AlphaZero plays against itself, beside OpenSpiel's AlphaZero in Python.
+"""Measure AlphaZero's moves a second in self-play, next to OpenSpiel's AlphaZero in Python.
 
 Both play from the empty board, with equal simulations, exploration, noise and drawn first moves, without
 proofs, guided by untrained residual networks of as many channels and blocks. They take turns in one process
-of one thread, and speeds are those by the seconds of the processor. A new network comes after every 1,024
-moves, when both forget what the last one has said: in OpenSpiel that is the share of each of two actors, the
-number of its example, here a round of 256 games of four moves each.
+of one thread, and speeds are moves per second of processor time. A new network comes after every 1,024
+moves, when both forget the answers of the last one: in OpenSpiel that is the share of each of two actors, as
+in its example, here a round of 256 games of four moves each.
 
 OpenSpiel's side is its own `_play_game`, `MCTSBot` and `AlphaZeroEvaluator`, with the `resnet` of Flax's
 `nnx`, which its `Config` has by default; it is faster than that of `linen`. It asks the network about one
 position at a time, and JAX carries it out operation by operation. So the same is measured once more with the
 network compiled by `jax.jit` and its answers as numbers of NumPy, which its authors do not do. Its network
-takes the three planes of 5×5 cells for 3×5 cells of five planes, which is less work than ours has. That
-OpenSpiel drops all that JAX has compiled when a new network comes is left out.
+takes the three planes of 5×5 cells for 3×5 cells of five planes, which is less work than ours has. The
+time that OpenSpiel loses by dropping all compiled code when a new network comes is left out.
 
-Games that are played together and symmetric positions share answers of the network here. What that does is
-seen beside it: in the games that ask anew for each move, in one game at a time, and in how many positions a
-second the network is asked about, with all that is done besides.
+Games that are played together and symmetric positions share answers of the network here. Further rows show
+the effect: games that ask again for each move, one game at a time, and the number of positions a second that
+the network is asked about, with all other work included.
 
-`--out` keeps the rounds as JSON lines; a later run measures only those that lack. `--table` measures nothing,
+`--out` keeps the rounds as JSON lines; a later run measures only missing ones. `--table` measures nothing,
 and prints the tables of these lines. Without OpenSpiel only ours are measured.
 
     uv run scripts/benchmark_selfplay.py --out scripts/figures/selfplay-speed.jsonl
@@ -39,7 +39,6 @@ and prints the tables of these lines. Without OpenSpiel only ours are measured.
 # ///
 
 import argparse
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -59,6 +58,7 @@ from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, sh
 from ttt_env.agents.alphazero.search import Found, PuctSearch, prepare
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
+from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.alphazero_games import SelfPlay
 from ttt_env.training.alphazero_settings import Settings, settings_for
 
@@ -106,10 +106,10 @@ SETUPS = [
 
 
 class Work(NamedTuple):
-    """What was played: moves, positions that the network was asked about, and seconds.
+    """The work done: moves, positions that the network was asked about, and seconds.
 
-    `cpu` are those of the processor, `seconds` those of the clock; of the latter `network` and `tree` were
-    spent in the network and in the rest of the search.
+    `cpu` is processor time, `seconds` is wall time; `network` and `tree` are the parts of the wall time that
+    the network and the rest of the search took.
     """
 
     moves: int
@@ -129,7 +129,7 @@ class ClockedSearch(PuctSearch):
     found_in = 0.0
 
     def find(self, *arguments: Any) -> Found:
-        """What the searches find."""
+        """Run the searches, and time them."""
         begin = perf_counter()
         found = super().find(*arguments)
         self.found_in += perf_counter() - begin
@@ -182,7 +182,7 @@ def untrained(game: ttt_env.Game, size: NetworkSize) -> PolicyValueNetwork:
 
 
 def _inputs(name: str, shape: tuple[int, ...]) -> int:
-    """How many numbers an output of a layer is made of."""
+    """The fan-in of a layer: the number of inputs of each of its outputs."""
     if name == "first":
         return shape[0] * shape[1]
     return shape[0] if len(shape) < 3 else shape[1]
@@ -195,7 +195,7 @@ class Clocked:
         self.function, self.calls, self.seconds = function, 0, 0.0
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function returns."""
+        """Call the function, count the call and time it."""
         begin = perf_counter()
         result = self.function(*arguments)
         self.seconds += perf_counter() - begin
@@ -305,13 +305,6 @@ def contenders_for(setup: Setup) -> dict[str, Any]:
     }
 
 
-def lines_of(path: Path | None) -> list[dict[str, Any]]:
-    """The lines of a file, none if there is none."""
-    if path is None or not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 def measure(
     setup: Setup, rounds: Iterable[int], cpu: float, report: Callable[[dict[str, Any]], None]
 ) -> None:
@@ -372,13 +365,13 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
 
 
 def ratio(ours: Sequence[Work], theirs: Sequence[Work]) -> float:
-    """How many times the moves a second of a core; of all rounds together, because games last for several."""
+    """The ratio of moves a second of a core, over all rounds together, because games last for several."""
     speeds = (sum(work.moves for work in works) / sum(work.cpu for work in works) for works in (ours, theirs))
     return next(speeds) / next(speeds)
 
 
 def verdict(times: float) -> str:
-    """Whether the goal is reached."""
+    """The ratio with its goal: reached or missed."""
     return f"{times:.3g} times as fast; goal {GOAL:g}: {'reached' if times >= GOAL else 'MISSED'}"
 
 
@@ -391,13 +384,12 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="of the lines in --out; measure nothing")
     parser.add_argument("--write", action="store_true", help="only write those tables into README.md here")
     arguments = parser.parse_args()
-    lines = lines_of(arguments.out)
+    lines = [] if arguments.out is None else read_lines(arguments.out)
 
     def report(line: dict[str, Any]) -> None:
         lines.append(line)
         if arguments.out is not None:
-            with arguments.out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            change_lines(arguments.out, lambda kept: [*kept, line])
         print(f"{line['game']}, {line['simulations']} simulations, round {line['round']}", flush=True)
 
     if arguments.write:

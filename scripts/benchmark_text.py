@@ -1,4 +1,4 @@
-"""How fast games as conversations go, and how many times faster than TextArena's.
+"""Time games as conversations, and compare with TextArena.
 
 A move is the player's move and the opponent's reply to it, with all texts, the exact value of the move, and a
 share of the `reset` that begins each game. The player moves at random, by `move` or by `reply`. Time is that

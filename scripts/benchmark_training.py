@@ -1,4 +1,4 @@
-"""How much the environment slows MaskablePPO down: frames per second beside environments that cost nothing.
+"""Measure the cost of our environment to MaskablePPO: frames per second, next to costless environments.
 
 MaskablePPO trains on `make_vec_env` and on two `VecEnv`s of the same spaces that compute nothing. One replays
 steps recorded from ours: Stable-Baselines3 does the same there at the ends of episodes, so the ratio to it is

@@ -1,4 +1,4 @@
-"""How fast the web page is there and answers, how many can play at once, how much memory the server keeps.
+"""Measure the web page: time to the first paint and to answers, players at once, memory of the server.
 
 A server runs in a process of its own, the visitors in this one, over HTTP on this machine. Times are from a
 request to its whole answer, redirects included: a click is two requests, the move and the page after it.
@@ -89,13 +89,13 @@ class Visitor:
 
 
 def is_over(page: str) -> bool:
-    """Whether the status line of the page names a result."""
+    """True if the status line of the page names a result."""
     status = page.partition("data-status>")[2].partition("</h1>")[0]
     return "win" in status or "draw" in status
 
 
 def timed(function: Callable[..., str], *arguments: object) -> tuple[str, float]:
-    """What a function returns, and the seconds it takes."""
+    """The result of a function, and the seconds it took."""
     begin = time.perf_counter()
     text = function(*arguments)
     return text, time.perf_counter() - begin
@@ -190,7 +190,7 @@ class Browser:
         time.sleep(SETTLED)
 
     def figures(self, action: Callable[[Any], object] | None = None) -> dict[str, Any]:
-        """What was measured since the page was opened; with an action, which is done now, since then."""
+        """The measurements since the page was opened; with an action, which is done now, since then."""
         since = self._driver.execute_script("return performance.now()") if action else 0
         if action:
             action(self._driver)

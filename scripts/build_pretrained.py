@@ -125,7 +125,7 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
 """The agent, the game, and the training of each file, by the file's name."""
 README = Path(__file__).parent / "README.md"
 JUDGES = ("random", "mcts:simulations=1000", "mcts:simulations=5000", "mcts:simulations=20000")
-"""Whom an agent plays with on a game that cannot be enumerated; the last one only on up to 30 cells."""
+"""The opponents of an agent on a game that cannot be enumerated; the last one only on up to 30 cells."""
 
 
 def write(agent: Agent, path: Path) -> None:
@@ -167,7 +167,7 @@ def proved_worst_case(agent: Agent) -> dict[str, Any] | None:
 
 
 def table(folder: Path) -> str:
-    """What the certificates and scorecards of a folder say, in Markdown: what is computed, what sampled."""
+    """The certificates and scorecards of a folder as Markdown tables: computed results, then sampled ones."""
     rows, sampled = [], []
     for path in sorted(folder.glob("*.certificate.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))

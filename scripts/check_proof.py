@@ -132,7 +132,7 @@ class Checker:
         return np.bitwise_or.reduce(np.where(lacks_one, lacking, NONE), axis=1)
 
     def is_held(self, own, other):
-        """Where the other, to move, cannot win (Erdős, Selfridge 1973); in misère, the seat not lose."""
+        """True where the other, to move, cannot win (Erdős, Selfridge 1973); in misère, the seat not lose."""
         if self.misere:
             return (self.sets & other[:, None] != 0).all(axis=1)
         n_empty = np.bitwise_count(self.sets & ~other[:, None]).astype(int)
@@ -142,7 +142,7 @@ class Checker:
         return weights.sum(axis=1) + heaviest < 2**40
 
     def are_broken(self, own, other, pairs):
-        """Where all cells of the pairs `[B, most]` are free, and every set of the other is broken."""
+        """True where all cells of the pairs `[B, most]` are free, and every set of the other is broken."""
         is_free, is_broken = np.ones(len(own), bool), self.sets & own[:, None] != 0
         for first, second in zip(pairs.T[::2], pairs.T[1::2], strict=False):  # 64s are left over at most
             pair = (STONES[first] | STONES[second])[:, None]
@@ -151,7 +151,7 @@ class Checker:
         return is_free & is_broken.all(axis=1)
 
     def are_won(self, own, other, threats):
-        """Where the seat, to move, wins by the threats `[B, most]`: each leaves the other one reply."""
+        """True where the seat, to move, wins by the threats `[B, most]`: each leaves the other one reply."""
         won, rows = np.zeros(len(own), bool), np.arange(len(own))
         for step in range(threats.shape[1]):
             stone, danger = STONES[threats[rows, step]], self.completing(other, own)

@@ -39,7 +39,7 @@ TESTS = ["-m", "not slow", "-n", "auto", "--dist", "worksteal", "--ignore-glob",
 
 
 def commands(versions: str, python: str, is_with_torch: bool) -> list[list[str]]:
-    """What makes an environment and tests in it: lists of arguments, to be run one after another."""
+    """The commands that make an environment and test in it: lists of arguments, to be run in this order."""
     environment = FOLDER / versions
     interpreter = str(environment / ("Scripts" if os.name == "nt" else "bin") / "python")
     uv = find_uv_bin()

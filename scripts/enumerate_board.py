@@ -19,7 +19,7 @@ SECONDS_OF_A_PROOF = 60.0
 
 
 def check(enumeration: Enumeration, solution: Solution, n_positions: int) -> str:
-    """What was compared with proofs by search; all of it has to agree."""
+    """Compare with proofs by search; all of it has to agree. Returns the sentence that says so."""
     game, rng = enumeration.game, np.random.default_rng(0)
     positions = [game.start, *(ttt_env.random_position(game, rng) for _ in range(n_positions))]
     for position in positions:

@@ -1,4 +1,4 @@
-"""What every classical agent is worth on one game, exactly: the ladder.
+"""The exact strength of every classical agent on one game: the ladder.
 
 Writes the tables of docs/guide/ladder.md (Markdown between two markers, one row an agent) and the heat map of
 everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,

@@ -101,13 +101,13 @@ def longest_entry(agents: Mapping[str, AgentLike]) -> float:
     seconds = []
     for agent in agents.values():
         start = time.process_time()
-        ttt_env.exploitability(ttt_env.Recorded(ttt_env.make_agent(agent)))
+        ttt_env.exploitability(ttt_env.RecordedAgent(ttt_env.make_agent(agent)))
         seconds.append(time.process_time() - start)
     return max(seconds)
 
 
 def forecast(work: float, longest: float, costs: tuple[float, ...], n_tasks: int) -> str:
-    """What more machines would take, on paper, in Markdown.
+    """The time that more machines would take, on paper, in Markdown.
 
     The work is divided; starting, handing out each task, and the agent that thinks longest are not.
     """
@@ -144,7 +144,7 @@ def leaders(played: Tournament, count: int = 12) -> str:
 
 
 def check_against_openspiel(played: Tournament) -> str:
-    """How far OpenSpiel's Nash averaging and α-rank are from ours; they have to agree."""
+    """The distance of OpenSpiel's Nash averaging and α-rank from ours; they have to agree."""
     try:
         from open_spiel.python.algorithms.nash_averaging import nash_averaging
         from open_spiel.python.egt import alpharank

@@ -1,4 +1,4 @@
-"""How the strength of Monte Carlo tree search grows with its simulations, computed exactly on 3×3.
+"""Compute exactly on 3×3 how the strength of Monte Carlo tree search grows with its simulations.
 
 With a seed the agent is a fixed policy, so its exploitability and its scores against optimal and random play
 are computed over all positions; only the seeds are a sample. A line is the mean over the seeds, its band

@@ -1,9 +1,9 @@
-"""How many of an agent's first moves keep a win that is proved.
+"""Count an agent's first moves that keep a proved win.
 
 The agent plays as X, and after each of its first moves a search asks whether X still wins. On boards that
 cannot be enumerated this says more than results do: an opponent may not find what refutes a move. "Unknown"
-are moves of which the search could prove neither within `--seconds`. Nothing has to be searched of moves that
-the strategy in the file of a proof, `--proof`, plays as well. Prints a Markdown table.
+are moves for which the search could prove neither within `--seconds`. Moves that the strategy in the file of
+a proof, `--proof`, plays as well need no search. Prints a Markdown table.
 """
 
 import argparse
@@ -37,14 +37,14 @@ class Wins:
         self.known: dict[Position, str] = {}
 
     def after(self, position: Position) -> str:
-        """Whether the move that led to this position has kept the win."""
+        """The verdict on the move that led to this position: kept the win, lost it, or unknown."""
         position = smallest(position)
         if position not in self.known:
             self.known[position] = KEPT if self.is_of_strategy(position) else self.searched(position)
         return self.known[position]
 
     def is_of_strategy(self, position: Position) -> bool:
-        """Whether the strategy leads to this position."""
+        """True if the strategy leads to this position."""
         for strategy in self.strategies:
             for stone in cells_of(position.theirs):
                 before = Position(position.game, position.theirs & ~(1 << stone), position.mine)
@@ -54,7 +54,7 @@ class Wins:
         return False
 
     def searched(self, position: Position) -> str:
-        """What a search says about the move that led to this position."""
+        """The verdict of a search on the move that led to this position."""
         proof = ttt_env.prove(position.game, position, seconds=self.seconds)
         lower, upper = proof.bounds
         verdict = KEPT if upper == -1 else LOST if lower > -1 else UNKNOWN
@@ -69,7 +69,7 @@ def smallest(position: Position) -> Position:
 
 
 def verdicts(record: GameRecord, moves: int, wins: Wins) -> list[str]:
-    """What each of X's first moves did, up to the first one that did not certainly keep the win."""
+    """The verdicts on X's first moves, up to the first one that did not certainly keep the win."""
     found = []
     for position in record.positions()[1 : 2 * moves : 2]:
         found.append(KEPT if position.winner == "X" else wins.after(position))

@@ -10,7 +10,6 @@ without `--again`.
 """
 
 import argparse
-import json
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,10 +22,11 @@ from ttt_env.proofs.proof import prove
 from ttt_env.render.table import Table
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import as_file_name
+from ttt_env.storage.line_file import change_lines, read_lines
 
 FOLDER = Path(__file__).parent
 LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "values.md"
-CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
+CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
 SOLVED = "van den Herik, Uiterwijk and van Rijswijck 2002"
 HALES, GOLOMB = "Hales and Jewett 1963", "Golomb and Hales 2002"
@@ -82,7 +82,7 @@ def game_of(name: str) -> ttt_env.Game:
 
 
 def proved(name: str, seconds: float, nodes: int | None, folder: Path | None) -> dict[str, Any]:
-    """What is to be kept of a proof within this budget; `seconds` are those of the processor.
+    """The record of a proof within this budget; `seconds` are processor time.
 
     A proved value is saved in the folder, if there is one.
     """
@@ -135,8 +135,7 @@ def table(lines: Iterable[dict[str, Any]]) -> str:
 
 def read(path: Path) -> dict[str, dict[str, Any]]:
     """The last line of each game."""
-    lines = map(json.loads, path.read_text("utf-8").splitlines()) if path.exists() else ()
-    return {line["game"]: line for line in lines}
+    return {line["game"]: line for line in read_lines(path)}
 
 
 def main() -> None:
@@ -159,8 +158,7 @@ def main() -> None:
         if name not in known or arguments.again:
             known[name] = proved(name, arguments.seconds, arguments.nodes, arguments.save)
             if known[name]["value"] is not None:
-                with arguments.lines.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(known[name]) + "\n")
+                change_lines(arguments.lines, lambda lines, line=known[name]: [*lines, line])
         print(row(known[name]), flush=True)
 
 

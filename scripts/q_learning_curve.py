@@ -1,4 +1,4 @@
-"""How fast tabular Q-learning becomes unbeatable, and optimal in every position, computed exactly.
+"""Compute exactly how fast tabular Q-learning becomes unbeatable, and optimal in every position.
 
 For several shares of random moves: the exploitability, and the share of the positions in which value may be
 given away, against the games of self-play. Lines are means over the seeds, bands reach from the smallest to

@@ -87,7 +87,7 @@ def draw_chances(games: int) -> Figure:
 
 
 def draw_openings() -> Figure:
-    """What each opening is worth to X against O's temperature."""
+    """The value of each opening for X, against O's temperature."""
     figure, panels = two_panels("Softmax against softmax: what X's first move is worth", "win − loss of X")
     closer = panels[1].inset_axes((0.47, 0.1, 0.5, 0.42), xlim=(0.6, 1), ylim=(0.85, 0.97))
     closer.set_title("enlarged", fontsize=9)

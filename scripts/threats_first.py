@@ -1,9 +1,8 @@
-"""What looking for threats first is worth to Monte Carlo tree search, at equal time, on 15×15 by default.
+"""Measure the gain of MCTS from looking for threats first, at equal time, on 15×15 by default.
 
-Both agents are `mcts`, one with `threats=true`. How many simulations each makes in a second of the processor
-is measured on the positions of a game of the plain one against itself; then each gets as many as fill
-`--seconds` a move. The time they took in the games is printed beside the results: it is less where a position
-was proved.
+Both agents are `mcts`, one with `threats=true`. Their simulations in a second of the processor are measured
+on the positions of a game of the plain one against itself; then each gets as many as fill `--seconds` a
+move. The time they took in the games is printed next to the results: it is shorter if a position was proved.
 
     python scripts/threats_first.py --games 200 --seconds 0.2
 """
@@ -43,7 +42,7 @@ class Player:
 
 
 def speeds(game: ttt_env.Game, seed: int) -> dict[str, float]:
-    """How many simulations each makes in a second of the processor."""
+    """The simulations of each in a second of the processor."""
     pilot = ttt_env.make_agent(f"mcts:simulations={PILOT_SIMULATIONS}", game)
     positions = list(ttt_env.play_game(pilot, pilot, game, np.random.default_rng(seed)).positions())
     return {
@@ -65,7 +64,7 @@ def speed(name: str, positions: list[ttt_env.Position]) -> float:
 def played(
     game: ttt_env.Game, players: dict[str, Player], with_threats: str, rng: np.random.Generator
 ) -> str:
-    """Who won a game in which the one with threats has this seat: won, drawn or lost by that one."""
+    """The result of a game for the player with threats, which has this seat: won, drawn or lost."""
     position = game.start
     while not position.is_over:
         name = THREATS if position.to_move == with_threats else PLAIN

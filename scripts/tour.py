@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def printed() -> list[str]:
-    """What the training prints, up to the line that certifies its agent."""
+    """The output of the training, up to the line that certifies its agent."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "ttt_env.app", *COMMAND.split()[1:]]
         run = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -95,7 +95,7 @@ def pages(browser: webdriver.Chrome, url: str, most: int) -> Iterator[tuple[Imag
 
 
 def picture(browser: webdriver.Chrome, address: str) -> Image.Image:
-    """What a browser shows at this address."""
+    """A picture of the page at this address, as the browser shows it."""
     return Image.open(io.BytesIO(taken(browser, "", Shot(address, SIZE)))).convert("RGB").resize(SHOWN)
 
 

@@ -25,6 +25,7 @@ import ttt_env
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
+from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training import alphazero
 from ttt_env.training.alphazero_settings import KIND
 from ttt_env.training.evaluation import Evaluation
@@ -39,7 +40,7 @@ TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which o
 
 
 def trained(training: dict[str, Any]) -> dict[str, Any]:
-    """What came out of a training, as a line of JSON has it: of its least exploitable model."""
+    """The result of a training, as a line of JSON has it: of its least exploitable model."""
     evaluations: list[Evaluation] = []
     cpu: list[float] = []
 
@@ -89,7 +90,7 @@ def row(line: dict[str, Any]) -> str:
 
 
 def summary(name: str, lines: list[dict[str, Any]]) -> str:
-    """How many of the trainings reached their goal, and the seconds that these took."""
+    """The number of the trainings that reached their goal, and the seconds that these took."""
     is_optimal = lines[0]["training_until"] == "optimal"
     reached = [line for line in lines if has_reached(line)]
     goal = "optimal everywhere" if is_optimal else "certified unbeatable"
@@ -127,20 +128,18 @@ def middle_and_worst(numbers: Sequence[float]) -> str:
 
 
 def has_reached(line: dict[str, Any]) -> bool:
-    """Whether the training has reached its goal."""
+    """True if the training has reached its goal."""
     return bool(line["everywhere"] == 0 if line["training_until"] == "optimal" else line["unbeatable"])
 
 
 def read(path: Path | None) -> dict[str, dict[str, Any]]:
     """The lines of a file by the training that they are about."""
-    if path is None or not path.exists():
-        return {}
-    lines = map(json.loads, path.read_text().splitlines())
+    lines = [] if path is None else read_lines(path)
     return {key({name: line[f"training_{name}"] for name in TRAINING}): line for line in lines}
 
 
 def key(training: dict[str, Any]) -> str:
-    """What a training is found by among the lines."""
+    """The key of a training among the lines."""
     return json.dumps(training, sort_keys=True)
 
 
@@ -170,8 +169,7 @@ def main() -> None:
                 training = dict(zip(TRAINING, values, strict=True))
                 line = known.get(key(training)) or trained(training)
                 if options.lines is not None and key(training) not in known:
-                    with options.lines.open("a") as file:
-                        file.write(json.dumps(line) + "\n")
+                    change_lines(options.lines, lambda kept, line=line: [*kept, line])
                 lines.append(line)
                 print(row(line), flush=True)
             summaries.append(summary(f"{game}, {algo}", lines))

@@ -1,14 +1,13 @@
-"""What authors say about these games and players, beside what comes out here: the tables of docs/truth.md.
+"""The claims of authors about these games and players, next to our figures: the tables of docs/truth.md.
 
-Each claim is a function of `claims` that computes its figure exactly and says what became of the claim.
+Each claim is a function of `claims` that computes its figure exactly and gives the verdict on the claim.
 `python scripts/truth.py NAME …` computes the claims of these names now and prints them, `--write` makes the
-page. The figures of slow claims stand in `scripts/figures/truth.jsonl`; `--measure` computes them anew. The
+page. The figures of slow claims are in `scripts/figures/truth.jsonl`; `--measure` computes them again. The
 trainings of Daniels' network take half an hour of a core: their figures are read from the table of
 `value_network_figures.py` in `scripts/README.md`.
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from claims import (  # the last two add their claims to `CLAIMS`
 from marked import write_table
 
 from ttt_env.render.table import Table
+from ttt_env.storage.line_file import change_lines, read_lines
 
 SCRIPTS = Path(__file__).parent
 PAGE = SCRIPTS.parent / "docs" / "truth.md"
@@ -33,12 +33,11 @@ LINES = SCRIPTS / "figures" / "truth.jsonl"
 
 def measured() -> dict[str, Finding]:
     """The findings of the slow claims, by name, as they stand in the file of lines."""
-    lines = map(json.loads, LINES.read_text("utf-8").splitlines()) if LINES.exists() else ()
-    return {line["claim"]: Finding(line["figure"], line["verdict"]) for line in lines}
+    return {line["claim"]: Finding(line["figure"], line["verdict"]) for line in read_lines(LINES)}
 
 
 def finding_of(one: Claim) -> Finding:
-    """What came out: computed, or for a slow claim what was measured."""
+    """The finding of a claim: computed, or for a slow claim as it was measured."""
     return measured()[one.name] if one.is_slow else one.check()
 
 
@@ -63,12 +62,8 @@ def measure(claims: Sequence[Claim]) -> None:
     for one in claims:
         known[one.name] = one.check()
         print(*one.row(known[one.name]), sep=" | ", flush=True)
-    lines = [
-        json.dumps({"claim": one.name, **known[one.name]._asdict()}, ensure_ascii=False)
-        for one in CLAIMS
-        if one.name in known
-    ]
-    LINES.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    lines = [{"claim": one.name, **known[one.name]._asdict()} for one in CLAIMS if one.name in known]
+    change_lines(LINES, lambda _: lines)
 
 
 def main() -> None:

@@ -246,7 +246,7 @@ def at_end(curves_of: Curves, name: str) -> NDArray[np.float64]:
 
 
 def verdicts(curves_of: Curves) -> str:
-    """What became of his claims, with the numbers at the end: mean over the seeds, least and largest."""
+    """The verdicts on his claims, with the numbers at the end: mean over the seeds, least and largest."""
     first = np.array([one.good[0] for one in curves_of[USUAL]])
     last = np.array([one.good[-ceil(0.2 * len(one.good)) :] for one in curves_of[USUAL]])
     worst = np.concatenate([one.looks[:, 2] for curves in curves_of.values() for one in curves])

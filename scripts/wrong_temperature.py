@@ -1,11 +1,11 @@
-"""What it costs to take an opponent for a hotter or a colder one than it is, computed exactly.
+"""Compute the cost of taking an opponent for a hotter or a colder one than it is, exactly.
 
 The opponent plays by softmax minimax at some temperature (Lachlan Gibson, "Making tic-tac-toe interesting
-with AI"). Whoever knows that temperature plays the best response to it; whoever ascribes another one plays
-the best response to that. The table has the expected wins less losses a game, averaged over both seats, for
-each true temperature (rows) and each ascribed one (columns), and beside them what `minimax` gets, which
-ascribes nothing, and `adaptive`, which infers the temperature from the opponent's moves in the game, by each
-of its two estimates.
+with AI"). A player who knows that temperature plays the best response to it; a player who ascribes another
+one plays the best response to that. The table has the expected wins minus losses a game, averaged over both
+seats, for each true temperature (rows) and each ascribed one (columns), and next to them the score of
+`minimax`, which ascribes nothing, and of `adaptive`, which infers the temperature from the opponent's moves
+in the game, by each of its two estimates.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def score_of_adaptive(agent: Adaptive, opponent: ttt_env.Agent) -> float:
 
 
 def _value(agent: Adaptive, opponent: ttt_env.Agent, positions: Sequence[Position], parity: int) -> float:
-    """What the agent, who moves at plies of this parity, gets from the last of these positions on."""
+    """The score of the agent, which moves at plies of this parity, from the last of these positions on."""
     position = positions[-1]
     is_own = position.ply % 2 == parity
     if position.is_over:

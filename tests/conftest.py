@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""The set-up of all tests."""
 
 import os
 import signal

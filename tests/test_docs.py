@@ -40,14 +40,14 @@ def documents() -> list[Path]:
 
 
 def takes_long(block: Block) -> bool:
-    """Whether a block trains until an agent is certified."""
+    """True if a block trains until an agent is certified."""
     is_training = block.kind == "sh" and "certified unbeatable" in block.text
     return is_training or any(long in block.text for long in SHORTER)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a document runs: nothing of it is left."""
+    """The folder in which a document runs: nothing of it is left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))

@@ -1,4 +1,4 @@
-"""Whatever is given to a public function, it works or says what is wrong, and nothing has changed then."""
+"""A public function works with any argument or says what is wrong with it, and then nothing has changed."""
 
 import traceback
 from collections.abc import Callable
@@ -113,7 +113,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "prove()": position(ttt_env.prove),
     "play_game()": position(ttt_env.play_game, "random"),
     "position.play()": position(START.play),
-    "planes_of()": position(ttt_env.planes_of),
 }
 QUICK = ("make", "get_game", "Game", "Position", "TextEnv", "solve", "play_game")
 
@@ -225,7 +224,7 @@ def state_of(env: Any) -> str:
 
 
 def check(act: Callable[[Any], Any], value: Any, argument: str) -> bool:
-    """Whether the act works; it may fail by an error of this package, or by one that names its argument."""
+    """True if the act works; it may fail by an error of this package, or by one that names its argument."""
     try:
         act(value)
     except (ttt_env.TttEnvError, ImportError):

@@ -1,4 +1,4 @@
-"""What a bare `import ttt_env` brings along."""
+"""The modules and names that a bare `import ttt_env` brings."""
 
 import subprocess
 import sys
@@ -50,6 +50,14 @@ def test_no_heavy_package_is_loaded(statement: str) -> None:
     loaded = imported_by(statement)
     assert "ttt_env" in loaded
     assert not loaded & set(HEAVY)
+
+
+def test_the_top_level_shows_its_public_names_alone() -> None:
+    import ttt_env
+
+    assert set(dir(ttt_env)) == {*ttt_env.__all__, "__doc__", "__version__", "envs", "errors"}
+    assert all(hasattr(ttt_env, name) for name in dir(ttt_env)) and len(ttt_env.__all__) <= 50
+    assert {name for name in ttt_env.__all__ if name.endswith("Error")} == {"IllegalMoveError", "TttEnvError"}
 
 
 def test_agents_are_loaded_when_named_and_not_before() -> None:

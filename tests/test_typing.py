@@ -1,4 +1,4 @@
-"""What a type checker tells people who write against the package, under its strictest rules."""
+"""The verdict of a type checker, under its strictest rules, on code that uses the package."""
 
 import os
 import re
@@ -74,13 +74,14 @@ assert_type(observations, Planes)
 assert_type(rewards, NDArray[np.float64])
 assert_type(over, NDArray[np.bool_])
 assert_type(ttt_env.make_vec("tictactoe-v0", observation="dict").reset()[0]["action_mask"], Planes)
-assert_type(ttt_env.planes_of([env.position]), Planes)
+assert_type(env.position.planes, Planes)
 
 agent = ttt_env.make_agent("softmax:temperature=0.2", "tictactoe-v0")
 assert_type(agent, Agent)
 reveal_type(agent.policy(env.position))
 reveal_type(agent.choose(env.position, np.random.default_rng(0)))
-reveal_type(ttt_env.network_agent(env.game, lambda planes: planes.reshape(len(planes), -1)[:, ::2]))
+scores = ttt_env.make_agent(lambda planes: planes.reshape(len(planes), -1)[:, ::2], observation="planes")
+reveal_type(scores)
 match = ttt_env.match(Corner(env.game), lambda position: position.legal_cells[0], "tictactoe-v0")
 assert_type(match, Match)
 reveal_type(match.as_x)

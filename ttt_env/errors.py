@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class TttEnvError(ValueError):
@@ -112,6 +113,20 @@ class NotJudgedError(TttEnvError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return NotJudgedError, (self.player, self.position, self.reason, self.loses_by)
+
+
+class ForfeitError(IllegalMoveError):
+    """An agent that was asked has named no free cell, by which it loses the game.
+
+    `forfeit` is the `ttt_env.agent.Forfeit`: the position, the outcome and the words of the answer.
+    """
+
+    def __init__(self, message: str, forfeit: Any) -> None:
+        super().__init__(message)
+        self.forfeit = forfeit
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return ForfeitError, (str(self), self.forfeit)
 
 
 def shown(value: object) -> str:

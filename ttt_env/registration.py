@@ -209,7 +209,7 @@ def _longest_episode(name: str) -> int:
 
 
 class PettingZooModule:
-    """What PettingZoo users expect of `from package import game_v0`: the functions `env` and `raw_env`.
+    """A module such as PettingZoo users import from a package: the functions `env` and `raw_env`.
 
     Both are the same: the checks of PettingZoo's wrappers are built into the environment.
 

@@ -47,6 +47,6 @@ def due_by(event: Event) -> Iterator[None]:
 
 
 def is_due() -> bool:
-    """Whether the event of `due_by` is set: a search for some seconds asks where it looks at the clock."""
+    """True if the event of `due_by` is set: searches limited in seconds ask when they look at the clock."""
     event = _due.get()
     return event is not None and event.is_set()

@@ -10,7 +10,7 @@ CAME_OUT, IN_PART, DID_NOT = "came out", "in part", "did not"
 
 
 class Finding(NamedTuple):
-    """What came out: our figure, and the verdict on the claim."""
+    """The result of checking a claim: our figure, and the verdict."""
 
     figure: str
     verdict: str
@@ -28,7 +28,7 @@ class Claim(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What `truth.py` calls it."""
+        """The name by which `truth.py` calls it."""
         return self.check.__name__.replace("_", "-")
 
     def row(self, finding: Finding) -> tuple[str, ...]:

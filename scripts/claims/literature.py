@@ -1,4 +1,4 @@
-"""What is published about these games, their players, and learning in general."""
+"""Published claims about these games, their players, and learning in general."""
 
 import re
 from collections.abc import Iterable
@@ -92,7 +92,7 @@ def match_boxes() -> Finding:
 )
 def lines() -> Finding:
     """Counted, not by the formula."""
-    counted = [len(ttt_env.runs((n,) * d, n)) for n, d in ((3, 2), (3, 3), (4, 3))]
+    counted = [len(ttt_env.Game.runs((n,) * d, n)) for n, d in ((3, 2), (3, 3), (4, 3))]
     return found(", ".join(map(str, counted)), counted == [8, 49, 76])
 
 
@@ -103,7 +103,7 @@ def lines() -> Finding:
 )
 def grid_squares() -> Finding:
     """Counted, not by the formula."""
-    counted = [len(ttt_env.squares(n)) for n in range(2, 9)]
+    counted = [len(ttt_env.Game.squares(n)) for n in range(2, 9)]
     text = f"{', '.join(map(str, counted))} for n from 2 to 8"
     return found(text, counted == [n * n * (n * n - 1) // 12 for n in range(2, 9)])
 
@@ -175,7 +175,7 @@ def erdos_selfridge() -> Finding:
 
 
 def proved(values: dict[str, int]) -> Finding:
-    """Whether these are the values, which are proved by search."""
+    """Prove the values of these games by search, and compare."""
     here = {game: ttt_env.prove(game).value for game in values}
     text = "; ".join(f"{short(game)}: {WORDS[value]}" for game, value in here.items())
     return found(text, here == values)
@@ -193,8 +193,8 @@ def mnk(*sizes: str) -> list[str]:
 
 @claim(THEORY, GOLOMB_HALES, "The first player wins three in a row on 3×3×3.")
 def cube() -> Finding:
-    """By search, on a board of our own."""
-    value = ttt_env.prove(ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))).value
+    """A proof by search, on a board of our own."""
+    value = ttt_env.prove(ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))).value
     return found(WORDS[value], value == 1)
 
 
@@ -204,7 +204,7 @@ def cube() -> Finding:
     "The first player wins 4,3,3, 5,3,3 and 4,4,3; 3,3,3, 5,5,5 and 6,6,5 are draws.",
 )
 def quick_values() -> Finding:
-    """By search."""
+    """Proofs by search."""
     sizes = ("4,3,3", "5,3,3", "4,4,3", "3,3,3", "5,5,5", "6,6,5")
     return proved(dict(zip(mnk(*sizes), (1, 1, 1, 0, 0, 0), strict=True)))
 
@@ -216,7 +216,7 @@ def quick_values() -> Finding:
     is_slow=True,
 )
 def larger_values() -> Finding:
-    """By search."""
+    """Proofs by search."""
     return proved(
         dict(zip(mnk("6,5,4", "4,4,4", "5,4,4", "6,4,4", "7,4,4", "5,5,4"), (1, 0, 0, 0, 0, 0), strict=True))
     )
@@ -224,7 +224,7 @@ def larger_values() -> Finding:
 
 @claim(THEORY, "Charatsidis 2017", "8,4,4 is a draw.", is_slow=True)
 def eight_four_four() -> Finding:
-    """By search."""
+    """A proof by search."""
     return proved({"mnk-v0:m=8,n=4,k=4": 0})
 
 
@@ -235,7 +235,7 @@ def eight_four_four() -> Finding:
     is_slow=True,
 )
 def upright_squares() -> Finding:
-    """By search, on boards of our own."""
+    """Proofs by search, on boards of our own."""
     values = {n: ttt_env.prove(upright(n)).value for n in (3, 4, 5)}
     return found(
         "; ".join(f"{n}×{n}: {WORDS[value]}" for n, value in values.items()), values == {3: 0, 4: 0, 5: 1}
@@ -278,7 +278,7 @@ def uniform_play() -> Finding:
     STRENGTH, OPENSPIEL, "The best response to random play scores 0.9947916667 as X and 0.9248677249 as O."
 )
 def best_response_to_random() -> Finding:
-    """By the side of the best response."""
+    """The best response's score, by its seat."""
     worst = ttt_env.exploitability("random")
     text = f"{worst.as_o:.10f} = {fraction(worst.as_o)}; {worst.as_x:.10f} = {fraction(worst.as_x)}"
     return found(text, text == "0.9947916667 = 191/192; 0.9248677249 = 874/945")
@@ -314,7 +314,7 @@ def q_learning_converges() -> Finding:
     "AlphaZero, a network and a search, masters a game by playing against itself.",
 )
 def alphazero_masters() -> Finding:
-    """By the certificates of the networks that come with the package, with 200 simulations."""
+    """The certificates of the networks that come with the package, with 200 simulations."""
     names = ("alphazero", "alphazero@square", "alphazero@4-4-4")
     certificates = [ttt_env.Certificate.load(FOLDER / f"{name}.certificate.json") for name in names]
     text = "; ".join(

@@ -1,4 +1,4 @@
-"""What the authors of five published systems claim."""
+"""The claims of the authors of five published systems."""
 
 import re
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def lead(x: float, o: float) -> float:
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function changes its sign, by bisection."""
+    """The place where a function changes its sign, by bisection."""
     is_below = function(low) < 0
     for _ in range(30):
         middle = (low + high) / 2
@@ -133,7 +133,7 @@ class Spread(NamedTuple):
         return f"{self.mean:.3g} ({self.least:.3g} to {self.largest:.3g})"
 
     def is_below(self, other: "Spread") -> bool:
-        """Whether each seed is below each of the other's."""
+        """True if each seed is below each of the other's."""
         return self.largest < other.least
 
 
@@ -168,7 +168,7 @@ def daniels(text: str) -> Callable[[Callable[[], Finding]], Callable[[], Finding
 
 
 def scores_less(name: str, usual_name: str) -> Finding:
-    """Whether each seed of a training scores less against random than each of the usual one."""
+    """True if every seed of a training scores lower against random than every seed of the usual one."""
     score, usual = trainings()[name].score, trainings()["usual"].score
     is_less = score.is_below(usual)
     verdict = "no seeds overlap" if is_less else "the seeds overlap"
@@ -282,7 +282,7 @@ ROUNDS = ("random", "block", "win-block", "brute-force", "minimax:depth=5")
 
 @claim(FIVE_ROUNDS, THORMEIER, "The five rounds lead from a simple player to a very sophisticated one.")
 def five_rounds() -> Finding:
-    """By what the best response gains, and whether anybody wins against the last."""
+    """The best response's gain in each round, and a win against the last one."""
     worst = [ttt_env.exploitability(bot).exploitability for bot in ROUNDS]
     is_harder = all(later < earlier for earlier, later in pairwise(worst))
     game = ttt_env.certify(ROUNDS[-1]).shortest_refutation

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contest.protocol import MakeEnv, Report, Train
-from ttt_env.agent import Agent, BatchAgent, Floats
+from ttt_env.agent import Agent, Floats
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.search import merged
 from ttt_env.agents.learned import cfr, q_learning, value_network
@@ -19,8 +19,8 @@ from ttt_env.training.recipe import recipe
 
 NO_LIMIT = 2**62  # steps
 TEACHERS = ("rules", "responses", "solver")
-"""What an algorithm gets to know of the game: the `rules` by playing, to itself or to random players; exact
-best `responses` to itself; or a `solver`, as an opponent or as one who says where it errs."""
+"""The algorithm's source of knowledge about the game: the `rules`, by playing itself or random players;
+exact best `responses` to itself; or a `solver`, as an opponent or as a judge of its errors."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Entry:
     is_seeded: bool = True
 
 
-class FirstOfBest(BatchAgent):
+class FirstOfBest(Agent):
     """Makes one of the moves that an agent likes best: the first in the canonical image of the position.
 
     An agent that draws among equal moves comes into many more positions than one that does not.

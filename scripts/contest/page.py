@@ -1,4 +1,4 @@
-"""What is shown of the lines: a table in Markdown, and a figure."""
+"""The display of the lines: a table in Markdown, and a figure."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby

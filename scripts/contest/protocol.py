@@ -1,7 +1,7 @@
-"""How an algorithm takes part: what it is given, what is counted, and how its policy is judged.
+"""The protocol of an algorithm: its input, the counts, and the judgement of its policy.
 
 An algorithm is a function `(make_env, seed, report) -> policy`. The clock and the count of steps begin when
-it is called, and stand still while a policy is judged.
+it is called, and pause while a policy is judged.
 """
 
 import time
@@ -104,7 +104,7 @@ class _CountedVectorStep:
 
 
 class MakeEnv:
-    """What an algorithm gets its environments from, and with them the game.
+    """The source of an algorithm's environments, and with them of the game.
 
     `make_env()` is `ttt_env.make` of the game: two players; `make_env(opponent=…)` one player against it;
     `make_env(num_envs=…, …)` is `ttt_env.make_vec`, and `make_env(n_envs=…, …)` the same as a `VecEnv` of
@@ -137,11 +137,11 @@ class MakeEnv:
 
 
 class Judged(NamedTuple):
-    """What a policy is worth, exactly.
+    """The exact scores of a policy.
 
-    `exploitability` is 0 if nobody gains anything against it. `good` is the share of the positions that can
-    come up with the policy to move in which it gives no value away for certain, `perfect` that in which it
-    moreover wins as soon, or loses as late, as best play allows.
+    `exploitability` is 0 if nobody gains anything against it. Of the positions that it can reach with itself
+    to move, `good` is the share in which it surely gives no value away, `perfect` the share in which it also
+    wins as soon, or loses as late, as best play allows.
     """
 
     exploitability: float
@@ -166,9 +166,9 @@ Train = Callable[[MakeEnv, int, Report], Any]
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one seed: the reports, the policy of the last one, and why it ended.
+    """The attempt of one seed: the reports, the policy of the last one, and the reason why it ended.
 
-    `policy` is None where it is too large to be kept: see `MOST_ROWS`. It `ended` at its "goal", an
+    `policy` is None if it is too large to be kept: see `MOST_ROWS`. It `ended` at its "goal", an
     exploitability of 0, because its "time" was up, or because the algorithm had "returned".
     """
 
@@ -205,7 +205,7 @@ class _Referee:
 
     @property
     def ended(self) -> str:
-        """Why the attempt is over, empty while it goes on."""
+        """The reason why the attempt is over, empty while it continues."""
         if self.policy is not None and self.curve[-1].exploitability == 0:
             return "goal"
         is_out_of_time = self._clock.read()[1] >= self._cpu_seconds
@@ -223,10 +223,10 @@ class _Referee:
 
 
 def judge(policy: AgentLike, game: Game) -> tuple[Lookup | None, Judged]:
-    """What a policy is worth, and its table: its answers wherever the game can come with it on either seat.
+    """The scores of a policy, and its table: its answers in every position that it can reach on either seat.
 
-    The table is judged, with its numbers of 32 bits, so that who reads it finds the same. If it is too large
-    to be kept there is none, and the policy itself is judged.
+    The table is judged, with its numbers of 32 bits, so that its readers find the same. If it would be too
+    large to keep, the table is None and the policy itself is judged.
     """
     answers = _Answers(answering(make_agent(policy, game), game))
     table = answers.table()
@@ -234,7 +234,7 @@ def judge(policy: AgentLike, game: Game) -> tuple[Lookup | None, Judged]:
 
 
 def judge_table(table: Lookup) -> Judged:
-    """What a table is worth that `judge` has made."""
+    """The scores of a table that `judge` has made."""
     return _Answers(table).judged(table)
 
 

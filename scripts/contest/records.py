@@ -1,7 +1,6 @@
-"""What is kept of an attempt: a line of JSON, and the policy beside it, from which it is certified again."""
+"""The record of an attempt: a line of JSON, and the policy in a file, from which it is certified again."""
 
 import hashlib
-import json
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,11 +13,10 @@ from contest.entries import TEACHERS, Entry
 from contest.protocol import Attempt, Judged, Point, judge_table
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
-from ttt_env.errors import ResultFileError, TttEnvError
+from ttt_env.errors import TttEnvError
 from ttt_env.rules.game import Game
-from ttt_env.storage.fields import parse_json
-from ttt_env.storage.files import as_file_name, write_atomically
-from ttt_env.storage.line_file import locked
+from ttt_env.storage.files import as_file_name
+from ttt_env.storage.line_file import change_lines, read_lines
 
 FORMAT = "ttt_env leaderboard 1"
 SUFFIX = ".jsonl"
@@ -28,7 +26,7 @@ Record = dict[str, Any]
 
 
 def key(record: Mapping[str, Any]) -> tuple[str, str, int]:
-    """What a run is known by: a file holds one line for each algorithm, game and seed."""
+    """The key of a run: a file holds one line for each algorithm, game and seed."""
     return record["algorithm"], record["game"], record["seed"]
 
 
@@ -72,7 +70,7 @@ def fingerprint(policy: Lookup) -> str:
 
 
 def policy_path(file: Path, record: Mapping[str, Any]) -> Path:
-    """Where the policy of a line in this file is: no two policies have one name."""
+    """The file of the policy of a line: no two policies share a name."""
     algorithm, game, seed = key(record)
     name = f"{as_file_name(algorithm)}-{as_file_name(game)}-{seed}-{record['policy'][:8]}.npz"
     return file.parent / POLICIES / name
@@ -80,18 +78,10 @@ def policy_path(file: Path, record: Mapping[str, Any]) -> Path:
 
 def read(file: Path) -> list[Record]:
     """The lines of a file; none if there is no such file. Raises `ValueError` for a line that is none."""
-    if not file.exists():
-        return []
-    lines = file.read_text("utf-8").splitlines()
-    records = []
-    for number, line in enumerate(lines, 1):
-        try:
-            record = parse_json(line)
-        except ResultFileError as error:
-            raise ValueError(f"{file}, line {number} is no JSON: {error}") from error
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
+    records = read_lines(file)
+    for number, record in enumerate(records, 1):
+        if record.get("format") != FORMAT:
             raise ValueError(f"{file}, line {number} is no line of a leaderboard ({FORMAT})")
-        records.append(record)
     return records
 
 
@@ -106,16 +96,18 @@ def add(file: Path, record: Record, policy: Lookup | None) -> None:
 
     Several runs may add to a file at once.
     """
-    with locked(file.parent):
-        if policy is not None:
-            policy.save(policy_path(file, record))
-        kept = [other for other in read(file) if key(other) != key(record)]
-        text = "".join(json.dumps(each) + "\n" for each in sorted([*kept, record], key=key))
-        write_atomically(file, lambda stream: stream.write(text.encode()))
+    read(file)  # it is left alone if it holds anything else
+    if policy is not None:
+        policy.save(policy_path(file, record))
+
+    def with_record(lines: list[Record]) -> list[Record]:
+        return sorted([*(other for other in lines if key(other) != key(record)), record], key=key)
+
+    change_lines(file, with_record)
 
 
 def faults(file: Path) -> Iterator[str]:
-    """What is wrong with the lines of a file, after every policy was judged anew; nothing if all is well."""
+    """The errors in the lines of a file, after judging every policy again; nothing if all is well."""
     records = read(file)
     if len({key(record) for record in records}) < len(records):
         yield f"{file}: a run is there twice"
@@ -142,7 +134,7 @@ def _faults_of(record: Record, file: Path) -> Iterator[str]:
 
 
 def _faults_of_text(record: Record) -> Iterator[str]:
-    """What contradicts itself in a line."""
+    """The contradictions within a line."""
     curve = [Point(*point) for point in record["curve"]]
     if record["teacher"] not in TEACHERS:
         yield f"its teacher is none of {', '.join(TEACHERS)}"
@@ -163,7 +155,7 @@ def _versions_of(packages: Iterable[str]) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """What this machine is: its processor, how many cores it has, and its system."""
+    """The machine: its processor, its number of cores, and its system."""
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 

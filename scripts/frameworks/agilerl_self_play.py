@@ -59,7 +59,7 @@ def train(make_env, seed, report):
         net_config={"encoder_config": {"hidden_size": [128, 128]}, "head_config": {"hidden_size": [64]}},
     )
     memory = ReplayBuffer(max_size=50_000)
-    agent = ttt_env.network_agent(game, learner.actor, observation="flat")  # ttt_env
+    agent = ttt_env.make_agent(learner.actor, game, observation="flat")  # ttt_env
     opponent_pool, epsilon = deque(maxlen=8), 1.0
     observation, _ = envs.reset(seed=seed)  # ttt_env
     for step in range(1, STEPS + 1):
@@ -82,7 +82,7 @@ def train(make_env, seed, report):
             if report(agent):  # ttt_env
                 break  # ttt_env
             past_self = learner.clone().actor
-            opponent_pool.append(ttt_env.network_agent(game, past_self, observation="flat"))  # ttt_env
+            opponent_pool.append(ttt_env.make_agent(past_self, game, observation="flat"))  # ttt_env
             opponent_pool.append(ttt_env.best_response(agent, game))  # ttt_env
             envs.set_opponent(["random", *opponent_pool])  # ttt_env
     return agent

@@ -108,7 +108,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     envs = make_env(num_envs=args.num_envs, **how, **seen)  # ttt_env
     envs = gym.wrappers.vector.RecordEpisodeStatistics(envs)
     q_network, target_network = QNetwork(envs), QNetwork(envs)
-    player = ttt_env.network_agent(game, q_network, observation="flat")  # ttt_env
+    player = ttt_env.make_agent(q_network, game, observation="flat")  # ttt_env
     target_network.load_state_dict(q_network.state_dict())
     optimizer = torch.optim.Adam(q_network.parameters(), lr=args.learning_rate)
     rb = ReplayBuffer(args.buffer_size, envs.single_observation_space.shape[0])

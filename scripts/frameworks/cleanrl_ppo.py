@@ -116,7 +116,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     envs = make_env(num_envs=args.num_envs, **how, **seen)  # ttt_env
     envs = gym.wrappers.vector.RecordEpisodeStatistics(envs)
     agent = Agent(envs)
-    player = ttt_env.network_agent(game, agent.actor, observation="flat")  # ttt_env
+    player = ttt_env.make_agent(agent.actor, game, observation="flat")  # ttt_env
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
 
     shape = (args.num_steps, args.num_envs)

@@ -50,7 +50,7 @@ class MaskCallback(StepDataCallback):  # ttt_env
     """Keeps the mask of the infos."""
 
     def __call__(self, env: gymnasium.Env, **step: Any) -> dict[str, Any]:  # ttt_env
-        """What Minari records of a step."""
+        """The record of a step for Minari."""
         recorded = super().__call__(env, **step)  # ttt_env
         recorded["info"] = {"action_mask": recorded["info"]["action_mask"]}  # ttt_env
         return recorded  # ttt_env
@@ -139,7 +139,7 @@ def main() -> None:
         check(dataset)
         network = train(dataset)
     print("the players of the data set:", ttt_env.exploitability(player))
-    agent = ttt_env.network_agent("tictactoe-v0", network, observation="flat")  # ttt_env
+    agent = ttt_env.make_agent(network, "tictactoe-v0", observation="flat")  # ttt_env
     certificate = outcome(agent, ["minari"])
     assert certificate.unbeatable
 

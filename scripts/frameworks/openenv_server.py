@@ -98,7 +98,7 @@ def compare(observation: TttObservation, text: str, env: TextEnv) -> None:
 
 
 def play(client: Any, model: Callable[[str], TttAction], row: dict[str, Any]) -> Iterator[TttObservation]:
-    """What the server shows in a game, compared move by move with the same game in this process."""
+    """The server's observations in a game, compared move by move with the same game in this process."""
     env = TextEnv(GAME, **OPTIONS)
     text = env.reset(**row)
     result = client.reset(**row)
@@ -115,7 +115,7 @@ def play(client: Any, model: Callable[[str], TttAction], row: dict[str, Any]) ->
 
 
 def end_of(observation: TttObservation) -> str:
-    """How a game has ended for its player."""
+    """The end of a game for its player."""
     info = observation.info
     if info["outcome"] != "played":
         return "forfeited"
@@ -123,7 +123,7 @@ def end_of(observation: TttObservation) -> str:
 
 
 def play_all(url: str, model: Callable[[str], TttAction]) -> set[str]:
-    """How the games of a model ended, each of them in the session of one client."""
+    """The ends of a model's games, each of them in the session of one client."""
     with TttEnv(base_url=url).sync() as client:  # ttt_env
         return {end_of(list(play(client, model, row))[-1]) for row in ROWS}
 
@@ -161,7 +161,7 @@ def command(*arguments: str) -> Iterator[str]:
 
 
 def is_up(url: str) -> bool:
-    """Whether a server answers there."""
+    """True if a server answers there."""
     try:
         return requests.get(f"{url}/health", timeout=5).ok
     except requests.ConnectionError:
@@ -182,7 +182,7 @@ def check_every_position(url: str) -> None:
 
 
 def check_refusals(url: str) -> None:
-    """What the net may not ask for is refused by name, and the game is as it was."""
+    """Requests that are not allowed over the net are refused by name, and the game is as it was."""
     with GenericEnvClient(base_url=url).sync() as client:
         text = client.reset(seed=1, play_as="X").observation["text"]
         before = client.state()

@@ -110,7 +110,7 @@ def compare_position(state: pyspiel.State) -> None:
     assert state.is_terminal() or str(state_of(position)) == str(state)
     assert (position.legal_cells if not position.is_over else []) == state.legal_actions()
     empty, o, x = np.reshape(state.observation_tensor(0), (3, 3, 3))
-    planes = ttt_env.planes_of(position)[0]
+    planes = position.planes
     assert np.array_equal(planes, np.stack([x, o] if position.to_move == "X" else [o, x], axis=-1))
     assert np.array_equal(empty, position.board == 0)
 

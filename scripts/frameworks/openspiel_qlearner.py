@@ -31,7 +31,7 @@ EVERY = 20_000
 
 
 def time_step(position: ttt_env.Position, rewards: list[float]) -> TimeStep:  # ttt_env
-    """What the learners read: both see the board, and the rewards of X and O."""
+    """The learners' input: both see the board, and the rewards of X and O."""
     seen = {  # ttt_env
         "info_state": [str(position)] * 2,  # ttt_env
         "legal_actions": [position.legal_cells] * 2,  # ttt_env
@@ -42,7 +42,7 @@ def time_step(position: ttt_env.Position, rewards: list[float]) -> TimeStep:  # 
 
 
 class Learned(ttt_env.Agent):  # ttt_env
-    """What the two learners have learned, one for each seat."""
+    """The policy of the two learners, one for each seat."""
 
     is_fixed = True  # ttt_env
 

@@ -1,4 +1,4 @@
-"""How every script of this folder ends: what the learned agent is worth, computed and not sampled."""
+"""The last step of every script of this folder: the learned agent's exact strength, computed, not sampled."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class MakeEnv:
 def learned(
     train: Callable[[MakeEnv, int, Report], Any], seed: int, game: str = "tictactoe-v0"
 ) -> ttt_env.Agent:
-    """What an algorithm of the leaderboard learns, on its own: it is told as soon as nobody beats it."""
+    """The policy that an algorithm of the leaderboard learns by itself, until nobody beats it."""
 
     def report(policy: AgentLike) -> bool:
         exact = ttt_env.exploitability(policy, game)

@@ -147,7 +147,7 @@ def main() -> None:
     vecenv = pufferlib.vector.make(make_game, num_envs=N_ENVS, backend=pufferlib.vector.Serial, seed=1)
     policy = Policy(vecenv.driver_env)
     network = torch.nn.Sequential(policy.net, policy.action_head)  # ttt_env
-    player = ttt_env.network_agent("tictactoe-v0", network, observation="flat")  # ttt_env
+    player = ttt_env.make_agent(network, "tictactoe-v0", observation="flat")  # ttt_env
 
     with tempfile.TemporaryDirectory() as folder, closing(Trainer(config(folder), vecenv, policy)) as trainer:
         begin, responses = time.time(), deque(maxlen=4)  # ttt_env

@@ -1,4 +1,4 @@
-"""How the RLlib scripts of this folder train: on this machine alone, until nothing beats the agent."""
+"""Training for the RLlib scripts of this folder: on this machine alone, until nothing beats the agent."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def trainer(config: AlgorithmConfig) -> Iterator[Algorithm]:
             shutil.rmtree(algorithm.logdir)
 
 
-def train_until_unbeatable(algorithm: Algorithm, agent: ttt_env.BatchAgent, iterations: int) -> None:
+def train_until_unbeatable(algorithm: Algorithm, agent: ttt_env.Agent, iterations: int) -> None:
     """Train until the agent that plays as the algorithm's module is unbeatable, which is computed."""
     for iteration in range(1, iterations + 1):
         moves = algorithm.train()["num_env_steps_sampled_lifetime"]

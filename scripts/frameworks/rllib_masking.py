@@ -35,7 +35,7 @@ SPACE = Dict(observations=Box(0.0, 1.0, (18,)), action_mask=Box(0, 1, (9,), np.i
 
 
 def as_module_wants(seen):  # ttt_env
-    """What the environments show, as RLlib's module reads it."""
+    """The observations of the environments, as RLlib's module reads them."""
     planes = seen["observation"].reshape(-1, 18).astype(np.float32)  # ttt_env
     return {"observations": planes, "action_mask": seen["action_mask"]}  # ttt_env
 
@@ -54,7 +54,7 @@ def greedy_agent(module):  # ttt_env
         seen = {"observations": torch.as_tensor(flat), "action_mask": torch.ones(len(flat), 9)}  # ttt_env
         return module.forward_inference({"obs": seen})["action_dist_inputs"]  # ttt_env
 
-    return ttt_env.network_agent(GAME, logits, observation="flat")  # ttt_env
+    return ttt_env.make_agent(logits, GAME, observation="flat")  # ttt_env
 
 
 def ppo():

@@ -92,7 +92,7 @@ def greedy_agent(module):  # ttt_env
         seen = {"observations": torch.as_tensor(flat), "action_mask": torch.ones(len(flat), 9)}  # ttt_env
         return module.forward_inference({"obs": seen})["action_dist_inputs"]  # ttt_env
 
-    return ttt_env.network_agent(GAME, logits, observation="flat")  # ttt_env
+    return ttt_env.make_agent(logits, GAME, observation="flat")  # ttt_env
 
 
 def main():

@@ -55,7 +55,7 @@ class Script:
 
     @cached_property
     def docstring(self) -> str:
-        """What the script says about itself, empty if nothing."""
+        """The docstring of the script, empty if it has none."""
         return ast.get_docstring(ast.parse(self.source)) or ""
 
     @property
@@ -74,7 +74,7 @@ class Script:
 
     @property
     def requirements(self) -> list[str]:
-        """What pip is asked for: the script's dependencies, with this checkout in the place of ttt-env."""
+        """The requirements for pip: the script's dependencies, with this checkout in the place of ttt-env."""
         return [
             re.sub(r"^ttt-env(?![\w-])(\[[^]]*\])?.*", rf"{ROOT}\1", each)
             for each in self.metadata["dependencies"]
@@ -82,12 +82,12 @@ class Script:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How its environment is made, of the table `tool.frameworks`.
+        """The options of its environment, from the table `tool.frameworks`.
 
-        `no-deps` are packages that pin more than they need: they are installed without what they ask for, and
-        with `no-build-isolation` built by what is in the environment. `downloads` says what their build gets
-        from elsewhere than PyPI. `tests` are files of tests that need the framework, and run after the
-        script. One that has a `teacher` takes part in the leaderboard with its function `train`.
+        `no-deps` are packages that pin more than they need: they are installed without their dependencies,
+        and with `no-build-isolation` built with the packages in the environment. `downloads` says what their
+        build gets from elsewhere than PyPI. `tests` are test files that need the framework, and run after the
+        script. A script that has a `teacher` takes part in the leaderboard with its function `train`.
         """
         return dict(self.metadata.get("tool", {}).get("frameworks", {}))
 
@@ -134,10 +134,10 @@ def _pip_arguments(requirement: str) -> list[str]:
 
 
 def run(script: Script, python: Path) -> dict[str, Any]:
-    """What the script says that it reached, and the seconds that it took; it runs far from this folder.
+    """The result that the script prints, and the seconds that it took; it runs far from this folder.
 
     Raises `subprocess.SubprocessError` if it or one of its tests fails or takes too long, `ValueError` if it
-    says nothing.
+    prints no result.
     """
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as folder:

@@ -45,7 +45,7 @@ N_STEPS = 2_000  # of each way before the last: enough to see that it runs
 
 
 def mask_fn(env: gym.Env) -> np.ndarray:
-    """Which cells may be played, as the documentation of MaskablePPO hands it to `ActionMasker`."""
+    """The legal cells, as the documentation of MaskablePPO hands them to `ActionMasker`."""
     return env.unwrapped.action_masks()  # ttt_env
 
 

@@ -119,7 +119,7 @@ def main() -> None:
     def scores(planes: np.ndarray) -> list[list[float]]:  # ttt_env
         return [[q[board.tobytes(), cell] for cell in range(9)] for board in planes]  # ttt_env
 
-    agent = ttt_env.network_agent("tictactoe-v0", scores)  # ttt_env
+    agent = ttt_env.make_agent(scores, "tictactoe-v0", observation="planes")  # ttt_env
     for episode in range(EVERY, EPISODES + 1, EVERY):
         learn(env, q, view, rng, EVERY)
         exploitability = ttt_env.exploitability(agent).exploitability

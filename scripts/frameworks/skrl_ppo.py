@@ -59,7 +59,7 @@ class Policy(CategoricalMixin, Model):
 
 
 class Value(DeterministicMixin, Model):
-    """How good the positions are."""
+    """The critic: the values of the positions."""
 
     def __init__(self, env: Any) -> None:
         Model.__init__(self, observation_space=env.observation_space, action_space=env.action_space)
@@ -84,7 +84,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     )
     env = wrap_env(envs, verbose=False)
     models = {"policy": Policy(env), "value": Value(env)}
-    player = ttt_env.network_agent(make_env.game, models["policy"].net, observation="flat")  # ttt_env
+    player = ttt_env.make_agent(models["policy"].net, make_env.game, observation="flat")  # ttt_env
 
     cfg = PPO_CFG()
     cfg.rollouts = ROLLOUTS

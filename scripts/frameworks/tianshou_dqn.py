@@ -77,7 +77,9 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     train_collector.reset()
     train_collector.collect(n_step=4096)
 
-    agent = ttt_env.network_agent(make_env.game, lambda planes: network(planes)[0])  # ttt_env
+    agent = ttt_env.make_agent(
+        lambda planes: network(planes)[0], make_env.game, observation="planes"
+    )  # ttt_env
 
     def score(stats: CollectStats) -> float:
         print(f"{train_collector.collect_step:7,} moves")

@@ -107,7 +107,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     optimizer = torch.optim.Adam(loss_module.parameters(), lr=1e-3)
     scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.02, BATCHES)
 
-    agent = ttt_env.network_agent(make_env.game, network, observation="flat")  # ttt_env
+    agent = ttt_env.make_agent(network, make_env.game, observation="flat")  # ttt_env
     for batch, data in enumerate(collector, start=1):
         replay_buffer.extend(data.reshape(-1))
         explore.step(data.numel())

@@ -100,7 +100,7 @@ class ScriptedModel(Qwen3ForCausalLM):
 
 
 def speech(name: str, told: str) -> str:
-    """What a player says to the last message of a conversation."""
+    """A player's reply to the last message of a conversation."""
     message = told.rpartition("<|im_start|>user")[2]
     if "The game is over" in message:
         return "A good game."
@@ -157,7 +157,7 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> ScriptedModel:
 
 
 def played_again(completions: list[list[dict[str, Any]]], log_extra: Any, **columns: Any) -> list[float]:
-    """What the calls of each completion earn in a `TextEnv`, to be compared with what TRL was told."""
+    """The rewards of each completion's calls in a `TextEnv`, for comparison with TRL's."""
     rewards, replies = [], {}
     for number, completion in enumerate(completions):
         env = TextEnv(**SETTINGS)
@@ -182,7 +182,7 @@ def arguments_of(completion: list[dict[str, Any]]) -> list[dict[str, int]]:
 
 
 def check(logs: pd.DataFrame, seeds: list[int]) -> None:
-    """What TRL has logged of each rollout is true, and the model has learned from it."""
+    """Check that TRL's log of each rollout is true, and that the model has learned."""
     assert logs["GameEnvironment"].equals(logs["played_again"])
     assert sorted(logs["seed"]) == sorted(seeds * GROUP)
     texts = logs["completion"].map(str)

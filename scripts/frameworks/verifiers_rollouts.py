@@ -55,7 +55,7 @@ MODELS: dict[str, Callable[[str], str]] = {
 
 
 async def complete(request: web.Request) -> web.Response:
-    """What an OpenAI-compatible endpoint answers."""
+    """The answer of an OpenAI-compatible endpoint."""
     body = await request.json()
     reply = MODELS[body["model"]](body["messages"][-1]["content"])
     choice = {"index": 0, "message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}

@@ -1,1 +1,1 @@
-"""What `benchmark_envs.py` times, and how it prints and draws the results."""
+"""The contenders of `benchmark_envs.py`, their measurement, and the tables and charts of the results."""

@@ -23,7 +23,7 @@ ONE = (1,)
 
 
 class Contender(NamedTuple):
-    """What to time, at which numbers of games, and the colour of its line in the chart, if it has one."""
+    """A contender: its timed loop, the numbers of games, and the colour of its line in the chart, if any."""
 
     name: str
     window: Callable[[int], Window]

@@ -31,5 +31,5 @@ def moves_per_second(window: Window, seconds: float, round: int) -> float:
 
 
 def verdict(reached: bool) -> str:
-    """Whether a goal is reached, as a word for the table."""
+    """The word for the table: reached or missed."""
     return "reached" if reached else "MISSED"

@@ -31,7 +31,7 @@ def print_vector(seconds: float, rounds: int) -> Speeds:
 
 
 def all_windows() -> Iterator[tuple[tuple[str, int], Window]]:
-    """What to time. Prints a line for each peer that is not installed."""
+    """The windows to time. Prints a line for each peer that is not installed."""
     for contender in CONTENDERS:
         try:
             yield from [((contender.name, size), contender.window(size)) for size in contender.sizes]
@@ -99,7 +99,7 @@ def of_goal(ratio: float, goal: float | None) -> str:
 
 
 def ratio_of(speeds: Speeds, goal: Goal) -> float:
-    """How many times faster ours is than the peer, the median over the rounds."""
+    """The ratio of our speed to the peer's, the median over the rounds."""
     pairs = zip(speeds[goal.ours, goal.size], speeds[goal.peer, goal.peer_size], strict=True)
     return median(ours / theirs for ours, theirs in pairs)
 

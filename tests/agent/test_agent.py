@@ -11,16 +11,10 @@ import pytest
 from tests.support import naive
 from ttt_env import (
     Agent,
-    BatchAgent,
     Boards,
     Game,
-    GameTooLargeError,
     IllegalMoveError,
-    ParameterError,
-    PolicyError,
     Position,
-    UnknownAgentError,
-    UnknownGameError,
     agent_names,
     certify,
     exploitability,
@@ -43,6 +37,7 @@ from ttt_env.agent import (
 from ttt_env.agents.combining import Epsilon
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.planners import Minimax, Softmax
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError, UnknownGameError
 from ttt_env.rules.specs import split_spec
 
 TICTACTOE = get_game("tictactoe-v0")
@@ -56,7 +51,7 @@ def to_be_played(game):
     return [Position(game, *naive.masks(board)) for board in other.boards() if other.moves(board)]
 
 
-class Weighted(BatchAgent):
+class Weighted(Agent):
     """Plays cell c with a probability that grows with c; written for batches."""
 
     is_fixed = True
@@ -290,7 +285,7 @@ class TestDeclarations:
         cells = [int(agent.policy(position).argmax()) for position in to_be_played(TICTACTOE)]
         assert set(cells) == set(range(9))
 
-    @pytest.mark.parametrize("base", [Agent, BatchAgent])
+    @pytest.mark.parametrize("base", [Agent, Agent])
     def test_a_class_that_says_nowhere_how_it_plays(self, base):
         class Mute(base):
             pass

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import GameRecord, ParameterError, Position, Recorded, ResultFileError
+from ttt_env import GameRecord, Position, RecordedAgent
 from ttt_env.agent import Answer, AskedAgent
 from ttt_env.analysis import recorded
 from ttt_env.analysis.dossier import dossier
+from ttt_env.errors import ParameterError, ResultFileError
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 from ttt_env.storage.line_file import LineFile
 
@@ -283,7 +284,7 @@ class TestWorkers:
                 raise ConnectionError
             return perfect(position)
 
-        agent = Recorded(ttt_env.make_agent(failing))
+        agent = RecordedAgent(ttt_env.make_agent(failing))
         with pytest.raises(ConnectionError):
             ttt_env.certify(agent)
         assert ttt_env.certify(agent).unbeatable
@@ -296,7 +297,7 @@ class TestWorkers:
 
     def test_analyses_of_one_agent_share_the_answers(self, tmp_path):
         function = Erring(3, 0.02)
-        agent = Recorded(ttt_env.make_agent(function), answers=tmp_path / "a.jsonl", workers=2)
+        agent = RecordedAgent(ttt_env.make_agent(function), answers=tmp_path / "a.jsonl", workers=2)
         ttt_env.certify(agent)
         ttt_env.exploitability(agent)
         ttt_env.match(agent, "minimax", exact=True)

@@ -1,4 +1,4 @@
-"""Why agents move as they do: what each says against plain code that does not know the agent."""
+"""The reasons for agents' moves: each explanation against plain code that does not know the agent."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import Agent, GameRecord, Position, get_game, make_agent, network_agent, play_game
+from ttt_env import Agent, GameRecord, Position, get_game, make_agent, play_game
 from ttt_env.agent import agent_names, name_of
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.agents.learned.lookup import Lookup
@@ -297,7 +297,7 @@ def test_brute_force_shows_its_sums():
 
 
 def result_against(agent, position, seat):
-    """What best play on this seat gets from here against the agent, by plain recursion."""
+    """The result of best play on this seat from here against the agent, by plain recursion."""
     if position.is_over:
         return 0 if position.winner is None else 1 if position.winner == seat else -1
     after = {cell: result_against(agent, position.play(cell), seat) for cell in position.legal_cells}
@@ -486,8 +486,8 @@ def test_q_learning_shows_the_number_that_its_file_holds_for_each_move():
 
 def test_a_network_shows_its_scores():
     scores = [2.0, 1, 2, 1, 3, 1, 2, 1, 2]
-    greedy = network_agent(TTT, lambda planes: [scores] * len(planes))
-    warm = network_agent(TTT, lambda planes: [scores] * len(planes), temperature=2.0)
+    greedy = make_agent(lambda planes: [scores] * len(planes), TTT, observation="planes")
+    warm = make_agent(lambda planes: [scores] * len(planes), TTT, temperature=2.0)
     for position in positions(TTT, 20):
         for agent in (greedy, warm):
             assert column(agent.explain(position), "network’s score") == {

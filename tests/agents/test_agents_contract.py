@@ -1,4 +1,4 @@
-"""What every registered agent has to keep, on every kind of game."""
+"""The contract of every registered agent, on every kind of game."""
 
 import pickle
 from functools import cache

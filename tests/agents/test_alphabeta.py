@@ -100,7 +100,7 @@ def assert_line_has_the_value(position, found):
 
 
 def test_one_agent_for_many_positions_of_both_seats():
-    """What the table keeps from earlier searches changes no answer."""
+    """The table's entries from earlier searches change no answer."""
     rng, kept = np.random.default_rng(9), AlphaBeta(FIVES, 4)
     for _ in range(40):
         position = random_position(FIVES, rng)

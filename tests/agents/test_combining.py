@@ -56,17 +56,19 @@ class TestEpsilon:
 
     @pytest.mark.parametrize("epsilon", ["2", "-0.1", "nan", "1.0001"])
     def test_an_epsilon_outside_of_0_to_1_is_refused(self, epsilon):
-        with pytest.raises(ttt_env.ParameterError, match="of epsilon: numbers from 0 to 1 are allowed"):
+        with pytest.raises(
+            ttt_env.errors.ParameterError, match="of epsilon: numbers from 0 to 1 are allowed"
+        ):
             ttt_env.make_agent(f"epsilon:minimax,epsilon={epsilon}")
 
     def test_other_bad_parameters(self):
-        with pytest.raises(ttt_env.ParameterError, match="epsilon needs agent"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="epsilon needs agent"):
             ttt_env.make_agent("epsilon:epsilon=0.1")
-        with pytest.raises(ttt_env.UnknownAgentError, match="did you mean minimax"):
+        with pytest.raises(ttt_env.errors.UnknownAgentError, match="did you mean minimax"):
             ttt_env.make_agent("epsilon:minmax")
-        with pytest.raises(ttt_env.ParameterError, match="unknown parameter of minimax 'epsilo'"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="unknown parameter of minimax 'epsilo'"):
             ttt_env.make_agent("epsilon:minimax,epsilo=0.1")
-        with pytest.raises(ttt_env.ParameterError, match="numbers from 0 to 1"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="numbers from 0 to 1"):
             Epsilon(TICTACTOE, "random", "0.1")
 
     def test_takes_agents_and_functions(self):
@@ -75,7 +77,7 @@ class TestEpsilon:
         assert Epsilon(TICTACTOE, agent, 0).policy(TICTACTOE.start) == pytest.approx(
             agent.policy(TICTACTOE.start)
         )
-        with pytest.raises(ttt_env.UnknownAgentError, match="plays tictactoe-v0, not square-v0"):
+        with pytest.raises(ttt_env.errors.UnknownAgentError, match="plays tictactoe-v0, not square-v0"):
             Epsilon(ttt_env.get_game("square-v0"), agent)
 
     def test_plays_boards_of_any_size(self):
@@ -114,17 +116,21 @@ class TestMixture:
 
     @pytest.mark.parametrize("weights", ["1", "1+2+3", "1+-1", "0+0", "nan+1", "inf+1", "1+x", "1++2"])
     def test_bad_weights_are_refused(self, weights):
-        with pytest.raises(ttt_env.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"):
+        with pytest.raises(
+            ttt_env.errors.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"
+        ):
             ttt_env.make_agent(f"mixture:minimax+random,weights={weights}")
 
     @pytest.mark.parametrize("weights", [[10**400, 1], 7, [None, 1]], ids=["huge", "int", "None"])
     def test_weights_of_another_type_are_refused(self, weights):
-        with pytest.raises(ttt_env.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"):
+        with pytest.raises(
+            ttt_env.errors.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"
+        ):
             Mixture(TICTACTOE, ["minimax", "random"], weights)
 
     @pytest.mark.parametrize("agents", [None, 3, {"random"}], ids=["None", "int", "set"])
     def test_agents_of_another_type_are_refused(self, agents):
-        with pytest.raises(ttt_env.ParameterError, match="a sequence, or specs joined by"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="a sequence, or specs joined by"):
             Mixture(TICTACTOE, agents)
 
     @pytest.mark.parametrize(
@@ -142,11 +148,11 @@ class TestMixture:
         np.testing.assert_allclose(policies(f"epsilon:{spec},epsilon=0"), expected, atol=1e-15)
 
     def test_no_agents_are_refused(self):
-        with pytest.raises(ttt_env.ParameterError, match="mixture needs agents"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="mixture needs agents"):
             ttt_env.make_agent("mixture")
-        with pytest.raises(ttt_env.ParameterError, match="of mixture of 0 agents"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="of mixture of 0 agents"):
             Mixture(TICTACTOE, [])
-        with pytest.raises(ttt_env.UnknownAgentError, match="''"):
+        with pytest.raises(ttt_env.errors.UnknownAgentError, match="''"):
             ttt_env.make_agent("mixture:minimax+")
 
 

@@ -183,12 +183,12 @@ class TestRules:
     @pytest.mark.parametrize("rules", ["center", "centre+blok", "centre++block", "", "centre,block"])
     def test_unknown_rules_are_refused_with_the_allowed_ones(self, rules):
         with pytest.raises(
-            ttt_env.ParameterError, match=r"unknown rule .* Allowed: block, block-fork, centre"
+            ttt_env.errors.ParameterError, match=r"unknown rule .* Allowed: block, block-fork, centre"
         ):
             Rules(TICTACTOE, rules)
 
     def test_the_nearest_rule_is_named(self):
-        with pytest.raises(ttt_env.ParameterError, match="did you mean centre"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="did you mean centre"):
             ttt_env.make_agent("rules:block+center")
 
     def test_finished_positions_do_no_harm(self):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import Game, GameRecord, ParameterError, Position, make_agent
+from ttt_env import Game, GameRecord, Position, make_agent
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import GameLogError
+from ttt_env.errors import GameLogError, ParameterError
 from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.storage.game_log import PERSON, GameLog
 
@@ -110,7 +110,7 @@ def test_specs(path):
         assert ttt_env.make_agent(spec).policy(TTT.start)[4] == 1
     with pytest.raises(GameLogError, match="no game log nowhere"):
         ttt_env.make_agent("imitation:nowhere.sqlite")
-    with pytest.raises(ttt_env.UnknownAgentError, match="did you mean minimax"):
+    with pytest.raises(ttt_env.errors.UnknownAgentError, match="did you mean minimax"):
         ttt_env.make_agent("imitation:fallback=minmax")
 
 
@@ -198,5 +198,5 @@ def test_what_is_no_path(path):
 
 
 def test_a_path_longer_than_files_have():
-    with pytest.raises(ttt_env.ParameterError, match=r"path='xxx.*: the path of a file is needed"):
+    with pytest.raises(ttt_env.errors.ParameterError, match=r"path='xxx.*: the path of a file is needed"):
         Imitation(TTT, "x" * 5000)

@@ -206,6 +206,21 @@ def test_advance_to_a_move_never_tried_begins_anew():
     assert search.iterations == 100
 
 
+def test_a_kept_tree_goes_on_for_the_player_to_move():
+    search = Search(POSITIONS["won"], seed=2)
+    search.run(5)  # every move of X once, so that nothing is known below
+    search.advance(8)
+    search.run(300)
+    assert search.best_cells() == [5]  # O completes its row
+
+
+def test_a_position_that_does_not_follow_begins_anew():
+    search = Search(POSITIONS["won"], seed=2)
+    elsewhere = Position.parse("X.X/OO./XOX", TICTACTOE)
+    search.follow(elsewhere, 3)
+    assert (search.position, search.iterations) == (elsewhere, 0)
+
+
 def test_advance_refuses_what_is_no_move_and_changes_nothing():
     search = Search(POSITIONS["won"])
     search.run(1)
@@ -293,7 +308,7 @@ def test_a_large_game_wins_in_one_move():
     ],
 )
 def test_parameters_out_of_range_are_refused(spec, message):
-    with pytest.raises(ttt_env.ParameterError, match=message):
+    with pytest.raises(ttt_env.errors.ParameterError, match=message):
         ttt_env.make_agent(f"mcts:{spec}")
 
 
@@ -309,14 +324,14 @@ def test_parameters_out_of_range_are_refused(spec, message):
     ],
 )
 def test_parameters_of_another_type_are_refused(parameters):
-    with pytest.raises(ttt_env.ParameterError, match=next(iter(parameters))):
+    with pytest.raises(ttt_env.errors.ParameterError, match=next(iter(parameters))):
         MCTS(TICTACTOE, **parameters)
 
 
 def test_budgets_of_a_search_are_refused_alike():
     search = Search(TICTACTOE.start)
     for budget in ({}, {"simulations": 0}, {"seconds": -1.0}, {"simulations": 1, "seconds": 1.0}):
-        with pytest.raises(ttt_env.ParameterError, match="mcts"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="mcts"):
             search.run(**budget)
     assert search.iterations == 0
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import Boards, ParameterError, PolicyError, Position
+from ttt_env import Boards, Position
 from ttt_env.analysis.declared import SOME_COMPARED
 from ttt_env.analysis.layers import reachable
+from ttt_env.errors import ParameterError, PolicyError
 
 GAME = ttt_env.get_game("tictactoe-v0")
 CODES = 3 ** np.arange(9)
@@ -27,7 +28,7 @@ def table_of_values() -> Any:
     boards = all_boards()
     q = np.nan_to_num(ttt_env.solve(GAME).values.q(boards), nan=99)
     table = np.zeros((3**9, 9), np.float32)
-    table[ttt_env.planes_of(boards).reshape(-1, 9, 2) @ [1, 2] @ CODES] = q
+    table[boards.planes.reshape(-1, 9, 2) @ [1, 2] @ CODES] = q
     return table
 
 
@@ -54,14 +55,16 @@ def module() -> Any:
 
 
 def test_a_network_of_the_values_of_minimax_is_proved_unbeatable() -> None:
-    certificate = ttt_env.certify(ttt_env.network_agent("tictactoe-v0", minimax))
+    certificate = ttt_env.certify(ttt_env.make_agent(minimax, "tictactoe-v0", observation="planes"))
     assert certificate.unbeatable and certificate.source == "declared"
-    assert not ttt_env.certify(ttt_env.network_agent(GAME, lambda planes: -minimax(planes))).unbeatable
+    assert not ttt_env.certify(
+        ttt_env.make_agent(lambda planes: -minimax(planes), GAME, observation="planes")
+    ).unbeatable
 
 
 def test_plays_as_minimax_in_every_position() -> None:
     boards = all_boards()
-    policies = ttt_env.network_agent(GAME, minimax).policies(boards)
+    policies = ttt_env.make_agent(minimax, GAME, observation="planes").policies(boards)
     assert np.array_equal(policies, ttt_env.make_agent("minimax").policies(boards))
 
 
@@ -79,13 +82,13 @@ def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
             return self.table(flat.long() @ self.weights)
 
     network = Values()
-    assert ttt_env.certify(ttt_env.network_agent(GAME, network, observation="flat")).unbeatable
+    assert ttt_env.certify(ttt_env.make_agent(network, GAME, observation="flat")).unbeatable
     assert network.training
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_the_policy_of_a_position_is_that_in_a_batch(temperature: float) -> None:
-    agent, boards = ttt_env.network_agent(GAME, module(), temperature=temperature), all_boards()[::7]
+    agent, boards = ttt_env.make_agent(module(), GAME, temperature=temperature), all_boards()[::7]
     alone = [agent.policy(position) for position in boards]
     assert np.allclose(agent.policies(boards), alone, atol=1e-5)
 
@@ -97,7 +100,7 @@ def test_the_certificate_takes_one_batch_for_each_layer_and_not_a_call_for_each_
         sizes.append(len(planes))
         return minimax(planes)
 
-    ttt_env.certify(ttt_env.network_agent(GAME, counted))
+    ttt_env.certify(ttt_env.make_agent(counted, GAME, observation="planes"))
     batches = [size for size in sizes if size > 1]
     assert len(batches) <= 9 and sum(batches) > 500
     n_alone = sizes.count(1)
@@ -106,14 +109,24 @@ def test_the_certificate_takes_one_batch_for_each_layer_and_not_a_call_for_each_
 
 def test_softmax_of_the_scores() -> None:
     position = Position.parse("XO./.../...")
-    agent = ttt_env.network_agent(GAME, favourite, temperature=2.0)
+    agent = ttt_env.make_agent(favourite, GAME, temperature=2.0)
     weights = np.exp(-np.arange(9) / 2) * [0, 0, 1, 1, 1, 1, 1, 1, 1]
     assert np.allclose(agent.policy(position), weights / weights.sum())
-    assert ttt_env.network_agent(GAME, favourite).policy(position).tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0]
+    assert ttt_env.make_agent(favourite, GAME, observation="planes").policy(position).tolist() == [
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
 def test_equal_scores_are_drawn_from_uniformly() -> None:
-    agent = ttt_env.network_agent(GAME, lambda planes: np.zeros((len(planes), 9), int))
+    agent = ttt_env.make_agent(lambda planes: np.zeros((len(planes), 9), int), GAME, observation="planes")
     assert np.array_equal(agent.policies(all_boards()), ttt_env.make_agent("random").policies(all_boards()))
 
 
@@ -126,9 +139,9 @@ def test_what_a_function_sees() -> None:
 
     position = Position.parse("XO./.X./...")
     for kind in ("planes", "flat"):
-        ttt_env.network_agent(GAME, looks, observation=kind).policy(position)  # type: ignore[arg-type]
+        ttt_env.make_agent(looks, GAME, observation=kind).policy(position)  # type: ignore[arg-type]
     planes, flat = seen
-    assert planes.dtype == np.int8 and np.array_equal(planes, ttt_env.planes_of(position))
+    assert planes.dtype == np.int8 and np.array_equal(planes, position.planes[None])
     assert flat.dtype == np.float32 and np.array_equal(flat, planes.reshape(1, 18))
 
 
@@ -138,8 +151,10 @@ def test_scores_of_taken_cells_do_not_matter() -> None:
         return np.where(taken, np.nan, favourite(planes))
 
     boards = all_boards()
-    policies = ttt_env.network_agent(GAME, masked).policies(boards)
-    assert np.array_equal(policies, ttt_env.network_agent(GAME, favourite).policies(boards))
+    policies = ttt_env.make_agent(masked, GAME, observation="planes").policies(boards)
+    assert np.array_equal(
+        policies, ttt_env.make_agent(favourite, GAME, observation="planes").policies(boards)
+    )
 
 
 class TestTorch:
@@ -147,53 +162,60 @@ class TestTorch:
         network = module()
         network[3].eval()
         modes = [part.training for part in network.modules()]
-        ttt_env.network_agent(GAME, network).policies(all_boards())
+        ttt_env.make_agent(network, GAME, observation="planes").policies(all_boards())
         assert [part.training for part in network.modules()] == modes
         assert all(parameter.grad is None for parameter in network.parameters())
 
     def test_the_mode_is_kept_if_the_network_fails(self) -> None:
         network = module()
         with pytest.raises(RuntimeError):
-            ttt_env.network_agent("square-v0", network).policy(ttt_env.get_game("square-v0").start)
+            ttt_env.make_agent(network, "square-v0", observation="planes").policy(
+                ttt_env.get_game("square-v0").start
+            )
         assert all(part.training for part in network.modules())
 
     @pytest.mark.parametrize("number_type", ["float64", "bfloat16"])
     def test_gets_its_own_number_type(self, number_type: str) -> None:
         torch = pytest.importorskip("torch")
-        agent = ttt_env.network_agent(GAME, module().to(getattr(torch, number_type)), temperature=1)
-        other = ttt_env.network_agent(GAME, module(), temperature=1)
+        agent = ttt_env.make_agent(module().to(getattr(torch, number_type)), GAME, temperature=1)
+        other = ttt_env.make_agent(module(), GAME, temperature=1)
         assert np.allclose(agent.policies(all_boards()), other.policies(all_boards()), atol=0.02)
 
     def test_a_function_may_return_a_tensor_with_gradients(self) -> None:
         torch = pytest.importorskip("torch")
         network = module().eval()
-        agent = ttt_env.network_agent(GAME, lambda planes: network(torch.tensor(planes).float()))
-        expected = ttt_env.network_agent(GAME, network).policies(all_boards())
+        agent = ttt_env.make_agent(
+            lambda planes: network(torch.tensor(planes).float()), GAME, observation="planes"
+        )
+        expected = ttt_env.make_agent(network, GAME, observation="planes").policies(all_boards())
         assert np.array_equal(agent.policies(all_boards()), expected)
 
     def test_pickles(self) -> None:
-        agent = ttt_env.network_agent(GAME, module(), temperature=0.5)
+        agent = ttt_env.make_agent(module(), GAME, temperature=0.5)
         copy = pickle.loads(pickle.dumps(agent))
         assert np.array_equal(copy.policies(all_boards()), agent.policies(all_boards()))
 
     def test_plays_as_it_is_at_the_time(self) -> None:
         network = module()
-        agent = ttt_env.network_agent(GAME, network, temperature=1)
+        agent = ttt_env.make_agent(network, GAME, temperature=1)
         before = agent.policies(all_boards())
         network[4].bias.data += pytest.importorskip("torch").arange(9.0)
         assert not np.allclose(agent.policies(all_boards()), before)
 
 
 def test_a_function_pickles_and_has_a_name() -> None:
-    agent = ttt_env.network_agent(GAME, favourite)
+    agent = ttt_env.make_agent(favourite, GAME, observation="planes")
     copy = pickle.loads(pickle.dumps(agent))
     assert repr(copy) == repr(agent) == "<NetworkAgent favourite of tictactoe-v0>"
-    assert repr(ttt_env.network_agent(GAME, module())) == "<NetworkAgent Sequential of tictactoe-v0>"
+    assert (
+        repr(ttt_env.make_agent(module(), GAME, observation="planes"))
+        == "<NetworkAgent Sequential of tictactoe-v0>"
+    )
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
 def test_as_an_opponent_of_one_game_and_of_many(temperature: float) -> None:
-    agent = ttt_env.network_agent(GAME, favourite, temperature=temperature)
+    agent = ttt_env.make_agent(favourite, GAME, temperature=temperature)
     env = ttt_env.make(GAME, opponent=agent, play_as="O")
     assert env.reset(seed=0)[1]["action_mask"].sum() == 8
     envs = ttt_env.make_vec(GAME, num_envs=8, opponent=agent)
@@ -205,14 +227,13 @@ def test_as_an_opponent_of_one_game_and_of_many(temperature: float) -> None:
 @pytest.mark.parametrize("id", ["square-v0", "qubic-v0", "mnk-v0:m=5,n=2,k=3"])
 def test_on_other_games(id: str) -> None:
     game = ttt_env.get_game(id)
-    agent = ttt_env.network_agent(
-        game, lambda flat: -flat @ np.ones((2 * game.n_cells, game.n_cells)), observation="flat"
-    )
+    scores = lambda flat: -flat @ np.ones((2 * game.n_cells, game.n_cells))  # noqa: E731
+    agent = ttt_env.make_agent(scores, game, observation="flat")
     assert np.isclose(agent.policy(game.start.play(0)).sum(), 1)
 
 
 def test_of_no_positions() -> None:
-    assert ttt_env.network_agent(GAME, module()).policies(all_boards()[:0]).shape == (0, 9)
+    assert ttt_env.make_agent(module(), GAME, observation="planes").policies(all_boards()[:0]).shape == (0, 9)
 
 
 WRONG: dict[str, tuple[Any, str]] = {
@@ -236,7 +257,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("network", "message"), WRONG.values(), ids=WRONG)
 def test_answers_that_are_no_scores(network: Any, message: str) -> None:
-    agent = ttt_env.network_agent(GAME, network)
+    agent = ttt_env.make_agent(network, GAME, observation="planes")
     with pytest.raises(PolicyError, match=message) as raised:
         agent.policy(Position.parse("XO./.../..."))
     assert "<NetworkAgent <lambda> of tictactoe-v0>" in str(raised.value) and "[B, cells]" in str(
@@ -252,7 +273,7 @@ def test_a_module_with_two_heads() -> None:
             return planes.flatten(1)[:, :9], planes.flatten(1)[:, :1]
 
     with pytest.raises(PolicyError, match=r"answers \(tensor"):
-        ttt_env.network_agent(GAME, ActorCritic()).policy(GAME.start)
+        ttt_env.make_agent(ActorCritic(), GAME, observation="planes").policy(GAME.start)
 
 
 def test_scores_that_depend_on_the_batch() -> None:
@@ -264,12 +285,12 @@ def test_scores_that_depend_on_the_batch() -> None:
         return network(torch.tensor(planes).float())[: len(planes) // 2]
 
     with pytest.raises(PolicyError, match=r"in a batch, and alone .*batch normalisation"):
-        ttt_env.certify(ttt_env.network_agent(GAME, in_training))
+        ttt_env.certify(ttt_env.make_agent(in_training, GAME, observation="planes"))
 
 
 def test_scores_that_depend_on_chance() -> None:
     rng = np.random.default_rng(0)
-    agent = ttt_env.network_agent(GAME, lambda planes: rng.random((len(planes), 9)))
+    agent = ttt_env.make_agent(lambda planes: rng.random((len(planes), 9)), GAME, observation="planes")
     with pytest.raises(PolicyError, match="is there chance in it"):
         ttt_env.certify(agent)
 
@@ -286,9 +307,9 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
 @pytest.mark.parametrize(("network", "options", "message"), BAD.values(), ids=BAD)
 def test_bad_arguments(network: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        ttt_env.network_agent(GAME, network, **options)
+        ttt_env.make_agent(network, GAME, **{"observation": "planes", **options})
 
 
 def test_a_game_of_too_many_cells() -> None:
-    with pytest.raises(ttt_env.GameTooLargeError):
-        ttt_env.network_agent("mnk-v0:m=9,n=9,k=5", favourite)
+    with pytest.raises(ttt_env.errors.GameTooLargeError):
+        ttt_env.make_agent(favourite, "mnk-v0:m=9,n=9,k=5", observation="planes")

@@ -271,11 +271,11 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
     ],
 )
 def test_wrong_parameters_are_refused_by_name(spec, message):
-    with pytest.raises(ttt_env.ParameterError, match=message):
+    with pytest.raises(ttt_env.errors.ParameterError, match=message):
         ttt_env.make_agent(spec)
 
 
 @pytest.mark.parametrize("depth", [True, 2.0, "2"])
 def test_a_depth_from_python_is_an_int(depth):
-    with pytest.raises(ttt_env.ParameterError, match="integers from 1 on"):
+    with pytest.raises(ttt_env.errors.ParameterError, match="integers from 1 on"):
         Minimax(TICTACTOE, depth=depth)

@@ -20,7 +20,7 @@ RATE = 0.1
 
 
 def seen(position, view, empty):
-    """What a network sees of a position, by the rules of the text."""
+    """The network's input for a position, by the rules of the text."""
     mover_is_x = position.ply % 2 == 1
     own = 1.0 if view == "mover" or mover_is_x else -1.0
     moved, other = position.theirs, position.mine

@@ -8,7 +8,8 @@ from math import inf, nan
 import pytest
 
 import ttt_env
-from ttt_env import Certificate, Exploitability, Match, ResultFileError, Tournament
+from ttt_env import Certificate, Exploitability, Match, Tournament
+from ttt_env.errors import ResultFileError
 from ttt_env.training.trial import TrialResult
 
 SMALL = "mnk-v0:m=3,n=2,k=2"
@@ -45,7 +46,7 @@ FREE = {
     r"blunders\.positions\[\d+\]": "another position in which value can be given away",
     r"refutations\.[XO]": "another game that ends as badly through the same blunder",
     r"game\.name|game\.winning_sets.*|game\.misere": "its name, or a game of which all is as true",
-    r"(matches\[\d+\]\.|agents\[\d+\]\.exploitability\.)?source": "computed from a policy or from answers",
+    r"(meetings\[\d+\]\.|agents\[\d+\]\.exploitability\.)?source": "computed from a policy or from answers",
     r"width": "how narrow the intervals were to be",
 }
 
@@ -183,11 +184,13 @@ FORGED = {
     "another mean": (EXPLOITABILITIES["exploitability"], {"exploitability": 0.0}, "exploitability"),
     "an agent of another name": (TOURNAMENTS["tournament"], {"agents__0__name": "minimax"}, "first|second"),
     "two agents of one name": (TOURNAMENTS["tournament"], {"agents__0__name": "block"}, "different names"),
-    "a pair that met twice": (TOURNAMENTS["tournament"], {"matches__0__second": "block"}, "have met before"),
+    "a pair that met twice": (
+        TOURNAMENTS["tournament"], {"meetings__1__second": "a function"}, "have met before",
+    ),
     "a pair that never met": (
         TOURNAMENTS["tournament"],
-        {"matches": TOURNAMENTS["tournament"].to_dict()["matches"][:2]},
-        "each pair of agents is to meet once",
+        {"meetings": TOURNAMENTS["tournament"].to_dict()["meetings"][:2]},
+        "is_complete: True, and False follows",
     ),
     "a best response to X that others outdo": (
         TOURNAMENTS["tournament"],

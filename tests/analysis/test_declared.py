@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import Agent, PolicyError, Recorded
+from ttt_env import Agent, RecordedAgent
 from ttt_env.agents.combining import Epsilon, Mixture
 from ttt_env.analysis.worst_case import worst_case
+from ttt_env.errors import PolicyError
 from ttt_env.rules.boards import Boards
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
@@ -135,7 +136,7 @@ def network_of_batches(game):
         answers[-1] = first_cell(boards[-1])
         return answers
 
-    return ttt_env.network_agent(game, scores)
+    return ttt_env.make_agent(scores, game, observation="planes")
 
 
 LIARS = [
@@ -155,7 +156,7 @@ DISGUISES = {
     "epsilon": lambda liar: Epsilon(liar.game, liar, epsilon=0.0),
     "mixture": lambda liar: Mixture(liar.game, [liar, "minimax"], [1, 0]),
     "twice": lambda liar: Epsilon(liar.game, Mixture(liar.game, [liar]), epsilon=0.0),
-    "recorded": Recorded,
+    "recorded": RecordedAgent,
 }
 ANALYSES = {
     "certify": ttt_env.certify,

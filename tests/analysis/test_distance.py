@@ -1,4 +1,4 @@
-"""How far positions are from the end: against naive recursion on every position of small games."""
+"""The distance of positions from the end: against naive recursion on every position of small games."""
 
 from functools import cache
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.support import naive
-from ttt_env import Boards, Game, GameTooLargeError, Position, get_game, solve
+from ttt_env import Boards, Game, Position, get_game, solve
 from ttt_env.analysis.distance import distances
+from ttt_env.errors import GameTooLargeError
 
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")

@@ -14,12 +14,8 @@ from ttt_env import (
     Agent,
     Boards,
     Game,
-    GameTooLargeError,
     IllegalMoveError,
-    ParameterError,
-    PolicyError,
     Position,
-    UnknownAgentError,
     best_response,
     certify,
     exploitability,
@@ -31,6 +27,7 @@ from ttt_env import (
 )
 from ttt_env.analysis.induction import backward_induction, best, uniform
 from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
 
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")
@@ -269,7 +266,7 @@ def first_of_best(q, legal, moves=None):
 
 
 class TestNeverGivingValueAway:
-    """How different agents may be that all keep the value in every position."""
+    """The best and the worst results of agents that keep the value in every position."""
 
     @pytest.mark.parametrize("seat, sign, due", [("X", 0, 0), ("X", 1, 1), ("O", 0, 0), ("O", 1, 1)])
     def test_against_random(self, seat, sign, due):
@@ -285,7 +282,7 @@ class TestNeverGivingValueAway:
 
 
 def keeping_value(sign):
-    """Of the moves that keep the value the one that gets the most (1) or the least (−1)."""
+    """Among the moves that keep the value, the one that gets the most (1) or the least (−1)."""
     values = solve(TICTACTOE).values
 
     def respond(q, legal, moves):

@@ -9,9 +9,10 @@ import pytest
 
 from tests import reference
 from tests.support import naive
-from ttt_env import Boards, Game, GameTooLargeError, ImpossiblePositionError, Position, get_game, solve
+from ttt_env import Boards, Game, Position, get_game, solve
 from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
 from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
 
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")
@@ -258,3 +259,10 @@ class TestSolution:
     def test_a_game_too_large(self, game):
         with pytest.raises(GameTooLargeError, match=r"18 cells are the limit\. On larger boards `match`"):
             solve(game)
+
+
+@pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=lambda game: game.name)
+def test_moves_that_keep_the_value_keep_it_against_best_play(game):
+    keep, layers = solve(game).keeping(uniform), reachable(game)
+    assert backward_induction(layers, keep, best).values().of(Boards.start(game)) == [0]
+    assert backward_induction(layers, best, keep).values().of(Boards.start(game)) == [0]

@@ -9,10 +9,11 @@ import pytest
 
 from tests import reference
 from tests.support import naive
-from ttt_env import Game, GameTooLargeError, Position, get_game
+from ttt_env import Game, Position, get_game
 from ttt_env.analysis.grid import Grid, grid
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.sizes import is_enumerable
 
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])

@@ -4,7 +4,7 @@ import pytest
 
 import ttt_env
 from tests.support.marks import slow
-from ttt_env import certify_all, exploitability_all
+from ttt_env import certify, exploitability
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
 
 SPECS = ["minimax", "random", "mcts:simulations=20,seed=0", "softmax:temperature=0.3", "block"]
@@ -14,7 +14,7 @@ def first_free(position):
     return position.legal_cells[0]
 
 
-class Leaking(ttt_env.BatchAgent):
+class Leaking(ttt_env.Agent):
     """Plays taken cells."""
 
     is_fixed = True
@@ -26,29 +26,27 @@ class Leaking(ttt_env.BatchAgent):
 @pytest.mark.parametrize("workers", [None, slow(2)])
 def test_each_is_judged_as_if_alone(workers):
     agents = [*SPECS, first_free]
-    certificates = certify_all(agents, workers=workers)
+    certificates = certify(agents, workers=workers)
     assert list(certificates) == [*SPECS, "first_free"]
-    assert certificates == {
-        name: ttt_env.certify(agent) for name, agent in zip(certificates, agents, strict=True)
-    }
-    exploited = exploitability_all(agents, "mnk-v0:m=3,n=2,k=2", workers=workers)
+    assert certificates == {name: certify(agent) for name, agent in zip(certificates, agents, strict=True)}
+    exploited = exploitability(agents, "mnk-v0:m=3,n=2,k=2", workers=workers)
     assert exploited == {
-        name: ttt_env.exploitability(agent, "mnk-v0:m=3,n=2,k=2")
+        name: exploitability(agent, "mnk-v0:m=3,n=2,k=2")
         for name, agent in zip(certificates, agents, strict=True)
     }
 
 
 def test_a_mapping_gives_names_and_an_agent_the_game():
     minimax = ttt_env.make_agent("minimax", "mnk-v0:m=4,n=3,k=3")
-    certificates = certify_all({"one": minimax, "another": "random"})
+    certificates = certify({"one": minimax, "another": "random"})
     assert [c.game.name for c in certificates.values()] == ["mnk-v0:m=4,n=3,k=3"] * 2
     assert [c.unbeatable for c in certificates.values()] == [True, False]
-    assert certify_all([]) == {}
+    assert certify([]) == {}
 
 
 def test_progress():
     told = []
-    certify_all(["minimax", "random"], progress=lambda *numbers: told.append(numbers))
+    certify(["minimax", "random"], progress=lambda *numbers: told.append(numbers))
     assert told == [(0, 2), (1, 2), (2, 2)]
 
 
@@ -56,7 +54,7 @@ def test_progress():
 def test_the_agent_that_fails_is_named(workers):
     agents = {"good": "minimax", "bad one": Leaking(ttt_env.get_game("tictactoe-v0"))}
     with pytest.raises(PolicyError) as caught:
-        certify_all(agents, workers=workers)
+        certify(agents, workers=workers)
     assert any("'bad one'" in note for note in caught.value.__notes__)
 
 
@@ -72,11 +70,18 @@ def test_the_agent_that_fails_is_named(workers):
 def test_errors_before_anything_is_judged(agents, game, error, message):
     told = []
     with pytest.raises(error, match=message):
-        certify_all(agents, game, progress=lambda *numbers: told.append(numbers))
+        certify(agents, game, progress=lambda *numbers: told.append(numbers))
     assert told == []
 
 
 def test_an_agent_that_cannot_be_sent():
     lock = __import__("threading").Lock()
     with pytest.raises(ParameterError, match="the agent 'held' cannot be sent to another process"):
-        certify_all({"held": lambda position: lock and position.legal_cells[0]}, workers=2)
+        certify({"held": lambda position: lock and position.legal_cells[0]}, workers=2)
+
+
+def test_arguments_of_one_agent_and_of_several():
+    with pytest.raises(ParameterError, match="here are several"):
+        certify(["minimax"], answers="answers.jsonl")
+    with pytest.raises(ParameterError, match="here is one"):
+        exploitability("minimax", backend="ray")

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import Agent, BatchAgent, Boards, GameTooLargeError, ParameterError, PolicyError, Recorded
+from ttt_env import Agent, Boards, RecordedAgent
 from ttt_env.agent import checked_policies
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis import evaluation, recorded
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 QUBIC = ttt_env.get_game("qubic-v0")
@@ -206,7 +207,7 @@ class TestResults:
         assert ttt_env.certify(Chooser(TICTACTOE)) == ttt_env.certify(Chooser(TICTACTOE))
 
     def test_a_best_response_wins_what_it_says(self):
-        function = Recorded(ttt_env.make_agent(Asked()))
+        function = RecordedAgent(ttt_env.make_agent(Asked()))
         worst = ttt_env.exploitability(function)
         found = ttt_env.match(ttt_env.best_response(function), function)
         assert found.exact and found.source == "recorded"
@@ -288,7 +289,7 @@ class TestWrongDeclarations:
     def test_that_are_noticed_late_end_in_the_error_too(self):
         """On a game whose answers are not kept, a refutation asks again."""
 
-        class Late(BatchAgent):
+        class Late(Agent):
             is_fixed = True
             calls = 0
 
@@ -369,7 +370,7 @@ class TestProgress:
     def test_time_before_the_first_question_does_not_count(self, monkeypatch, caplog):
         now = [0.0]
         monkeypatch.setattr(recorded, "time", SimpleNamespace(monotonic=lambda: now[0]))
-        agent = Recorded(ttt_env.make_agent(lowest))
+        agent = RecordedAgent(ttt_env.make_agent(lowest))
         now[0] = 1000.0
         with caplog.at_level(logging.WARNING):
             ttt_env.exploitability(agent)
@@ -383,7 +384,7 @@ class TestProgress:
 
 class TestRecorded:
     def test_is_a_fixed_policy_of_any_mix_of_positions(self):
-        agent = Recorded(ttt_env.make_agent(Asked()))
+        agent = RecordedAgent(ttt_env.make_agent(Asked()))
         boards = Boards.of([ttt_env.random_position(TICTACTOE, np.random.default_rng(n)) for n in range(300)])
         first = agent.policies(boards)
         assert agent.is_fixed and agent.asked == len(set(boards))
@@ -393,7 +394,7 @@ class TestRecorded:
 
     @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
     def test_copies_keep_the_answers(self, duplicate):
-        agent = Recorded(ttt_env.make_agent("mcts:simulations=3"))
+        agent = RecordedAgent(ttt_env.make_agent("mcts:simulations=3"))
         answers = {p: agent.policy(p) for p in (TICTACTOE.start, TICTACTOE.start.play(4))}
         again = duplicate(agent)
         assert all((again.policy(p) == answer).all() for p, answer in answers.items())
@@ -401,18 +402,20 @@ class TestRecorded:
 
     def test_may_be_tabulated_by_an_environment(self):
         function = Asked()
-        agent = Recorded(ttt_env.make_agent(function))
+        agent = RecordedAgent(ttt_env.make_agent(function))
         envs = ttt_env.make_vec("tictactoe-v0", 4, opponent=agent)
         envs.reset(seed=0)
         assert len(function) == 4520 and function.once
 
     def test_of_a_game_too_large(self):
         with pytest.raises(GameTooLargeError, match="qubic-v0"):
-            Recorded(ttt_env.make_agent("random", QUBIC))
+            RecordedAgent(ttt_env.make_agent("random", QUBIC))
 
 
 def test_it_loses_the_games_that_it_plays_where_it_named_no_free_cell():
-    recorded = Recorded(ttt_env.make_agent(lambda position: 0, TICTACTOE))  # taken from its second move on
+    recorded = RecordedAgent(
+        ttt_env.make_agent(lambda position: 0, TICTACTOE)
+    )  # taken from its second move on
     played = ttt_env.match(recorded, "random", exact=False, games=4)
     assert played.as_x == played.as_o == (0, 0, 1)
     assert [(lost.outcome, lost.games) for lost in played.forfeits[0]] == [("taken", 4)]

@@ -10,11 +10,12 @@ import pytest
 
 import ttt_env
 from tests.agents.test_pretrained import FILES, each, shipped
-from ttt_env import Certificate, Exploitability, Game, Match, Proof, ResultFileError, TttEnvError
+from ttt_env import Certificate, Exploitability, Game, Match, Proof, TttEnvError
 from ttt_env.analysis import certificate as certificate_module
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.evaluation import match_of
 from ttt_env.analysis.saved import write_json
+from ttt_env.errors import ResultFileError
 
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 MISERE = "tictactoe-v0:misere=true"

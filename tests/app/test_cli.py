@@ -358,7 +358,7 @@ def test_version():
 
 
 def json_of(*arguments, cwd=None):
-    """What the command prints, which has to be JSON and nothing else."""
+    """The output of the command, which has to be JSON and nothing else."""
     run = ttt(*arguments, "--json", cwd=cwd)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
@@ -435,7 +435,7 @@ class TestStandardOutput:
 
     def test_bench_says_who_made_an_error(self, monkeypatch):
         def policies(self, boards):
-            raise ttt_env.PolicyError("no idea")
+            raise ttt_env.errors.PolicyError("no idea")
 
         monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
         run = ttt("bench", "random", "block")
@@ -467,7 +467,7 @@ class TestStandardOutput:
 
 
 class TestNothingIsComputedInVain:
-    """What cannot be written is said at once: these computations would take hours."""
+    """Outputs that cannot be written are refused at once: these computations would take hours."""
 
     _SLOW = "mcts:simulations=1000000000,seed=0,solve=false"
 

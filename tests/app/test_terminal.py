@@ -239,7 +239,7 @@ def test_seats():
     assert names(["person"], None) == [("player A", "person"), ("player B", "person")]
     assert names(["block", "block"], None) == [("block A", "block"), ("block B", "block")]
     for wrong in (["random"] * 3, None), (["random"] * 2, "X"), (["random"], "Z"):
-        with pytest.raises(ttt_env.ParameterError):
+        with pytest.raises(ttt_env.errors.ParameterError):
             seated(*wrong, game)
 
 
@@ -304,9 +304,9 @@ def test_replay_of_a_file(tmp_path):
     path.write_text("tictactoe-v0: 4\n\nmnk-v0:m=4,n=3,k=3: 5 0\n", encoding="utf-8")
     assert replayed(str(path)).count("Unfinished") == 2
     path.write_text("tictactoe-v0: 4\nnonsense\n", encoding="utf-8")
-    with pytest.raises(ttt_env.NotationError, match=r"games.txt, line 2: 'nonsense'"):
+    with pytest.raises(ttt_env.errors.NotationError, match=r"games.txt, line 2: 'nonsense'"):
         records_of(str(path))
-    with pytest.raises(ttt_env.NotationError, match="no game record"):
+    with pytest.raises(ttt_env.errors.NotationError, match="no game record"):
         records_of("nonsense" * 1000)
 
 
@@ -322,7 +322,7 @@ def test_the_name_of_a_task_leaves_room_for_how_far_it_is():
 
 
 def drawn(task, text):
-    """What 80 columns show of a line of progress."""
+    """A line of progress as 80 columns show it."""
     screen = StringIO()
     line = ProgressLine(task)
     line.say(text)

@@ -74,7 +74,7 @@ def start(copy, script, **environment):
 
 
 def end(process):
-    """What it printed, and what it said on stderr, in lines."""
+    """The lines on stdout, as words, and the lines on stderr, once the process has ended."""
     out, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
     return out.split(), said.splitlines()
@@ -262,7 +262,7 @@ def test_without_numbas_compiler_the_functions_are_pythons(copy):
 
 @pytest.mark.slow
 def test_code_that_numba_keeps_elsewhere_is_not_used(copy):
-    """Where somebody has told numba another way to find folders, which knows nothing of digests."""
+    """A user may have told numba another way to find folders, which knows nothing of digests."""
     locators = {"NUMBA_CACHE_LOCATOR_CLASSES": "InTreeCacheLocator"}
     for step in (1, 22):
         write(copy, "compiled/called", CALLED.format(step=step))

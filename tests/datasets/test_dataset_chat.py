@@ -78,11 +78,11 @@ class TestPositions:
     @pytest.mark.parametrize(
         ("settings", "error"),
         [
-            ({"ties": "first"}, ttt_env.ParameterError),
-            ({"board": "square"}, ttt_env.ParameterError),
-            ({"answer": "[]"}, ttt_env.ParameterError),
-            ({"seed": -1}, ttt_env.ParameterError),
-            ({"game": "qubic-v0"}, ttt_env.GameTooLargeError),
+            ({"ties": "first"}, ttt_env.errors.ParameterError),
+            ({"board": "square"}, ttt_env.errors.ParameterError),
+            ({"answer": "[]"}, ttt_env.errors.ParameterError),
+            ({"seed": -1}, ttt_env.errors.ParameterError),
+            ({"game": "qubic-v0"}, ttt_env.errors.GameTooLargeError),
         ],
     )
     def test_bad_values_are_named_at_once(self, settings: dict[str, Any], error: type[Exception]) -> None:
@@ -118,10 +118,10 @@ class TestGames:
     @pytest.mark.parametrize(
         ("settings", "error"),
         [
-            ({"level": "good"}, ttt_env.ParameterError),
-            ({"games": 0}, ttt_env.ParameterError),
-            ({"answer": "[]"}, ttt_env.ParameterError),
-            ({"game": "qubic-v0"}, ttt_env.GameTooLargeError),
+            ({"level": "good"}, ttt_env.errors.ParameterError),
+            ({"games": 0}, ttt_env.errors.ParameterError),
+            ({"answer": "[]"}, ttt_env.errors.ParameterError),
+            ({"game": "qubic-v0"}, ttt_env.errors.GameTooLargeError),
         ],
     )
     def test_bad_values_are_named_at_once(self, settings: dict[str, Any], error: type[Exception]) -> None:

@@ -22,9 +22,10 @@ from pyarrow import parquet
 
 from tests import reference
 from tests.support.running import ttt
-from ttt_env import Game, GameTooLargeError, ParameterError, ResultFileError, get_game
+from ttt_env import Game, get_game
 from ttt_env.datasets import play_games, write_dataset
 from ttt_env.datasets.order import DatasetOrder
+from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError
 from ttt_env.storage.game_file import game_from_dict
 from ttt_env.text import TextEnv
 
@@ -157,7 +158,7 @@ class TestCroissant:
 
 
 def plain(value):
-    """What mlcroissant reads as the value that was written: its text is bytes, and its null is NaN."""
+    """The value that was written, from what mlcroissant reads: its text is bytes, and its null is NaN."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, list):

@@ -96,12 +96,12 @@ class TestSeeds:
 @pytest.mark.parametrize(
     ("settings", "error", "text"),
     [
-        ({"level": "exprt"}, ttt_env.ParameterError, "did you mean expert"),
-        ({"games": 0}, ttt_env.ParameterError, "games=0"),
-        ({"games": 2.5}, ttt_env.ParameterError, "games=2.5"),
-        ({"seed": -1}, ttt_env.ParameterError, "seed=-1"),
-        ({"game": "qubic-v0"}, ttt_env.GameTooLargeError, "64 cells"),
-        ({"game": "chess"}, ttt_env.UnknownGameError, "chess"),
+        ({"level": "exprt"}, ttt_env.errors.ParameterError, "did you mean expert"),
+        ({"games": 0}, ttt_env.errors.ParameterError, "games=0"),
+        ({"games": 2.5}, ttt_env.errors.ParameterError, "games=2.5"),
+        ({"seed": -1}, ttt_env.errors.ParameterError, "seed=-1"),
+        ({"game": "qubic-v0"}, ttt_env.errors.GameTooLargeError, "64 cells"),
+        ({"game": "chess"}, ttt_env.errors.UnknownGameError, "chess"),
     ],
 )
 def test_bad_values_are_named(settings: dict[str, Any], error: type[Exception], text: str) -> None:

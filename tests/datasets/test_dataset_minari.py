@@ -89,7 +89,7 @@ class TestReferenceScores:
         assert high == pytest.approx(ttt_env.match(best, opponent, game).score, abs=1e-13)
 
     def test_of_an_opponent_without_a_policy_there_are_none(self, tmp_path: Path) -> None:
-        with pytest.raises(ttt_env.PolicyError, match="no fixed policy"):
+        with pytest.raises(ttt_env.errors.PolicyError, match="no fixed policy"):
             write_minari(tmp_path, opponent="minimax:seconds=1")
 
 
@@ -126,13 +126,17 @@ class TestWriting:
     @pytest.mark.parametrize(
         ("settings", "error", "text"),
         [
-            ({"game": ttt_env.Game("own", (2, 2), [(0, 1)])}, ttt_env.UnknownGameError, "own"),
-            ({"game": "qubic-v0"}, ttt_env.GameTooLargeError, "64 cells"),
-            ({"level": "master"}, ttt_env.ParameterError, "master"),
-            ({"episodes": 0}, ttt_env.ParameterError, "episodes=0"),
-            ({"seed": -1}, ttt_env.ParameterError, "seed=-1"),
-            ({"opponent": lambda position: position.legal_cells[0]}, ttt_env.ParameterError, "spec string"),
-            ({"folder": 5}, ttt_env.ParameterError, "folder=5"),
+            ({"game": ttt_env.Game("own", (2, 2), [(0, 1)])}, ttt_env.errors.UnknownGameError, "own"),
+            ({"game": "qubic-v0"}, ttt_env.errors.GameTooLargeError, "64 cells"),
+            ({"level": "master"}, ttt_env.errors.ParameterError, "master"),
+            ({"episodes": 0}, ttt_env.errors.ParameterError, "episodes=0"),
+            ({"seed": -1}, ttt_env.errors.ParameterError, "seed=-1"),
+            (
+                {"opponent": lambda position: position.legal_cells[0]},
+                ttt_env.errors.ParameterError,
+                "spec string",
+            ),
+            ({"folder": 5}, ttt_env.errors.ParameterError, "folder=5"),
         ],
         ids=["game of one's own", "too large", "level", "episodes", "seed", "opponent", "folder"],
     )

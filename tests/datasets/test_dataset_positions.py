@@ -14,8 +14,9 @@ from pyarrow import parquet
 
 from tests import reference
 from tests.support import naive
-from ttt_env import Game, GameTooLargeError, ParameterError, Position, get_game
+from ttt_env import Game, Position, get_game
 from ttt_env.datasets import PositionTable
+from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.text import TextEnv
 from ttt_env.text.answers import AnswerFormat
@@ -117,7 +118,7 @@ class TestTexts:
             assert form.read(row["answer"], TICTACTOE).cell in row["perfect_cells"]
 
     def test_answers_have_no_habit(self):
-        """Of the positions with n perfect cells, each of their places is taken by about one in n answers."""
+        """In positions with n perfect cells, each place among them is taken by about one in n answers."""
         form, places = AnswerFormat(), {}
         for row in rows_of(TICTACTOE):
             cells = row["perfect_cells"]

@@ -1,4 +1,4 @@
-"""What an engine in this process says, and engines of some lines of shell."""
+"""The lines of an engine in this process, and engines of some lines of shell."""
 
 import sys
 import time
@@ -36,7 +36,7 @@ class Heard(list[str]):
 
 
 def dialogue(make: Callable[[Heard], Engine], *lines: str) -> list[str]:
-    """What the engine says to these lines, after which its input ends."""
+    """The engine's answers to these lines, after which its input ends."""
     heard = Heard()
     make(heard).serve(f"{line}\r\n" for line in lines)
     return heard

@@ -12,12 +12,14 @@ import ttt_env
 from tests.support import hostile_bots
 from tests.support.hostile_bots import HOSTILE, UNTRUSTED
 from tests.text.test_players import end
-from ttt_env import ParameterError, Position
-from ttt_env.agent import Forfeit, ForfeitError, make_agent
+from ttt_env import Position
+from ttt_env.agent import Forfeit, make_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import (
+    ForfeitError,
     ImpossiblePositionError,
     NotationError,
+    ParameterError,
     UnknownGameError,
     UntrustedAnswersError,
 )
@@ -158,7 +160,7 @@ class TestEnvironments:
             assert env.unwrapped.forfeit == Forfeit(position, "taken", '{"cell": 0}')
             assert info["action_mask"].all() and np.array_equal(observation[..., 0].ravel(), [0] * 7 + [1, 1])
             assert env.unwrapped.position == position
-            with pytest.raises(ttt_env.EpisodeOrderError):
+            with pytest.raises(ttt_env.errors.EpisodeOrderError):
                 env.step(6)
 
     def test_who_cannot_begin_is_an_error_and_nothing_changes(self, pids: Path) -> None:

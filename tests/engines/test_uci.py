@@ -15,7 +15,6 @@ import ttt_env
 from tests.engines.hearing import OURS, Heard, dialogue, logged, shell
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
-from ttt_env.engines.player import Conversation
 from ttt_env.engines.thinking import patient_agent
 from ttt_env.engines.uci.engine import UciEngine, thinking_seconds
 from ttt_env.engines.uci.notation import (
@@ -38,6 +37,7 @@ from ttt_env.errors import (
     UntrustedAnswersError,
 )
 from ttt_env.rules.game import random_position
+from ttt_env.text.players.program import Program
 
 TTT = ttt_env.get_game("tictactoe-v0")
 M433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
@@ -318,7 +318,7 @@ LATER = TTT.start.play(0)
 
 
 def all_end(pids):
-    """Whether these processes are gone after a while: signals take time. One that nobody awaits is gone."""
+    """True if these processes are gone after a while: signals take time. Unawaited ones are gone."""
 
     def runs(pid):
         try:
@@ -396,10 +396,10 @@ class TestPlayer:
                 ttt_env.certify(agent)
 
     def test_an_engine_is_ended_in_the_middle_of_a_conversation(self, monkeypatch):
-        """What is asked after an interrupt is answered by an engine that has heard nothing else."""
+        """A question after an interrupt is answered by an engine that has heard nothing else."""
         with engine("echo bestmove b2") as agent:
             with monkeypatch.context() as patch:
-                patch.setattr(Conversation, "read", pytest.fail)
+                patch.setattr(Program, "read", pytest.fail)
                 with pytest.raises(pytest.fail.Exception):
                     agent.answer(TTT.start)
             assert not agent._programs
@@ -583,10 +583,11 @@ class TestFairyStockfish:
 class ScoringAgent(UciAgent):
     """Keeps the value that the engine's last score says, from the side to move."""
 
-    def _ask(self, talk, position):
-        read, lines = talk.read, []
-        talk.read = lambda: lines.append(read()) or lines[-1]
-        answer = super()._ask(talk, position)
+    def _ask(self, program, position):
+        read, lines = program.read, []
+        program.read = lambda: lines.append(read()) or lines[-1]
+        answer = super()._ask(program, position)
+        program.read = read
         words = next(line for line in reversed(lines) if " score " in line).split()
         at = words.index("score")
         kind, number = words[at + 1], int(words[at + 2])

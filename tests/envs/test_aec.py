@@ -273,14 +273,14 @@ class TestNames:
         env = ttt_env.make("tictactoe-v0", agent_names=self.NAMES)
         transitions = ttt_env.collect_episode(env, dict.fromkeys(self.NAMES, "minimax"), seed=0)
         assert [len(transitions[name]) for name in self.NAMES] == [5, 4]
-        with pytest.raises(ttt_env.ParameterError, match="one for player_0 and one for player_1"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="one for player_0 and one for player_1"):
             ttt_env.collect_episode(env, dict.fromkeys("XO", "minimax"))
 
     @pytest.mark.parametrize("names", [("a",), ("a", "a"), "XO", ("a", 1), ("", "b"), None, ("a", "b", "c")])
     def test_bad_ones(self, names: Any) -> None:
-        with pytest.raises(ttt_env.ParameterError, match="agent_names="):
+        with pytest.raises(ttt_env.errors.ParameterError, match="agent_names="):
             ttt_env.make("tictactoe-v0", agent_names=names)
-        with pytest.raises(ttt_env.ParameterError, match="unknown agent 'X'"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="unknown agent 'X'"):
             started(agent_names=self.NAMES).observe("X")
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import EpisodeOrderError, IllegalMoveError, ImpossiblePositionError, ParameterError, Position
+from ttt_env import IllegalMoveError, Position
+from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError, ParameterError
 
 X_WINS = [0, 3, 1, 4, 2]
 NO_CELLS: dict[str, Any] = {
@@ -305,12 +306,12 @@ class TestOpponents:
     @pytest.mark.parametrize(
         ("opponent", "error"),
         [
-            ("minmax", ttt_env.UnknownAgentError),
-            (["random", "minmax"], ttt_env.UnknownAgentError),
-            (3, ttt_env.UnknownAgentError),
+            ("minmax", ttt_env.errors.UnknownAgentError),
+            (["random", "minmax"], ttt_env.errors.UnknownAgentError),
+            (3, ttt_env.errors.UnknownAgentError),
             ("random:seed=1", ParameterError),
             ([], ParameterError),
-            (ttt_env.make_agent("random", "square-v0"), ttt_env.UnknownAgentError),
+            (ttt_env.make_agent("random", "square-v0"), ttt_env.errors.UnknownAgentError),
         ],
         ids=["name", "list", "number", "parameter", "nobody", "of another game"],
     )

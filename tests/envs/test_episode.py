@@ -122,11 +122,11 @@ def test_other_games(id: str) -> None:
 
 def test_agents_of_another_game_are_refused() -> None:
     agents = {"X": "random", "O": ttt_env.make_agent("random", "square-v0")}
-    with pytest.raises(ttt_env.UnknownAgentError, match="square-v0"):
+    with pytest.raises(ttt_env.errors.UnknownAgentError, match="square-v0"):
         collect_episode(ttt_env.make("tictactoe-v0"), agents)
 
 
 @pytest.mark.parametrize("agents", [{"X": "random"}, {"X": "random", "O": "random", "Z": "random"}])
 def test_agents_for_other_seats_than_x_and_o_are_refused(agents: Any) -> None:
-    with pytest.raises(ttt_env.ParameterError, match="O"):
+    with pytest.raises(ttt_env.errors.ParameterError, match="O"):
         collect_episode(ttt_env.make("tictactoe-v0"), agents)

@@ -34,7 +34,7 @@ def highest(position: Position) -> int:
 
 
 def are_numbers(info: Mapping[str, Any]) -> bool:
-    """Whether an info has nothing but numbers, arrays of numbers, and such infos; `final_obs` is no info."""
+    """True if an info has nothing but numbers, arrays of numbers, and such infos; `final_obs` is no info."""
     return all(
         name == "final_obs"
         or isinstance(value, Number)

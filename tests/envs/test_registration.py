@@ -12,9 +12,9 @@ import pettingzoo
 import pytest
 
 import ttt_env
-from ttt_env import ParameterError
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
+from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import CATALOGUE
 
 MODULES = {id: getattr(ttt_env, id.replace("-", "_")) for id in CATALOGUE}
@@ -64,7 +64,7 @@ def test_parameters_of_the_game(id: str, parameters: dict[str, Any], opponent: s
 
 
 def test_gymnasium_finds_the_ids_without_an_import() -> None:
-    """By the module in front of the id, as in a worker process that has imported nothing."""
+    """The module in front of the id does it, as in a worker process that has imported nothing."""
     code = (
         "import gymnasium\n"
         "env = gymnasium.make('ttt_env:ttt_env/tictactoe-v0', opponent='minimax', play_as='X')\n"
@@ -171,55 +171,65 @@ def test_a_spec_survives_pickling() -> None:
 
 
 BAD_NAMES: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
-    "game": ("tictactoe-v1", {}, ttt_env.UnknownGameError, "did you mean tictactoe-v0"),
-    "no game": (3, {}, ttt_env.UnknownGameError, "not 3"),
-    "agent": ("tictactoe-v0", {"opponent": "minmax"}, ttt_env.UnknownAgentError, "did you mean minimax"),
-    "no agent": ("tictactoe-v0", {"opponent": 3}, ttt_env.UnknownAgentError, "not 3"),
+    "game": ("tictactoe-v1", {}, ttt_env.errors.UnknownGameError, "did you mean tictactoe-v0"),
+    "no game": (3, {}, ttt_env.errors.UnknownGameError, "not 3"),
+    "agent": (
+        "tictactoe-v0",
+        {"opponent": "minmax"},
+        ttt_env.errors.UnknownAgentError,
+        "did you mean minimax",
+    ),
+    "no agent": ("tictactoe-v0", {"opponent": 3}, ttt_env.errors.UnknownAgentError, "not 3"),
     "agent in a list": (
         "tictactoe-v0",
         {"opponent": ["random", "randon"]},
-        ttt_env.UnknownAgentError,
+        ttt_env.errors.UnknownAgentError,
         "did you mean random",
     ),
-    "no opponents": ("tictactoe-v0", {"opponent": []}, ttt_env.ParameterError, "at least one"),
+    "no opponents": ("tictactoe-v0", {"opponent": []}, ttt_env.errors.ParameterError, "at least one"),
     "parameter of the env": (
         "tictactoe-v0",
         {"ilegal": "lose"},
-        ttt_env.ParameterError,
+        ttt_env.errors.ParameterError,
         "did you mean illegal",
     ),
     "parameter of the single env": (
         "tictactoe-v0",
         {"opponent": "random", "playas": "X"},
-        ttt_env.ParameterError,
+        ttt_env.errors.ParameterError,
         "did you mean play_as",
     ),
-    "parameter of the game": ("mnk-v0", {"kk": 3}, ttt_env.ParameterError, "did you mean k"),
-    "parameter of another game": ("tictactoe-v0", {"m": 3}, ttt_env.ParameterError, "'m'"),
+    "parameter of the game": ("mnk-v0", {"kk": 3}, ttt_env.errors.ParameterError, "did you mean k"),
+    "parameter of another game": ("tictactoe-v0", {"m": 3}, ttt_env.errors.ParameterError, "'m'"),
     "parameter of an own game": (
         ttt_env.Game("corners", (2, 2), [(0, 3)]),
         {"misere": True},
-        ttt_env.ParameterError,
+        ttt_env.errors.ParameterError,
         "'misere'",
     ),
-    "max_cycles": ("tictactoe-v0", {"max_cycles": 9}, ttt_env.ParameterError, "'max_cycles'"),
+    "max_cycles": ("tictactoe-v0", {"max_cycles": 9}, ttt_env.errors.ParameterError, "'max_cycles'"),
     "play_as without opponent": (
         "tictactoe-v0",
         {"play_as": "X"},
-        ttt_env.ParameterError,
+        ttt_env.errors.ParameterError,
         r"play_as='X' needs an opponent, .*make\('tictactoe-v0', opponent='random', play_as='X'\)",
     ),
     "opponent_weights without opponent": (
         "tictactoe-v0",
         {"opponent_weights": [1, 2]},
-        ttt_env.ParameterError,
+        ttt_env.errors.ParameterError,
         r"opponent_weights=\[1, 2\] needs an opponent",
     ),
-    "a misspelt opponent": ("tictactoe-v0", {"opponnent": "random"}, ttt_env.ParameterError, "mean opponent"),
+    "a misspelt opponent": (
+        "tictactoe-v0",
+        {"opponnent": "random"},
+        ttt_env.errors.ParameterError,
+        "mean opponent",
+    ),
     "game given twice": (
         "tictactoe-v0",
         {"opponent": "random", "game": "x"},
-        ttt_env.ParameterError,
+        ttt_env.errors.ParameterError,
         "'game'",
     ),
 }
@@ -253,7 +263,7 @@ BAD_VALUES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("settings", BAD_VALUES.values(), ids=BAD_VALUES)
 def test_values_that_a_parameter_cannot_take(settings: dict[str, Any]) -> None:
-    with pytest.raises(ttt_env.ParameterError):
+    with pytest.raises(ttt_env.errors.ParameterError):
         ttt_env.make(**{"id": "tictactoe-v0", **settings})
 
 
@@ -284,5 +294,5 @@ STARTS: dict[str, Any] = {
 @pytest.mark.parametrize("opponent", [None, "random"])
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
 def test_starts_that_are_none(start: Any, opponent: str | None) -> None:
-    with pytest.raises(ttt_env.ImpossiblePositionError):
+    with pytest.raises(ttt_env.errors.ImpossiblePositionError):
         ttt_env.make("tictactoe-v0", opponent=opponent, start=start)

@@ -242,7 +242,7 @@ class TestOpponents:
         assert abs(seen[1] - 3000) < 110  # four standard deviations
 
     def test_setting_several_draws_one_of_them_now(self) -> None:
-        """Who plays the rest of the episode is drawn by one number, with the chances of the weights."""
+        """The opponent for the rest of the episode is drawn by one number, with the weights as chances."""
         drawn = []
         for seed in range(60):
             env = started(seed=seed)
@@ -269,10 +269,10 @@ class TestOpponents:
         env = started()
         env.reset(seed=3)
         opponent, state = env.opponent, env.np_random.bit_generator.state
-        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers ≥ 0, not all 0"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="2 finite numbers ≥ 0, not all 0"):
             env.set_opponent([lowest, highest], weights)
         assert env.opponent is opponent and env.np_random.bit_generator.state == state
-        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="2 finite numbers"):
             ttt_env.make("tictactoe-v0", [lowest, highest], opponent_weights=weights)
 
     def test_a_changed_list_is_drawn_from(self) -> None:
@@ -314,7 +314,7 @@ class TestStart:
 
     def test_one_that_the_opponent_always_ends(self) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=lowest, play_as="O", start=Position.parse(".XX/OO./..."))
-        with pytest.raises(ttt_env.ImpossiblePositionError, match="ends the game"):
+        with pytest.raises(ttt_env.errors.ImpossiblePositionError, match="ends the game"):
             env.reset()
 
 

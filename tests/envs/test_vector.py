@@ -21,7 +21,7 @@ from gymnasium.wrappers.vector import (
 )
 
 import ttt_env
-from ttt_env import BatchAgent, Boards, Position
+from ttt_env import Agent, Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import backend_of
@@ -38,7 +38,7 @@ NUMPY = backend_of("numpy")
 NEAR_WIN = Position.parse("XX./OO./...")
 
 
-class Nth(BatchAgent):
+class Nth(Agent):
     """Plays the free cell of this rank, counted on from the lowest if there are fewer."""
 
     is_fixed = True
@@ -113,7 +113,7 @@ def open_positions() -> list[Position]:
 
 @pytest.fixture(scope="module")
 def single_steps() -> dict[tuple[str, int, int], tuple[Any, ...]]:
-    """What the single env tells, for every position × action × reply."""
+    """The outputs of the single env for every position × action × reply."""
     told = {}
     env = ttt_env.make("tictactoe-v0", opponent="random")
     for rank in range(9):
@@ -251,7 +251,7 @@ class TestAutoreset:
 
     def test_disabled(self, store: str) -> None:
         envs, (_, _, over, _, _) = self.won("disabled")
-        with pytest.raises(ttt_env.EpisodeOrderError, match=r"sub-envs \[0\] are over"):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError, match=r"sub-envs \[0\] are over"):
             envs.step(np.array([4, 4]))
         assert str(envs.boards[1]) == "O../.../..X"
         options = {"reset_mask": over}
@@ -360,7 +360,7 @@ class TestAttributesOfTheSubEnvs:
 
     def test_both_sides_have_no_seat_to_choose(self) -> None:
         envs = started(2, opponent=None, play_as="random")
-        with pytest.raises(ttt_env.ParameterError, match="Allowed: random"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="Allowed: random"):
             envs.set_attr("play_as", "X")
 
 
@@ -419,10 +419,10 @@ class TestPlayAsAndOpponents:
     def test_bad_weights_change_nothing(self, weights: Any) -> None:
         envs = started(opponent="random")
         twin = copy.deepcopy(envs)
-        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers ≥ 0, not all 0"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="2 finite numbers ≥ 0, not all 0"):
             envs.set_opponent([lowest, highest], weights)
         assert trajectory(envs) == trajectory(twin)
-        with pytest.raises(ttt_env.ParameterError, match="2 finite numbers"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="2 finite numbers"):
             started(opponent=[lowest, highest], opponent_weights=weights)
 
     def test_the_single_env_draws_the_same_opponents(self) -> None:
@@ -469,7 +469,7 @@ class TestPlayAsAndOpponents:
         assert {str(board) for board in envs.boards} == {"X.X/OO./.X."}
 
     def test_a_start_that_the_opponent_always_ends(self) -> None:
-        with pytest.raises(ttt_env.ImpossiblePositionError, match="ends the game"):
+        with pytest.raises(ttt_env.errors.ImpossiblePositionError, match="ends the game"):
             started(2, play_as="O", start=Position.parse(".XX/OO./..."))
 
 
@@ -512,13 +512,13 @@ class TestBothSides:
 
     def test_has_no_opponent_to_change(self) -> None:
         envs = started(opponent=None, play_as="random")
-        with pytest.raises(ttt_env.ParameterError, match="both sides"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="both sides"):
             envs.set_opponent("random")
-        with pytest.raises(ttt_env.ParameterError, match="play_as"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="play_as"):
             ttt_env.make_vec("tictactoe-v0", 2, None, play_as="X")
-        with pytest.raises(ttt_env.ParameterError, match="opponent_weights"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="opponent_weights"):
             ttt_env.make_vec("tictactoe-v0", 2, None, opponent_weights=[1])
-        with pytest.raises(ttt_env.ParameterError, match="play_as"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="play_as"):
             envs.reset(options={"play_as": "X"})
         assert envs.opponents == []
 
@@ -621,7 +621,7 @@ class TestErrorsChangeNothing:
         before, state = story(envs), envs.np_random.bit_generator.state
         broken[0] = True
         for seed in (None, 5):
-            with pytest.raises(ttt_env.ImpossiblePositionError):
+            with pytest.raises(ttt_env.errors.ImpossiblePositionError):
                 envs.reset(seed=seed)
             assert story(envs) == before and envs.np_random.bit_generator.state == state
 
@@ -648,14 +648,14 @@ class TestErrorsChangeNothing:
         assert story(envs) == before and envs.np_random.bit_generator.state == state
 
     def test_a_text_is_no_list_of_positions(self) -> None:
-        with pytest.raises(ttt_env.ImpossiblePositionError, match="is no position"):
+        with pytest.raises(ttt_env.errors.ImpossiblePositionError, match="is no position"):
             started(opponent="random").reset(options={"position": "X../.../..."})
 
     @pytest.mark.parametrize("seed", [[1, 2, 3], [1, 2, 3, None], [1, 2, 3, -1], "1234", 1.5], ids=repr)
     def test_bad_seeds(self, seed: Any) -> None:
         envs = started(opponent="random")
         state = envs.np_random.bit_generator.state
-        with pytest.raises(ttt_env.ParameterError, match="seed"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="seed"):
             envs.reset(seed=seed)
         assert envs.np_random.bit_generator.state == state
 
@@ -683,11 +683,11 @@ class TestErrorsChangeNothing:
 
     def test_order(self) -> None:
         envs = ttt_env.make_vec("tictactoe-v0", 2)
-        with pytest.raises(ttt_env.EpisodeOrderError, match="reset"):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError, match="reset"):
             envs.step(np.zeros(2, int))
-        with pytest.raises(ttt_env.EpisodeOrderError, match="reset"):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError, match="reset"):
             envs.reset(options={"reset_mask": np.array([True, False])})
-        with pytest.raises(ttt_env.EpisodeOrderError, match="reset"):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError, match="reset"):
             _ = envs.boards
         assert envs.action_masks().shape == (2, 9) and not envs.action_masks().any()
 
@@ -869,7 +869,7 @@ class TestFrameworks:
         ids=["flatten", "transform", "clip", "infos", "torch"],
     )
     def test_other_wrappers(self, wrap: Any, shape: tuple[int, ...]) -> None:
-        """What comes through a wrapper belongs to the cells that were played."""
+        """The outputs of a wrapper belong to the cells that were played."""
         to_actions: Callable[[Any], Any] = np.asarray
         if wrap == "torch":
             to_actions = pytest.importorskip("torch").from_numpy

@@ -50,7 +50,7 @@ def test_both_sides_are_the_aec_env_and_the_rules(id: str, n_batches: int) -> No
 
 
 def replayed_by_two(id: str, steps: list[tuple[Any, ...]], at: int) -> str:
-    """How game `at` ended, after it was played once more in the AEC env and by `Position.play`."""
+    """The end of game `at`, after it was played once more in the AEC env and by `Position.play`."""
     aec = ttt_env.make(id)
     aec.reset()
     position = aec.position

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import ttt_env
 from tests.envs.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
 from tests.support.marks import slow
-from ttt_env import BatchAgent, Boards, Position
+from ttt_env import Agent, Boards, Position
 from ttt_env.compiled.codes import N_DRAWS, OPENING, OPPONENT, REPLY, SEAT
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector import steps_kernel as steps
@@ -77,7 +77,7 @@ def host(value: Any, rows: Any = slice(None)) -> Any:
 
 
 def finals(info: dict[str, Any], over: Any) -> Any:
-    """What the infos of a step say of the episodes that ended, taken out of the infos."""
+    """The infos and observations of the episodes that ended in a step, taken out of the infos."""
     told, final = (info.pop(key, None) for key in ("final_info", "final_obs"))
     assert (
         (info.pop("_final_info", None) is None) == (info.pop("_final_obs", None) is None) == (final is None)
@@ -237,7 +237,7 @@ class TestCompiledSteps:
         play_alike([envs, without_compiling(envs)])
 
 
-class Quarters(BatchAgent):
+class Quarters(Agent):
     """Plays each of the first four free cells with probability 1/4; alike if there are fewer."""
 
     is_fixed = True
@@ -458,7 +458,7 @@ class TestRandomNumbers:
         envs = on_torch(opponent="random")
         twin = copy.deepcopy(envs)
         for seed in (None, 4):
-            with pytest.raises(ttt_env.ImpossiblePositionError, match="ends the game"):
+            with pytest.raises(ttt_env.errors.ImpossiblePositionError, match="ends the game"):
                 envs.reset(seed=seed, options={"position": LAST_CELL, "play_as": "O"})
         assert self.story(envs) == self.story(twin)
 
@@ -484,13 +484,13 @@ class TestRefused:
         ids=str,
     )
     def test_with_what_is_needed(self, settings: Any, text: str) -> None:
-        with pytest.raises(ttt_env.ParameterError, match=text):
+        with pytest.raises(ttt_env.errors.ParameterError, match=text):
             ttt_env.make_vec(**{"id": "tictactoe-v0", "num_envs": 2, **settings})
 
     def test_an_opponent_set_later(self) -> None:
         envs = on_torch(opponent="random")
         twin = copy.deepcopy(envs)
-        with pytest.raises(ttt_env.ParameterError, match="no fixed policy"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="no fixed policy"):
             envs.set_opponent(Wandering(envs.game, 0))
         assert TestRandomNumbers.story(envs) == TestRandomNumbers.story(twin)
 

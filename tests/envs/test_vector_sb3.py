@@ -92,7 +92,7 @@ def test_options_are_used_once() -> None:
     envs.set_options({"position": NEAR_WIN})
     assert envs.reset().any() and not envs.reset().any()
     envs.set_options([{"position": NEAR_WIN}, {}])
-    with pytest.raises(ttt_env.ParameterError, match="differ"):
+    with pytest.raises(ttt_env.errors.ParameterError, match="differ"):
         envs.reset()
 
 
@@ -127,7 +127,7 @@ def test_opponents_can_be_changed() -> None:
     envs.env_method("set_opponent", ["random", lowest], [0, 1])
     envs.step(np.full(3, 2))
     assert [position.o_mask for position in envs.get_attr("position")] == [1 << 8 | 1] * 3
-    with pytest.raises(ttt_env.ParameterError, match="all sub-envs"):
+    with pytest.raises(ttt_env.errors.ParameterError, match="all sub-envs"):
         envs.env_method("set_opponent", "random", indices=[0])
 
 
@@ -135,7 +135,7 @@ def test_opponents_can_be_changed() -> None:
     "settings", [{"opponent": None}, {"autoreset_mode": "next_step"}, {"backend": "torch"}], ids=str
 )
 def test_refused_settings(settings: Any) -> None:
-    with pytest.raises(ttt_env.ParameterError):
+    with pytest.raises(ttt_env.errors.ParameterError):
         made(**settings)
 
 

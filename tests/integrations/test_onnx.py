@@ -183,9 +183,7 @@ class TestFilesOfOthers:
     def test_play_the_highest_score(self, form, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE, **form)
         agent = ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
-        plain = ttt_env.network_agent(
-            TICTACTOE, lambda flat: flat @ weights_of(TICTACTOE), observation="flat"
-        )
+        plain = ttt_env.make_agent(lambda flat: flat @ weights_of(TICTACTOE), TICTACTOE, observation="flat")
         np.testing.assert_array_equal(agent.policies(all_boards()), plain.policies(all_boards()))
 
     def test_pickle(self, tmp_path):

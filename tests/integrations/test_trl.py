@@ -57,7 +57,7 @@ class TestTools:
         environment = started()
         for cell in (4, 2, 6):
             environment.move(cell)
-        with pytest.raises(ttt_env.EpisodeOrderError, match="The game is over"):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError, match="The game is over"):
             environment.move(8)
         assert environment.get_reward() == 1.0
 

@@ -1,4 +1,4 @@
-"""What the environment of verifiers is made of; verifiers itself is met in scripts/frameworks."""
+"""The parts of the environment for verifiers; verifiers itself is met in scripts/frameworks."""
 
 import importlib
 import itertools
@@ -23,7 +23,7 @@ class TestStartRows:
         ]
 
     def test_all_positions_up_to_symmetry(self) -> None:
-        """Of the classes of positions, 138 are over (91 won by X, 44 by O, 3 drawn), and one is the start."""
+        """138 classes of positions are over (91 won by X, 44 by O, 3 drawn), and one is the start."""
         positions = [row["position"] for row in start_rows(GAME, plies=9)]
         expected = reference.POSITIONS_UP_TO_SYMMETRY - 138 - 1
         assert positions[:2] == [None, None] and len(positions[2:]) == len(set(positions[2:])) == expected
@@ -44,7 +44,7 @@ class TestStartRows:
 
     @pytest.mark.parametrize("numbers", [{"plies": -1}, {"plies": 1.5}, {"seeds": 0}, {"seeds": True}])
     def test_bad_numbers(self, numbers: dict[str, Any]) -> None:
-        with pytest.raises(ttt_env.ParameterError, match=f"{next(iter(numbers))}=.* of start_rows"):
+        with pytest.raises(ttt_env.errors.ParameterError, match=f"{next(iter(numbers))}=.* of start_rows"):
             start_rows(GAME, **numbers)
 
 

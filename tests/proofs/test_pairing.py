@@ -17,7 +17,7 @@ from ttt_env.rules.game import random_position
 
 
 def sets_by_group(position, groups):
-    """What the player to move lacks in each group of the sets to be broken there; every set is in one."""
+    """The cells that the mover lacks in the sets to be broken, by group; every set is in one group."""
     lacking = [[] for _ in groups]
     for cells in map(set, position.game.winning_sets):
         if any(position[cell] and (position[cell] == 1) != (position.to_move == "X") for cell in cells):
@@ -33,7 +33,7 @@ def sets_by_group(position, groups):
 
 @cache
 def breaks(lacking):
-    """Whether the second player gets a stone into each of these sets, by trying everything."""
+    """True if the second player gets a stone into each of these sets, by trying everything."""
     if not lacking:
         return True
     cells = frozenset().union(*lacking)
@@ -60,7 +60,7 @@ def check(position, groups):
 
 
 def claims(position, solution):
-    """Whether groups are found, which then do what they should, and the player to move does not win."""
+    """True if groups are found, which are then checked; and the player to move must not win."""
     groups = drawing_regions(position)
     if groups is None:
         return False

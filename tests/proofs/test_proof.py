@@ -19,7 +19,7 @@ from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
-CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.runs((3, 3, 3), 3))
+CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
 # Golomb and Hales 2002 (the cube); van den Herik, Uiterwijk and van Rijswijck 2002 (m,n,k).
 PUBLISHED = {

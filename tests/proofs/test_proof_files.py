@@ -13,9 +13,9 @@ import pytest
 
 import ttt_env
 from tests.support.documents import ROOT
-from ttt_env import Game, Proof, ResultFileError, get_game, prove
+from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
-from ttt_env.errors import ProofError
+from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import extraction
 from ttt_env.proofs import proof as proof_module
 from ttt_env.rules.game import random_position
@@ -561,7 +561,7 @@ def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(tmp_path
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "square-v0", "mnk-v0:m=6,n=5,k=4"])
 def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
-    """What `Proof.check` and the script say of changed moves and sequences is the same."""
+    """The verdicts of `Proof.check` and of the script on changed moves and sequences are the same."""
     prove(game).check()
     arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(5)
     seat, said = "x" if "x_moves" in arrays else "o", []

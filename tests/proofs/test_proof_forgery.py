@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.documents import ROOT
 from tests.support.naive_proof_checker import NaiveChecker, RefusedError, cells_of, mask_of, naive_check
-from ttt_env import Game, Position, Proof, ResultFileError, get_game, prove, solve
+from ttt_env import Game, Position, Proof, get_game, prove, solve
+from ttt_env.errors import ResultFileError
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import automorphisms
 
@@ -375,13 +376,13 @@ def true_value(name, shape, masks, misere, start):
 
 
 def is_true(arrays):
-    """Whether the claim of these arrays, which were accepted, is true."""
+    """True if the claim of these arrays, which were accepted, is true."""
     rules = tuple(arrays["shape"].tolist()), tuple(arrays["winning_masks"].tolist()), bool(arrays["misere"])
     return true_value("a game", *rules, tuple(arrays["start"].tolist())) == arrays["bounds"][0]
 
 
 def accepts(checker, path):
-    """Whether a checker accepts the file; whatever it raises is a refusal."""
+    """True if a checker accepts the file; whatever it raises is a refusal."""
     try:
         checker(path)
     except Exception:
@@ -390,7 +391,7 @@ def accepts(checker, path):
 
 
 def package_accepts(path):
-    """Whether the package finds a file proved; None if it does not load it, or the game is over already."""
+    """True if the package finds a file proved; None if it does not load it, or the game is over already."""
     try:
         proof = Proof.load(path)
     except ResultFileError:
@@ -399,9 +400,9 @@ def package_accepts(path):
 
 
 def judge(arrays, path):
-    """Whether both checkers accept these arrays: they have to agree, and to accept nothing that is false.
+    """True if both checkers accept these arrays: they have to agree, and to accept nothing that is false.
 
-    What the package loads, it has to find proved or not as they do.
+    If the package loads the file, it has to reach the same verdict.
     """
     np.savez(path, **arrays)
     verdicts = accepts(check, path), accepts(naive_check, path)

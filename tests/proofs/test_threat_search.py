@@ -57,7 +57,7 @@ def test_automorphic_positions_are_one_node():
 
 
 def checked(game, rng, n_positions):
-    """How many random positions were proved to be won; every one of them is."""
+    """The number of random positions that were proved to be won; every one of them is."""
     solution, n_won = ttt_env.solve(game), 0
     for _ in range(n_positions):
         position = random_position(game, rng)

@@ -1,4 +1,4 @@
-"""What the figures in scripts/ show, computed: the claims of the authors whose systems they redo."""
+"""The figures in scripts/, computed: the claims of the authors whose systems they redo."""
 
 import numpy as np
 import pytest

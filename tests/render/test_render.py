@@ -13,6 +13,7 @@ from ttt_env.render.layout import STONE, TINT, Box, layout_of, looks_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.svg import draw_svg
 from ttt_env.render.text import draw_text
+from ttt_env.render.words import signed
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position
 
@@ -246,3 +247,7 @@ def test_no_gui_library_is_imported_before_it_is_needed() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_numbers_have_a_sign_unless_they_are_shown_as_zero():
+    assert [signed(number, 2) for number in (0.5, -0.5, 0.0, -0.001)] == ["+0.50", "−0.50", "0.00", "0.00"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support import naive
-from ttt_env import Boards, Game, ImpossiblePositionError, Position, get_game
+from ttt_env import Boards, Game, Position, get_game
+from ttt_env.errors import ImpossiblePositionError
 from ttt_env.rules.boards import owns_set
 
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])

@@ -11,7 +11,6 @@ from ttt_env import Boards, Game, Position
 from ttt_env.agents.mcts import MCTS
 from ttt_env.agents.mcts.search import Search
 from ttt_env.compiled import sets
-from ttt_env.envs.observation import planes_of
 from ttt_env.rules.boards import as_masks, bit_counts, packed
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.sizes import BOARD_CELLS
@@ -65,9 +64,7 @@ def test_batches_play_by_the_rules(game):
             assert boards[number : number + 1].play(np.array([cell]))[0] == positions[number + 1]
     assert list(Boards.joined(game, [boards[:3], boards[3:]])) == positions == list(boards)
     assert list(Boards.start(game, 2)) == [game.start] * 2 and len(Boards.joined(game, [])) == 0
-    assert (
-        planes_of(boards).sum(axis=(1, 2, *range(3, 2 + len(game.shape)))).ravel().sum() == boards.ply.sum()
-    )
+    assert boards.planes.sum(axis=(1, 2, *range(3, 2 + len(game.shape)))).ravel().sum() == boards.ply.sum()
 
 
 @on_all
@@ -238,7 +235,7 @@ def test_threats_on_small_boards_are_without_danger():
 
 
 def test_threats_are_yes_or_no():
-    with pytest.raises(ttt_env.ParameterError, match="threats=2 of mcts: True and False"):
+    with pytest.raises(ttt_env.errors.ParameterError, match="threats=2 of mcts: True and False"):
         MCTS(FIFTEEN, threats=2)
 
 
@@ -277,12 +274,12 @@ def test_a_match_on_a_large_board_is_sampled():
          "evaluated", "exact match"],
 )  # fmt: skip
 def test_what_is_exact_or_a_network_is_refused_by_name(ask):
-    with pytest.raises(ttt_env.GameTooLargeError, match="225 cells"):
+    with pytest.raises(ttt_env.errors.GameTooLargeError, match="225 cells"):
         ask()
 
 
 @pytest.mark.parametrize("m", [21, 401])
 def test_no_board_has_more_than_400_cells(m):
     for use in (ttt_env.get_game, ttt_env.make, ttt_env.make_vec):
-        with pytest.raises(ttt_env.GameTooLargeError, match=f"{BOARD_CELLS}"):
+        with pytest.raises(ttt_env.errors.GameTooLargeError, match=f"{BOARD_CELLS}"):
             use(f"mnk-v0:m={m},n=20,k=5")

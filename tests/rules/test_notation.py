@@ -6,16 +6,8 @@ import random
 import pytest
 
 from tests.support import naive
-from ttt_env import (
-    Game,
-    GameRecord,
-    IllegalMoveError,
-    ImpossiblePositionError,
-    NotationError,
-    Position,
-    UnknownGameError,
-    get_game,
-)
+from ttt_env import Game, GameRecord, IllegalMoveError, Position, get_game
+from ttt_env.errors import ImpossiblePositionError, NotationError, UnknownGameError
 
 LOPSIDED = Game("lopsided: a game", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 ROW, BOX = Game("row", (5,), [(0, 4)]), Game("box", (2, 3, 4), [(0, 23)])

@@ -104,13 +104,13 @@ class TestPictures:
 
 class TestFiles:
     def test_a_game_is_read_as_it_was_written(self, tmp_path):
-        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
-        game = ttt_env.load_game(tmp_path / "hexagon.json")
+        hexagon().save(tmp_path / "hexagon.json")
+        game = ttt_env.Game.load(tmp_path / "hexagon.json")
         assert game == hexagon() and game.coordinates == hexagon().coordinates
 
     def test_a_person_may_leave_out_what_has_a_default(self, tmp_path):
         (tmp_path / "a.json").write_text('{"name": "a", "shape": [3], "winning_sets": [[0, 2]]}')
-        assert ttt_env.load_game(tmp_path / "a.json") == ttt_env.Game("a", (3,), [(0, 2)])
+        assert ttt_env.Game.load(tmp_path / "a.json") == ttt_env.Game("a", (3,), [(0, 2)])
 
     @pytest.mark.parametrize(
         "text",
@@ -121,14 +121,14 @@ class TestFiles:
     def test_what_is_no_game_is_an_error_that_names_the_file(self, text, tmp_path):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(GameError, match=r"bad\.json"):
-            ttt_env.load_game(tmp_path / "bad.json")
+            ttt_env.Game.load(tmp_path / "bad.json")
 
     def test_no_file(self, tmp_path):
         with pytest.raises(GameError, match="there is no such file"):
-            ttt_env.load_game(tmp_path / "absent.json")
+            ttt_env.Game.load(tmp_path / "absent.json")
 
     def test_the_command_line_plays_it(self, tmp_path):
-        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        hexagon().save(tmp_path / "hexagon.json")
         command = [
             sys.executable,
             "-m",
@@ -158,20 +158,20 @@ class TestFiles:
     )
     def test_every_command_that_asks_for_a_game_takes_the_file(self, arguments, told, tmp_path, monkeypatch):
         monkeypatch.setattr(catalogue, "_registered", {})
-        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        hexagon().save(tmp_path / "hexagon.json")
         run = ttt(*arguments, cwd=tmp_path)
         catalogue._build.cache_clear()
         assert told in run.stdout, run.stderr
 
     def test_what_a_training_says_next_names_the_file(self, tmp_path):
-        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        hexagon().save(tmp_path / "hexagon.json")
         arguments = ("train", "q-learning", "--steps", "100", "--game", "hexagon.json", "--out", "q.npz")
         said = ttt(*arguments, cwd=tmp_path).stdout
         assert "ttt play q-learning:q.npz --game hexagon.json\n" in said
-        assert 'ttt_env.make(ttt_env.load_game("hexagon.json"), opponent="q-learning:q.npz")' in said
+        assert 'ttt_env.make(ttt_env.Game.load("hexagon.json"), opponent="q-learning:q.npz")' in said
 
     def test_cells_have_numbers_alone_where_no_rows_and_columns_are_drawn(self, tmp_path):
-        ttt_env.save_game(hexagon(), tmp_path / "hexagon.json")
+        hexagon().save(tmp_path / "hexagon.json")
         said = ttt("play", "random", "--game", "hexagon.json", cwd=tmp_path, answers="z\n3\nr\nn\n").stdout
         assert "Type a cell by number, such as 3, or a word" in said
         assert "'z' is no cell: 0 to 6 are." in said
@@ -180,7 +180,7 @@ class TestFiles:
 
 def line(k: int = 3):
     """A game as another package may register it: k in a row on four cells."""
-    return ttt_env.Game("line-v0", (4,), ttt_env.runs((4,), k))
+    return ttt_env.Game("line-v0", (4,), ttt_env.Game.runs((4,), k))
 
 
 class TestNames:
@@ -231,7 +231,7 @@ class TestNames:
         (tmp_path / "mine.py").write_text(
             "import ttt_env\n"
             "def line(n: int = 3):\n"
-            "    return ttt_env.Game(f'line-v0:n={n}', (n,), ttt_env.runs((n,), 2))\n"
+            "    return ttt_env.Game(f'line-v0:n={n}', (n,), ttt_env.Game.runs((n,), 2))\n"
         )
         text = "import ttt_env as t; print('line-v0' in t.game_names(), t.get_game('line-v0:n=4').n_cells)"
         run = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)

@@ -12,20 +12,14 @@ import pytest
 
 from tests import reference
 from tests.support import naive
-from ttt_env import (
+from ttt_env import Game, IllegalMoveError, Position, get_game, random_position
+from ttt_env.errors import (
     CellError,
-    Game,
     GameError,
     GameTooLargeError,
-    IllegalMoveError,
     ImpossiblePositionError,
     ParameterError,
-    Position,
     UnknownGameError,
-    get_game,
-    random_position,
-    runs,
-    squares,
 )
 
 TICTACTOE = get_game("tictactoe-v0")
@@ -57,22 +51,22 @@ class TestWinningSets:
 
     @pytest.mark.parametrize("n, count", reference.SQUARES.items())
     def test_squares(self, n, count):
-        found = [frozenset(cells) for cells in squares(n)]
+        found = [frozenset(cells) for cells in Game.squares(n)]
         assert len(found) == count
         assert set(found) == naive.squares(n)
 
     def test_upright_squares(self):
         upright = {cells for cells in naive.squares(4) if len({cell // 4 for cell in cells}) == 2}
-        assert {frozenset(cells) for cells in squares(4, tilted=False)} == upright
+        assert {frozenset(cells) for cells in Game.squares(4, tilted=False)} == upright
         assert len(upright) == reference.UPRIGHT_SQUARES_4
 
     @pytest.mark.parametrize("n", [1, 2, 5, 20])
     def test_number_of_upright_squares(self, n):
-        assert len(squares(n, tilted=False)) == sum(side**2 for side in range(n))
+        assert len(Game.squares(n, tilted=False)) == sum(side**2 for side in range(n))
 
     def test_tilted_is_true_or_false(self):
         with pytest.raises(ParameterError, match="tilted=2"):
-            squares(4, tilted=2)
+            Game.squares(4, tilted=2)
         with pytest.raises(ParameterError, match="tilted='maybe'"):
             get_game("square-v0:tilted=maybe")
 
@@ -81,15 +75,15 @@ class TestWinningSets:
         [((3, 3), 3), ((3, 4), 3), ((5, 2), 2), ((4, 4, 4), 4), ((3, 3, 3), 3), ((6,), 4), ((2, 3, 4), 2)],
     )
     def test_runs(self, shape, k):
-        found = [frozenset(run) for run in runs(shape, k)]
+        found = [frozenset(run) for run in Game.runs(shape, k)]
         assert len(found) == len(set(found))
         assert set(found) == naive.lines(shape, k)
 
     def test_runs_of_a_cube(self):
-        assert len(runs((3, 3, 3), 3)) == reference.LINES_3X3X3
+        assert len(Game.runs((3, 3, 3), 3)) == reference.LINES_3X3X3
 
     def test_runs_of_one_are_the_cells(self):
-        assert sorted(runs((2, 3), 1)) == [(cell,) for cell in range(6)]
+        assert sorted(Game.runs((2, 3), 1)) == [(cell,) for cell in range(6)]
 
     def test_m_is_the_columns(self):
         assert get_game("mnk-v0", m=5, n=3, k=3).shape == (3, 5)
@@ -275,7 +269,8 @@ class TestBounds:
             get_game(game, **parameters)
 
     @pytest.mark.parametrize(
-        "build", [lambda: runs((21, 20), 3), lambda: runs((10**9,) * 3, 3), lambda: squares(21)]
+        "build",
+        [lambda: Game.runs((21, 20), 3), lambda: Game.runs((10**9,) * 3, 3), lambda: Game.squares(21)],
     )
     def test_larger_winning_sets(self, build):
         with pytest.raises(GameTooLargeError, match="games of up to 400 are allowed"):
@@ -284,14 +279,14 @@ class TestBounds:
     @pytest.mark.parametrize("shape", [(1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1)], ids=str)
     def test_runs_on_no_board(self, shape):
         with pytest.raises(GameError, match="one to three axes"):
-            runs(shape, 2)
+            Game.runs(shape, 2)
 
     @pytest.mark.parametrize("k", [0, -1, 1.5, None, True, np.True_])
     def test_runs_and_squares_of_no_length(self, k):
         with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
-            runs((3, 3), k)
+            Game.runs((3, 3), k)
         with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
-            squares(k)
+            Game.squares(k)
 
     @pytest.mark.parametrize("shape", [(401,), (20, 21), (10**9, 10**9, 10**9)], ids=str)
     def test_larger_boards(self, shape):

@@ -27,7 +27,7 @@ SETTINGS = replace(
 
 
 def played(contender, n_turns):
-    """What a contender does in so many moves of each of its games."""
+    """The total work of a contender for this number of moves in each of its games."""
     works = [contender.play(0.0) for _ in range(n_turns)]
     return sum(works[1:], works[0])
 

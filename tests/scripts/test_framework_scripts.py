@@ -1,4 +1,4 @@
-"""What the scripts of the frameworks say about themselves, and the program that runs them."""
+"""The metadata of the frameworks' scripts, and the program that runs them."""
 
 import ast
 import runpy

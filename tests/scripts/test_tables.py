@@ -17,6 +17,7 @@ from marked import with_table  # noqa: E402
 
 from ttt_env.agents.pretrained import FOLDER  # noqa: E402
 from ttt_env.proofs.proof import prove  # noqa: E402
+from ttt_env.storage.line_file import read_lines  # noqa: E402
 
 TEXT = (SCRIPTS / "README.md").read_text(encoding="utf-8")
 PROVED = proofs.read(proofs.LINES)
@@ -47,7 +48,7 @@ def test_that_of_the_agents_that_come_trained():
 
 
 def test_those_of_self_play():
-    lines = benchmark_selfplay.lines_of(SCRIPTS / "figures" / "selfplay-speed.jsonl")
+    lines = read_lines(SCRIPTS / "figures" / "selfplay-speed.jsonl")
     assert with_table(TEXT, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == TEXT
 
 

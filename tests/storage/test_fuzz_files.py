@@ -250,7 +250,9 @@ def test_what_is_no_policy_file(name, kind, tmp_path):
 @numbers
 def test_proofs(number, tmp_path):
     content = saved("strategy", tmp_path / "good.npz")
-    attack(tmp_path / "mutated.npz", content, ARRAYS, number, ttt_env.Proof.load, ttt_env.ResultFileError)
+    attack(
+        tmp_path / "mutated.npz", content, ARRAYS, number, ttt_env.Proof.load, ttt_env.errors.ResultFileError
+    )
 
 
 def strange(kind, folder):
@@ -504,7 +506,7 @@ def test_a_recipe_of_a_class_that_is_none(tmp_path):
 
 
 def numbers_of_model(content, rng):
-    """What the file of a model says in JSON is mutated, also the objects that are pickled there."""
+    """Mutate the JSON in the file of a model, and also the objects that are pickled there."""
     parts = members(content)
     data = json.loads(parts["data"])
     key = str(
@@ -567,10 +569,17 @@ def test_checkpoints(number, tmp_path):
 @numbers
 def test_certificates(number, tmp_path):
     content = ttt_env.certify("block", GAME).to_json().encode()
-    attack(tmp_path / "mutated.json", content, RAW, number, ttt_env.Certificate.load, ttt_env.ResultFileError)
+    attack(
+        tmp_path / "mutated.json",
+        content,
+        RAW,
+        number,
+        ttt_env.Certificate.load,
+        ttt_env.errors.ResultFileError,
+    )
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "null byte", "text", "pickle"])
 def test_what_is_no_certificate(kind, tmp_path):
-    with pytest.raises(ttt_env.ResultFileError, match="strange"):
+    with pytest.raises(ttt_env.errors.ResultFileError, match="strange"):
         ttt_env.Certificate.load(strange(kind, tmp_path))

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import ttt_env
-from ttt_env import ResultFileError
-from ttt_env.storage.line_file import LineFile
+from ttt_env.errors import ResultFileError
+from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
 resource = pytest.importorskip("resource")  # and locks, which Windows has not
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
@@ -40,24 +40,24 @@ def python(code, *arguments, **options):
 
 class TestLines:
     def test_are_read_as_they_were_added_and_are_json(self, path):
-        assert file_at(path).read() == LINES
+        assert file_at(path).read(dict) == LINES
         seals = [json.loads(line)["seal"] for line in path.read_text().splitlines()]
         assert len(set(seals)) == len(LINES)
 
     def test_of_a_file_that_is_not_there(self, tmp_path):
-        assert file_at(tmp_path / "nothing.jsonl").read() == []
+        assert file_at(tmp_path / "nothing.jsonl").read(dict) == []
         assert list(tmp_path.iterdir()) == []
 
     def test_are_added_to_a_file_that_was_not_read(self, path):
         file_at(path).add({"number": 5})
-        assert file_at(path).read() == [*LINES, {"number": 5}]
+        assert file_at(path).read(dict) == [*LINES, {"number": 5}]
 
     def test_what_was_not_finished_is_overwritten(self, path):
         whole = path.read_bytes()
         for end in range(1, len(whole)):
             path.write_bytes(whole[:end])
             file = file_at(path)
-            kept = file.read()
+            kept = file.read(dict)
             assert kept == LINES[: len(kept)] and len(kept) == whole[:end].count(b"\n")
             for line in LINES[len(kept) :]:
                 file.add(line)
@@ -70,25 +70,25 @@ class TestLines:
         for number in range(len(lines) - 1):
             path.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
             with pytest.raises(ResultFileError, match=r"lines\.jsonl"):
-                file_at(path).read()
+                file_at(path).read(dict)
         path.write_bytes(lines[0] + lines[2] + lines[1] + lines[3])
         with pytest.raises(ResultFileError, match=r"lines\.jsonl, line 2: it is not as it was written"):
-            file_at(path).read()
+            file_at(path).read(dict)
         path.write_bytes(whole + lines[3])
         with pytest.raises(ResultFileError, match="line 5"):
-            file_at(path).read()
+            file_at(path).read(dict)
 
     def test_in_which_any_byte_is_another_are_refused(self, path):
         whole = path.read_bytes()
         for at in range(len(whole) - 1):
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
             with pytest.raises(ResultFileError, match=r"lines\.jsonl"):
-                file_at(path).read()
+                file_at(path).read(dict)
 
     def test_of_something_else_are_not_touched(self, tmp_path):
         path = tmp_path / "diary.txt"
         path.write_text("dear diary\n")
-        for act in (LineFile.read, LineFile.clear, lambda file: file.add({"a": 1})):
+        for act in (lambda file: file.read(dict), LineFile.clear, lambda file: file.add({"a": 1})):
             with pytest.raises(ResultFileError, match=r"diary\.txt is no test"):
                 act(file_at(path))
         assert path.read_text() == "dear diary\n"
@@ -100,13 +100,13 @@ class TestLines:
         seal = line_file._seal_of("", text).encode()
         (tmp_path / "nan.jsonl").write_bytes(text[:-1] + b', "seal": "' + seal + b'"}\n')
         with pytest.raises(ResultFileError, match=r"nan\.jsonl, line 1: NaN is no number"):
-            file_at(tmp_path / "nan.jsonl").read()
+            file_at(tmp_path / "nan.jsonl").read(dict)
 
 
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from ttt_env import ResultFileError
+from ttt_env.errors import ResultFileError
 from ttt_env.storage.line_file import LineFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 file = LineFile(Path(sys.argv[1]), "ttt_env test", "is no test")
@@ -132,7 +132,7 @@ class TestDiskThatIsFull:
         number, _, told = out.partition(" ")
         assert "lines.jsonl cannot be written: File too large" in told
         due = [each for each in range(9) if each != int(number)]
-        assert [line["number"] for line in file_at(path).read()] == due
+        assert [line["number"] for line in file_at(path).read(dict)] == due
 
     def test_certifying_ends_with_an_error_and_goes_on_later(self, tmp_path):
         path = tmp_path / "answers.jsonl"
@@ -189,7 +189,7 @@ class TestTwoAtOnce:
         second.add({"number": 6})
         second.release()
         assert first.reserve()  # it holds more than the first one knows
-        assert first.read() == [*LINES, {"number": 5}, {"number": 6}] and not first.reserve()
+        assert first.read(dict) == [*LINES, {"number": 5}, {"number": 6}] and not first.reserve()
 
     def test_a_file_is_free_when_its_object_is_gone(self, path):
         first = file_at(path)
@@ -209,7 +209,7 @@ class TestTwoAtOnce:
 
         path, agents = tmp_path / "answers.jsonl", []
         for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
-            agents.append(ttt_env.Recorded(ttt_env.make_agent(lowest), answers=path))
+            agents.append(ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path))
             judge(agents[-1])
         ttt_env.match(agents[0], "random", exact=True)
         file_at(path).reserve()
@@ -222,7 +222,7 @@ class TestTwoAtOnce:
             return position.legal_cells[0]
 
         path = tmp_path / "answers.jsonl"
-        agents = [ttt_env.Recorded(ttt_env.make_agent(lowest), answers=path) for _ in range(2)]
+        agents = [ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path) for _ in range(2)]
         assert ttt_env.certify(agents[0]) == ttt_env.certify(agents[1])
         assert len(asked) == len(set(asked))
 
@@ -243,3 +243,19 @@ for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 20):
         run.communicate()
     lines = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_text().splitlines()]
     assert [line["seed"] for line in lines] == list(range(40))
+
+
+def test_lines_without_seals_are_changed_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "new" / "figures.jsonl"
+    assert read_lines(path) == []
+    for line in ({"a": 1}, {"é": 2}):
+        change_lines(path, lambda lines, line=line: [*lines, line])
+    assert read_lines(path) == [{"a": 1}, {"é": 2}]
+    whole = path.read_bytes()
+    with pytest.raises(TypeError):
+        change_lines(path, lambda lines: [*lines, {"no JSON": {1}}])
+    assert path.read_bytes() == whole and list(path.parent.iterdir()) == [path]
+    for text, fault in (("[1]", "is no object"), ("{", "is no JSON")):
+        path.write_text(f"{{}}\n{text}\n", "utf-8")
+        with pytest.raises(ResultFileError, match=rf"figures\.jsonl, line 2 {fault}"):
+            change_lines(path, lambda _: [])

@@ -15,7 +15,7 @@ _TTT = [sys.executable, "-W", "error", "-m", "ttt_env.app"]
 
 
 class Block(NamedTuple):
-    """What stands between two fences: its kind, such as `python`, and its text."""
+    """The text between two fences, and its kind, such as `python`."""
 
     kind: str
     text: str

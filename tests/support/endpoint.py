@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.scripted_models import MODELS
 
 Fault = tuple[int, str] | Callable[["Exchange"], None]
-"""What is sent instead of a reply: a status with a message, or what a function does with the connection."""
+"""A fault sent instead of a reply: a status with a message, or a function that acts on the connection."""
 KEY = "sk-fake-0123456789abcdef"
 
 

@@ -63,7 +63,7 @@ def raises(error: Callable[[], Exception]) -> Callable[[Any], Any]:
 
 
 def named(number: Any) -> str:
-    """What messages call the task of a number."""
+    """The name of a task in messages."""
     return f"the task of {number}"
 
 
@@ -145,12 +145,12 @@ def marked(mark: str) -> dict[int, str]:
 
 
 def is_over(pid: int) -> bool:
-    """Whether a process has ended, or does so soon."""
+    """True if a process has ended, or ends soon."""
     return eventually(lambda: not is_alive(pid))
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process."""
+    """True if there is such a process."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -159,7 +159,7 @@ def is_alive(pid: int) -> bool:
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    """Whether this becomes true within a minute."""
+    """True if this becomes true within a minute."""
     end = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > end:

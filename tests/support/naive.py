@@ -203,11 +203,11 @@ class NaiveGame:
 
 
 def positions_by_ply(n_cells, winning_sets):
-    """How many positions of each ply legal moves lead to, by counting pairs of sets instead of positions.
+    """The number of positions of each ply in legal play, counted by pairs of sets instead of positions.
 
-    Of every set of cells it is known whether a player may hold it while the game goes on (no winning set is
-    in it), or may have ended the game with it (and those in it share a cell). For each set of one player,
-    those of the other within its complement are counted by sums over subsets (the zeta transform).
+    For every set of cells it is known whether a player may hold it while the game goes on (no winning set is
+    in it), or may have ended the game with it (and its winning sets share a cell). For each set of one
+    player, the other's sets within its complement are counted by sums over subsets (the zeta transform).
     """
     masks = np.arange(1 << n_cells)
     shared, owns = masks.copy(), np.zeros(len(masks), bool)

@@ -155,7 +155,7 @@ class NaiveChecker:
         return min(images)
 
     def cannot_win_any_more(self, own, other):
-        """Whether the other, who is to move, has too little left."""
+        """True if the other, who is to move, has too little left."""
         if self.misere:
             return all(winning & other for winning in self.winning_sets)
         weights = {

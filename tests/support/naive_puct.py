@@ -31,7 +31,7 @@ def completing(position, theirs=False):
 
 
 def wins_by_threats(position):
-    """Whether the player to move, who completes no set at once, wins by threats with one reply each."""
+    """True if the player to move, who completes no set at once, wins by threats with one reply each."""
     block = completing(position, theirs=True)
     if len(block) > 1:
         return False
@@ -151,7 +151,7 @@ class NaivePuct:
         return value
 
     def evaluate(self, position):
-        """What the network says of the canonical image, with the cells of the position."""
+        """The network's answer for the canonical image, with the cells of the position."""
         image = canonical(position)
         motion = next(m for m in symmetries(position.game) if transform(position, m) == image)
         priors, values = self.network.evaluate(Boards.of([image]))

@@ -66,7 +66,7 @@ class NaiveSearch:
         return set(range(self.n_cells)) - mine - theirs
 
     def value_of_move(self, stones, cell, free):
-        """What a move on `cell`, after which the mover has these stones, is for the mover by the rules."""
+        """The mover's result once a move on `cell` gave it these stones; None while the game goes on."""
         if any(cells <= stones for cells in self.sets[cell]):
             return -1 if self.misere else 1
         return None if free else 0

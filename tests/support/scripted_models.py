@@ -44,7 +44,7 @@ def is_won(board: str) -> bool:
 
 @cache
 def score(board: str) -> int:
-    """What best play gives the player to move: 0 a draw; the sooner a win, or the later a loss, the more."""
+    """The mover's score under best play: 0 a draw; the sooner a win, or the later a loss, the more."""
     if is_won(board):
         return -1 - board.count(".")
     return max((-score(played(board, cell)) for cell in free(board)), default=0)

@@ -13,20 +13,28 @@ import pytest
 
 import ttt_env
 from tests.support.running import ttt
-from ttt_env import ParameterError, Position
-from ttt_env.agent import Answer, AskedAgent, ForfeitError, make_agent, quoted
+from ttt_env import Position
+from ttt_env.agent import Answer, AskedAgent, make_agent, quoted
 from ttt_env.analysis.asking import AnswerFile, answers_of
-from ttt_env.analysis.recorded import Recorded
+from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.engines.grid import moves_to
 from ttt_env.engines.piskvork.notation import MINE, board_lines, read_board
 from ttt_env.engines.uci.notation import position_command, read_move
-from ttt_env.errors import NotationError, NotJudgedError, PlayerError, ResultFileError, UntrustedAnswersError
+from ttt_env.errors import (
+    ForfeitError,
+    NotationError,
+    NotJudgedError,
+    ParameterError,
+    PlayerError,
+    ResultFileError,
+    UntrustedAnswersError,
+)
 from ttt_env.rules.game import cells_of
 from ttt_env.text.players import CommandAgent
 from ttt_env.tournament.contest import Contest
-from ttt_env.tournament.files import write_results
+from ttt_env.tournament.documents import Documents
+from ttt_env.tournament.page import write_results
 from ttt_env.tournament.plan import read_plan
-from ttt_env.tournament.results import Results
 
 GAME = ttt_env.get_game("tictactoe-v0")
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -123,7 +131,7 @@ class TestNotJudged:
     @pytest.mark.parametrize(
         "judge",
         [ttt_env.certify, ttt_env.exploitability, ttt_env.best_response,
-         lambda agent: ttt_env.match(agent, "minimax", exact=True), Recorded],
+         lambda agent: ttt_env.match(agent, "minimax", exact=True), RecordedAgent],
     )  # fmt: skip
     def test_analyses_end(self, judge: Any, tmp_path: Path) -> None:
         with bot("time.sleep(1000)", tmp_path, **HANGS) as agent:
@@ -191,7 +199,7 @@ class TestLinesTooMany:
     def test_nothing_is_believed_nor_kept(self, body: str, after: str, tmp_path: Path) -> None:
         file = tmp_path / "kept.jsonl"
         with bot(body, tmp_path, after=after) as agent:
-            recorded = Recorded(agent, answers=file)
+            recorded = RecordedAgent(agent, answers=file)
             with pytest.raises(UntrustedAnswersError, match="has said a line too many"):
                 recorded.policy(GAME.start)
                 recorded.policy(GAME.start.play(4))
@@ -207,7 +215,7 @@ class TestLinesTooMany:
         """Those of a process that has ended as it should; the one after it says a line too many."""
         file = tmp_path / "kept.jsonl"
         with bot("say(cell)", tmp_path, after="if not is_first(): say('bye')") as agent:
-            recorded = Recorded(agent, answers=file)
+            recorded = RecordedAgent(agent, answers=file)
             recorded.policy(GAME.start)
             recorded.check_asked()
             recorded.policy(GAME.start.play(4))
@@ -250,7 +258,7 @@ class TestLinesTooMany:
         assert (tmp_path / "ids").read_text() == "1 2 3 "
 
     def test_an_untrusted_error_goes_before_another(self, tmp_path: Path) -> None:
-        """Of two errors on their way the first is raised, unless the other takes answers back."""
+        """The first of two errors is raised, unless the other takes answers back."""
 
         class Failing(AskedAgent):
             def answer(self, position: Position) -> Answer:
@@ -284,7 +292,7 @@ class TestContest:
         (folder / "class.toml").write_text(text)
         with Contest(read_plan(folder / "class.toml"), folder / "out") as contest:
             contest.play()
-            self.results_ = Results(contest)
+            self.results_ = Documents(contest)
             write_results(self.results_)
         found: dict[str, Any] = json.loads((folder / "out" / "results.json").read_text())
         return found
@@ -314,7 +322,8 @@ class TestContest:
         )
         assert not found["is_complete"]
         assert [(each["first"], each["second"]) for each in found["meetings"]] == [("best", "r")]
-        assert {each["entry"] for each in found["not_judged"]} == {"down"} and len(found["not_judged"]) == 2
+        assert {each["entry"] for each in found["meetings_not_judged"]} == {"down"}
+        assert len(found["meetings_not_judged"]) == 2
         rows = zip(*(column.texts for column in self.results_.to_table().columns), strict=True)
         assert next(row for row in rows if "down" in row)[3] == "not judged"
         assert "as down could not be asked: cannot be started 3 times" in " ".join(self.results_.told())

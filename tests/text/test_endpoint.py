@@ -1,4 +1,4 @@
-"""What a chat endpoint may send: a table of answers, of answers that lose, of accidents and of refusals."""
+"""The responses of a chat endpoint: a table of answers, of losing answers, of accidents and of refusals."""
 
 import json
 import socket
@@ -81,6 +81,7 @@ ANSWERS: dict[str, Fault] = {
     "a text": says(content="[4]"),
     "parts of text": parts(text("I play "), text("[4]")),
     "parts of reasoning and text": parts({"type": "thinking", "thinking": "[0]"}, text("[4]")),
+    "reasoning that has a text": parts(text("[4]"), {"type": "reasoning", "text": "[0]"}),
     "texts as parts": parts("[", "4]"),
     "reasoning in a field": says(content="[4]", reasoning_content="[0] or [1]?", reasoning="[2]"),
     "reasoning in the text": says(content="<think>[0] or [1]?</think>\n[4]"),

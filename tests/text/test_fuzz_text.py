@@ -1,4 +1,4 @@
-"""Whatever text is given, there is a value or an error of this package; and what is written is read again."""
+"""Any text gives a value or an error of this package, and written text can be read back."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -120,7 +120,7 @@ agent_texts = st.one_of(
 
 
 def in_bounds(use: Callable[[], object]) -> object:
-    """What is returned, or None with an error of this package; in both cases little memory was taken."""
+    """The result, or None with an error of this package; in both cases little memory was taken."""
     tracemalloc.start()
     try:
         return use()

@@ -22,15 +22,15 @@ from tests.support import scripted_models
 from tests.support.endpoint import KEY, Endpoint
 from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
-from ttt_env import ParameterError, Position
+from ttt_env import Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Asked
 from ttt_env.app.certifying import _Pace
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import verdict
-from ttt_env.errors import NotJudgedError, PlayerError, TttEnvError
+from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, TttEnvError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
-from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent, command
+from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
 from ttt_env.text.players.program import Program
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -54,7 +54,7 @@ def says(line: str) -> str:
 
 
 def is_running(pid: int) -> bool:
-    """Whether this process runs; one that has ended and that nobody has asked about does not."""
+    """True if this process runs; a process that has ended and that nobody has asked about does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
 
 
 def end(pids: str) -> bool:
-    """Whether all of these processes, of which there are some, are gone after a while: signals take time."""
+    """True if all of these processes, at least one, are gone after a while: signals take time."""
     deadline = time.monotonic() + 20
     while running := [pid for pid in map(int, pids.split()) if is_running(pid)]:
         if time.monotonic() > deadline:
@@ -77,7 +77,7 @@ def lowest_best(position: Position) -> int:
 
 
 class TestScriptedModels:
-    """What the stand-ins know, they have worked out without the package."""
+    """The stand-ins have worked out all their knowledge without the package."""
 
     def test_know_the_game(self) -> None:
         solution = ttt_env.solve(GAME)
@@ -374,7 +374,7 @@ class TestCommandAgent:
             started.append(Program(*arguments))
             return started[0]
 
-        monkeypatch.setattr(command, "Program", slowly)
+        monkeypatch.setattr("ttt_env.text.players.program.Program", slowly)
         agent = shell("sleep 1000")
         asking = threading.Thread(target=pytest.raises, args=(PlayerError, agent.answer, GAME.start))
         closing = threading.Thread(target=agent.close)

@@ -155,7 +155,7 @@ def _note(event: str, _: object) -> None:
 
 @pytest.fixture(scope="module")
 def forbidden() -> list[str]:
-    """What has been run or opened by this process, of what a reply must not run or open."""
+    """The events in which this process ran or opened something, as a reply must never make it do."""
     sys.addaudithook(_note)
     exec("pass")
     assert _EVENTS
@@ -239,7 +239,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("template", ["", "[]", "{cell}{cell}", 4, None, "<think>{cell}</think>"])
     def test_bad_forms(self, template: Any) -> None:
-        with pytest.raises(ttt_env.ParameterError, match="answer="):
+        with pytest.raises(ttt_env.errors.ParameterError, match="answer="):
             TextEnv(answer=template)
 
     @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ class TestAnswers:
     def test_what_is_no_text(self) -> None:
         env = started()
         for reply in (None, b"[4]", 4, ["[4]"]):
-            with pytest.raises(ttt_env.ParameterError, match="a reply is a str"):
+            with pytest.raises(ttt_env.errors.ParameterError, match="a reply is a str"):
                 env.reply(reply)  # type: ignore[arg-type]
         assert not env.done and env.outcome is None
 
@@ -292,7 +292,7 @@ class TestIllegal:
         text = env.move(0)
         assert "this cell is taken" in text and env.done and env.reward == -1.0
         assert env.info["regret"] == [0, 2 - 1] or env.info["regret"][-1] == env.info["values"][-1][0] + 1
-        with pytest.raises(ttt_env.EpisodeOrderError):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError):
             env.move(1)
 
     def test_raise_changes_nothing(self) -> None:
@@ -330,7 +330,7 @@ class TestIllegal:
         assert "you have lost" in env.give_up()
         assert (env.done, env.outcome, env.reward) == (True, "unreadable", -1 - (value + 1))
         assert env.info["winner"] is None and env.info["regret"] == [0, value + 1]
-        with pytest.raises(ttt_env.EpisodeOrderError):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError):
             env.give_up()
 
 
@@ -370,7 +370,7 @@ class TestRewards:
         "settings", [{"reward": "win"}, {"reward_weights": (1,)}, {"reward_weights": (1, np.inf)}]
     )
     def test_bad_ones(self, settings: dict[str, Any]) -> None:
-        with pytest.raises(ttt_env.ParameterError):
+        with pytest.raises(ttt_env.errors.ParameterError):
             TextEnv(**settings)
 
     def test_values_that_are_not_known(self) -> None:
@@ -379,7 +379,7 @@ class TestRewards:
         assert env.info["values"] == [(None, None)] and env.info["regret"] == [None] and env.reward == 0.0
 
     def test_are_those_of_the_gymnasium_env(self) -> None:
-        """By streams of numbers, the same seed gives the same games, openings and rewards."""
+        """The same seed gives the same games, openings and rewards with `replies="by_stream"`."""
         text = TextEnv(opponent=["random", "minimax"], play_as="random", replies="by_stream")
         env = ttt_env.make("tictactoe-v0", opponent=["random", "minimax"], play_as="random")
         rng = random.Random(0)
@@ -529,7 +529,7 @@ class TestRows:
         assert env.info == twin.info and env.move(4) == twin.move(4)
 
     def test_order(self) -> None:
-        with pytest.raises(ttt_env.EpisodeOrderError):
+        with pytest.raises(ttt_env.errors.EpisodeOrderError):
             TextEnv().move(4)
 
 

@@ -16,7 +16,8 @@ import pytest
 
 from tests.support import faults
 from tests.support.running import script, ttt
-from ttt_env import ParameterError, TaskTimeoutError, Tournament, WorkerError, tournament
+from ttt_env import Tournament, tournament
+from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError
 from ttt_env.workers import Workers, ray_cluster
 
 pytest.importorskip("ray")

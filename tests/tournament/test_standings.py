@@ -5,26 +5,22 @@ import pytest
 
 import ttt_env
 from ttt_env.analysis.evaluation import match_of
+from ttt_env.tournament.meetings import Meeting
 from ttt_env.tournament.ratings import bradley_terry, rating_margins
-from ttt_env.tournament.standings import Encounter, standings
+from ttt_env.tournament.standings import standings
 
 pytest.importorskip("scipy")
 
 
-def encounter(number, first, second, wins, draws, losses):
-    """One on two seats, on each of which the first had these results."""
-    return Encounter(number, first, second, match_of(np.array([[wins, draws, losses]] * 2)))
-
-
-WIN, DRAW = (1, 0, 0), (0, 1, 0)
-SWISS = [
-    encounter(1, "a", "c", *WIN),
-    encounter(1, "b", "d", *WIN),
-    encounter(2, "a", "b", *DRAW),
-    encounter(2, "c", "e", *WIN),
-    encounter(3, "a", "e", *WIN),
-    encounter(3, "b", "c", *DRAW),
-]
+WIN, DRAW = (match_of(np.array([counts] * 2)) for counts in ((1, 0, 0), (0, 1, 0)))
+SWISS = {
+    Meeting(1, "a", "c"): WIN,
+    Meeting(1, "b", "d"): WIN,
+    Meeting(2, "a", "b"): DRAW,
+    Meeting(2, "c", "e"): WIN,
+    Meeting(3, "a", "e"): WIN,
+    Meeting(3, "b", "c"): DRAW,
+}
 BYES = {1: "e", 2: "d", 3: "d"}
 
 
@@ -40,17 +36,14 @@ def test_a_swiss_table_by_hand():
 
 def test_all_play_all_takes_shares_of_games_and_says_what_is_exact():
     names = ["minimax", "random", "block"]
-    games = [
-        Encounter(1, one, other, ttt_env.match(one, other))
-        for one, other in (("minimax", "random"), ("block", "minimax"))
-    ]
-    games.append(Encounter(1, "random", "block", match_of(np.array([[30, 10, 60], [20, 10, 70]]))))
+    pairs = ("minimax", "random"), ("block", "minimax")
+    won, drawn = (ttt_env.match(one, other) for one, other in pairs)
+    sampled = match_of(np.array([[30, 10, 60], [20, 10, 70]]))
+    games = {Meeting(1, *pairs[0]): won, Meeting(1, *pairs[1]): drawn, Meeting(1, "random", "block"): sampled}
     rows = {row.name: row for row in standings("all-play-all", names, games, {})}
     assert rows["minimax"].is_exact and rows["minimax"].margin == 0 and rows["minimax"].buchholz is None
-    assert rows["minimax"].points == pytest.approx(
-        sum(((1 + games[0].match.score) / 2, (1 - games[1].match.score) / 2))
-    )
-    low, high = games[2].match.interval
+    assert rows["minimax"].points == pytest.approx(sum(((1 + won.score) / 2, (1 - drawn.score) / 2)))
+    low, high = sampled.interval
     assert not rows["block"].is_exact and rows["block"].margin == pytest.approx((high - low) / 4)
     assert (
         rows["minimax"].rank == 1 and rows["minimax"].rating_margin > 0

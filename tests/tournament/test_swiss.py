@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ttt_env.errors import ParameterError
-from ttt_env.tournament.swiss import most_rounds, swiss_round
+from ttt_env.tournament.rounds import most_rounds, swiss_round
 
 
 def names(n):

@@ -15,22 +15,15 @@ import numpy as np
 import pytest
 
 from tests.support import faults
-from ttt_env import (
-    ParameterError,
-    TaskTimeoutError,
-    UnknownAgentError,
-    exploitability,
-    get_game,
-    make_agent,
-    match,
-)
+from ttt_env import exploitability, get_game, make_agent, match
 from ttt_env.agent import Agent
 from ttt_env.analysis.declared import SOME_COMPARED
+from ttt_env.analysis.evaluation import match_of
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.recorded import Recorded
+from ttt_env.analysis.recorded import RecordedAgent
+from ttt_env.errors import ParameterError, TaskTimeoutError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
-from ttt_env.tournament.pairings import margin_of, match_of, width_of
 from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 
 TICTACTOE = get_game("tictactoe-v0")
@@ -239,14 +232,14 @@ class TestSampling:
     def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
         played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=width)
         found = played.matches["random", "unsaid"]
-        assert width_of(found) <= width and not played.wide
-        assert width_of(found) > width / 2  # and no longer
+        assert found.width <= width and not played.wide
+        assert found.width > width / 2  # and no longer
         assert found.interval[0] <= found.score <= found.interval[1]
 
     def test_stops_at_max_games_and_says_so(self) -> None:
         played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=0.01, max_games=151)
         found = played.matches["random", "unsaid"]
-        assert found.games == 150 and width_of(found) > 0.01
+        assert found.games == 150 and found.width > 0.01
         assert played.wide == [("unsaid", "random")]
         assert "stopped by max_games at intervals wider than 0.01: unsaid v random" in str(played)
 
@@ -264,7 +257,7 @@ class TestSampling:
     def test_margin_reaches_to_the_farther_end(self) -> None:
         always = match_of(np.array([[50, 0, 0], [50, 0, 0]]))
         low, high = always.interval
-        assert high == always.score == 1 and margin_of(always) == 1 - low == width_of(always)
+        assert high == always.score == 1 and always.margin == 1 - low == always.width
 
     def test_depends_on_the_seed_and_the_two_names_alone(self) -> None:
         trio = {name: "random" for name in "abc"}
@@ -346,7 +339,7 @@ def test_an_agent_is_asked_once_for_a_position() -> None:
         asked.append((position.mine, position.theirs))
         return lowest(position)
 
-    agent = Recorded(make_agent(noted))
+    agent = RecordedAgent(make_agent(noted))
     expected = make_agent(lowest)
     for opponent in ("minimax", "random", "win-block"):
         assert match(agent, opponent) == match(expected, opponent, exact=True)
@@ -361,7 +354,7 @@ class TestTexts:
         lines = str(sampled).splitlines()
         assert lines[0].startswith("tictactoe-v0: ")
         assert [line.split()[1] for line in lines[2:6]] == sampled.ranking
-        margin = f"±{margin_of(sampled.matches['unsaid', 'lowest']):.2f}"
+        margin = f"±{sampled.matches['unsaid', 'lowest'].margin:.2f}"
         assert margin in str(sampled) and "sampled" in lines[-1]
 
     def test_exact_tables_have_no_margins(self, trio: Tournament) -> None:

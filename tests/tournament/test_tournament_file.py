@@ -21,10 +21,11 @@ from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.storage.game_log import read_records
-from ttt_env.tournament.contest import WRITTEN, Contest, play_to_the_end
-from ttt_env.tournament.files import write_results
+from ttt_env.tournament.contest import WRITTEN, Contest
+from ttt_env.tournament.documents import Documents
+from ttt_env.tournament.meetings import play_to_the_end
+from ttt_env.tournament.page import write_results
 from ttt_env.tournament.plan import read_plan
-from ttt_env.tournament.results import Results
 
 pytest.importorskip("scipy")
 pytest.importorskip("networkx")
@@ -67,7 +68,7 @@ TWO = (spec("random"), spec("minimax"))
 
 def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
     ring = ttt_env.Game("ring-v0", (4,), [(0, 1)], coordinates=[(0, -1), (1, 0), (0, 1), (-1, 0)])
-    ttt_env.save_game(ring, tmp_path / "ring.json")
+    ring.save(tmp_path / "ring.json")
     path = write(tmp_path, *TWO, game="ring.json")
     for _ in range(2):  # it is played, and gone on with
         run = ttt("tournament", str(path))
@@ -212,6 +213,18 @@ class TestResults:
         found = ttt_env.match(lambda position: position.legal_cells[0], "minimax", exact=True)
         of = {(each["first"], each["second"]): each for each in results["meetings"]}
         assert of["Ada", "minimax"]["as_o"] == found.as_o._asdict()
+
+    def test_they_are_a_tournament_like_any_other(self, played):
+        folder, results, _ = played
+        loaded = ttt_env.Tournament.load(folder / "class-results" / "results.json")
+        assert loaded.is_complete and loaded.to_dict().items() <= results.items()
+        rows = [
+            {key: each[key] for key in row._asdict()}
+            for row, each in zip(loaded.standings, results["entries"], strict=True)
+        ]
+        assert rows == [row._asdict() for row in loaded.standings]
+        assert loaded.matches["minimax", "random"] == ttt_env.match("minimax", "random")
+        assert list(loaded.forfeits) == ["Cheat"]
 
     def test_who_cheats_loses_by_a_named_reason(self, played):
         _, results, run = played
@@ -364,6 +377,15 @@ def test_a_program_may_be_certified_without_being_called_fixed_and_all_may_be_pl
     found = ttt_env.certify(lambda position: position.legal_cells[0])
     assert entry["certificate"]["asked"] == found.asked and not entry["certificate"]["unbeatable"]
     assert [each["round"] for each in results["meetings"]] == [1, 1, 1, 2, 2, 2]
+    loaded = ttt_env.Tournament.from_dict(results)
+    first, second = (
+        ttt_env.Match.from_dict(each)
+        for each in results["meetings"]
+        if {each["first"], each["second"]} == {"Bot", "minimax"}
+    )
+    mean = loaded.matches["Bot", "minimax"]
+    assert mean.games == 4 and mean.score == pytest.approx((first.score + second.score) / 2)
+    assert mean.margin == pytest.approx((first.margin**2 + second.margin**2) ** 0.5 / 2)
     assert not any(each["exact"] for each in results["meetings"])
     games = {
         number: [each["record"] for each in results["games_played"] if each["round"] == number]
@@ -417,7 +439,7 @@ def swiss(folder, n_asked):
 
 
 def ended(path, reached, number):
-    """What a run of this file says that gets a signal while a program hangs in an answer."""
+    """The exit code and output of a run of this file, ended by a signal while a program hangs."""
     command = [PYTHON, "-W", "error", "-m", "ttt_env.app", "tournament", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         deadline = time.monotonic() + 300
@@ -455,6 +477,11 @@ def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, st
         assert (out / name).read_bytes() == (whole.parent / "class-results" / name).read_bytes(), name
     results = results_in(out)
     assert results["is_complete"] and [bye["round"] for bye in results["byes"]] == [1, 2, 3]
+    loaded = ttt_env.Tournament.from_dict(results)
+    assert loaded.byes == {bye["round"]: bye["name"] for bye in results["byes"]} and loaded.rounds == 3
+    assert [row.points for row in loaded.standings] == [entry["points"] for entry in results["entries"]]
+    with pytest.raises(ResultFileError, match="byes: nobody has one, or somebody has two"):
+        ttt_env.Tournament.from_dict(results | {"byes": [results["byes"][0], *results["byes"][:2]]})
     met = [frozenset((each["first"], each["second"])) for each in results["meetings"]]
     assert len(met) == len(set(met)) == 6
 
@@ -492,9 +519,11 @@ def test_again_starts_anew(tmp_path):
 @pytest.mark.parametrize("system", ["all-play-all", "swiss"])
 def test_what_is_ended_before_the_first_game_has_results_too(system, tmp_path):
     with Contest(read_plan(write(tmp_path, *TWO, system=system)), tmp_path / "out") as contest:
-        write_results(Results(contest))
+        write_results(Documents(contest))
     results = results_in(tmp_path / "out")
     assert not results["is_complete"] and not results["meetings"] and not results["games_played"]
+    loaded = ttt_env.Tournament.from_dict(results)
+    assert not loaded.meetings and set(loaded.scores.values()) == {0}
     assert [(entry["rank"], entry["points"], entry["rating"]) for entry in results["entries"]] == [
         (1, 0, 0)
     ] * 2
@@ -549,7 +578,9 @@ class Broken(Agent):
         return position.legal_cells[0]
 
 
-@pytest.mark.parametrize("error", [ValueError("NaN"), ttt_env.PolicyError("no policy"), RecursionError()])
+@pytest.mark.parametrize(
+    "error", [ValueError("NaN"), ttt_env.errors.PolicyError("no policy"), RecursionError()]
+)
 def test_an_agent_that_fails_has_lost_that_game(error):
     random = ttt_env.make_agent("random", GAME)
     played = play_to_the_end(random, Broken(error), np.random.default_rng(0))

@@ -34,7 +34,7 @@ def weights(file):
 
 
 def same_models(one, two):
-    """Whether two sweeps have the same trials with the same results and the same weights."""
+    """True if two sweeps have the same trials with the same results and the same weights."""
     for first, second in zip(one.trials, two.trials, strict=True):
         assert (first.trial, first.steps, first.ended) == (second.trial, second.steps, second.ended)
         assert first.exploitability == second.exploitability
@@ -59,7 +59,7 @@ def test_ray_gives_the_same_as_this_process(tmp_path):
 
 
 def test_asha_stops_what_falls_behind_and_keeps_the_best(tmp_path):
-    """Of Q-learning with ever smaller rates, one after the other, the first is the best."""
+    """Q-learning runs with ever smaller rates, one after the other, and the first is the best."""
     options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 20_000, "until": "budget"}
     search = {"alpha": [1.0, 0.01, 0.005, 0.002, 0.001]}
     found = sweep(backend="ray", workers=1, asha=True, search=search, **options)

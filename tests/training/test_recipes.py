@@ -5,7 +5,6 @@ import pytest
 
 import ttt_env
 from ttt_env.analysis.layers import reachable
-from ttt_env.envs.observation import planes_of
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError
 
@@ -59,9 +58,9 @@ def masked(name, **options):
 @pytest.mark.parametrize("name", MASKED)
 class TestMaskedQNetworks:
     def test_taken_cells_are_below_all_free_ones(self, name):
-        """Whatever the network underneath says of them; also in the target, for the positions that follow."""
+        """The network underneath may say anything; also in the target, for the positions that follow."""
         boards, policy = every_board(), masked(name).policy
-        tensor, _ = policy.obs_to_tensor(planes_of(boards))
+        tensor, _ = policy.obs_to_tensor(boards.planes)
         for which in ("net", "net_target"):
             network = getattr(policy, f"{NETWORKS[name]}_{which}")
             with torch.no_grad():
@@ -76,14 +75,14 @@ class TestMaskedQNetworks:
         boards, model = every_board(), masked(name)
         model.exploration_rate = 0.7
         for deterministic in (True, False):
-            cells, _ = model.predict(planes_of(boards), deterministic=deterministic)
+            cells, _ = model.predict(boards.planes, deterministic=deterministic)
             assert boards.legal[np.arange(len(boards)), cells].all()
-        one, _ = model.predict(planes_of(boards)[3])
+        one, _ = model.predict(boards.planes[3])
         assert one.shape == () and boards.legal[3, one]
 
     def test_explores_all_free_cells_alike_in_each_environment(self, name):
         board = ttt_env.Position.parse("XO./.X./..O")
-        planes = np.repeat(planes_of(ttt_env.Boards.of([board])), 4_000, axis=0)
+        planes = np.repeat(ttt_env.Boards.of([board]).planes, 4_000, axis=0)
         model = masked(name)
         model.exploration_rate = 1.0
         cells, _ = model.predict(planes)
@@ -106,11 +105,11 @@ class TestMaskedActorCritic:
         boards = every_board()
         envs = make_vec_env("tictactoe-v0", n_envs=16, seed=0, opponent="random", illegal="raise")
         policy = MaskedA2C("MlpPolicy", envs, device="cpu", seed=0).policy
-        tensor, _ = policy.obs_to_tensor(planes_of(boards))
+        tensor, _ = policy.obs_to_tensor(boards.planes)
         chances = policy.get_distribution(tensor).distribution.probs.detach().numpy()
         assert (chances[~boards.legal] == 0).all() and (chances[boards.legal] > 0).all()
         for deterministic in (True, False):
-            cells, _ = policy.predict(planes_of(boards), deterministic=deterministic)
+            cells, _ = policy.predict(boards.planes, deterministic=deterministic)
             assert boards.legal[np.arange(len(boards)), cells].all()
 
     def test_learns_where_a_taken_cell_is_an_error(self):

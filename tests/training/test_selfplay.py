@@ -85,7 +85,7 @@ class TestFrozen:
             assert got == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
 
     def test_too_large(self):
-        with pytest.raises(ttt_env.GameTooLargeError):
+        with pytest.raises(ttt_env.errors.GameTooLargeError):
             Frozen(ttt_env.make_agent("random", ttt_env.get_game(FIVE)))
 
 
@@ -231,7 +231,7 @@ class TestSelfPlay:
 
     @pytest.mark.parametrize("seconds_before", [0.0, 4.0])
     def test_compiling_does_not_use_up_the_budget(self, seconds_before, monkeypatch):
-        """By a clock on which the first step of the environments takes 1,000 seconds, another 1."""
+        """The clock of this test gives the first step of the environments 1,000 seconds, each other one 1."""
         from stable_baselines3.common.vec_env import VecEnvWrapper
 
         clock = [0.0]

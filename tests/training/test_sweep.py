@@ -11,9 +11,10 @@ from ttt_env.agents.learned import q_learning
 from ttt_env.app.cli import with_address
 from ttt_env.app.sweeping import search_of, seeds_of
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError
+from ttt_env.storage.line_file import LineFile
 from ttt_env.training.checkpoint import checkpoint_of
 from ttt_env.training.recipe import recipe
-from ttt_env.training.sweeps import Results, sweep
+from ttt_env.training.sweeps import sweep
 from ttt_env.training.trial import Trial, TrialResult, run_trial
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
@@ -107,35 +108,45 @@ def a_result(name="one", **changes):
     return TrialResult.from_dict({**trial.result(None, None).to_dict(), "trial": name, **changes})
 
 
+def results_file(folder):
+    return LineFile(folder / "results.jsonl", "ttt_env trial", "holds no results of a sweep")
+
+
 class TestResults:
     def test_are_read_as_they_were_written_and_the_last_counts(self, tmp_path):
-        results = Results(tmp_path / "results.jsonl")
-        assert results.read() == {}
-        one, two, again = (
-            a_result("one", ended="error", error="no memory"),
-            a_result("two"),
-            a_result("one", ended="budget"),
-        )
-        for result in (one, two, again):
-            results.append(result)
-        assert results.read() == {"one": again, "two": two}
-        assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 3
+        one, two = a_result("one", ended="error", error="no memory"), a_result("two")
+        with results_file(tmp_path) as results:
+            assert results.read(TrialResult.from_dict) == []
+            for result in (one, two):
+                results.add(result.to_dict())
+            assert results.read(TrialResult.from_dict) == [one, two]
+        options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 10}
+        (trial,) = sweep(**options).trials
+        assert sweep(**options).trials == (trial,)
+        with results_file(tmp_path) as results:
+            assert results.read(TrialResult.from_dict) == [one, two, trial]
+            results.add(trial.to_dict() | {"ended": "error", "error": "no memory"})
+        assert sweep(**options).trials[0].ended == trial.ended  # it is tried again
+        assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 5
 
     @pytest.mark.parametrize("torn", [b"{", b'{"format": "ttt_env trial 1", "trial": "th', b"\xc3"])
     def test_a_line_that_was_being_written_does_not_count(self, torn, tmp_path):
         path = tmp_path / "results.jsonl"
-        results = Results(path)
-        results.append(a_result("one"))
+        results = results_file(tmp_path)
+        results.add(a_result("one").to_dict())
         whole = path.read_bytes()
         path.write_bytes(whole + torn)
-        assert list(results.read()) == ["one"]
-        results.append(a_result("two"))
-        assert list(results.read()) == ["one", "two"] and path.read_bytes().startswith(whole + b'{"format"')
+        assert [each.trial for each in results.read(TrialResult.from_dict)] == ["one"]
+        results.add(a_result("two").to_dict())
+        assert [each.trial for each in results.read(TrialResult.from_dict)] == [
+            "one",
+            "two",
+        ] and path.read_bytes().startswith(whole + b'{"format"')
 
     @pytest.mark.parametrize("line", ["my thesis", "{}", "[1]", '{"format": "ttt_env trial 1"}', "\xff"])
     def test_a_file_of_something_else_is_left_alone(self, line, tmp_path):
         path = tmp_path / "results.jsonl"
-        Results(path).append(a_result("one"))
+        results_file(tmp_path).add(a_result("one").to_dict())
         path.write_bytes(path.read_bytes() + line.encode("latin-1") + b"\n")
         before = path.read_bytes()
         with pytest.raises(ResultFileError, match=r"results\.jsonl, line 2"):

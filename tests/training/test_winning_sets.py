@@ -8,10 +8,9 @@ import pytest
 
 import ttt_env
 from tests.support.marks import slow
-from ttt_env.agent import BatchAgent, checked_policies
+from ttt_env.agent import Agent, checked_policies
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
-from ttt_env.envs.observation import planes_of
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
@@ -95,9 +94,7 @@ class TestNetwork:
         boards = some_boards(game)
         extractor = model_of(build, game, rounds=1).policy.make_features_extractor()
         with torch.no_grad():
-            cells = extractor(torch.as_tensor(planes_of(boards)).float()).reshape(
-                len(boards), game.n_cells, -1
-            )
+            cells = extractor(torch.as_tensor(boards.planes).float()).reshape(len(boards), game.n_cells, -1)
         looks = {tuple(np.round(row, 3)) for row in cells.sum(dim=1).numpy()}
         keys = {str(ttt_env.rules.symmetry.canonical(board)) for board in boards}
         assert len(looks) > 0.9 * len(keys)
@@ -150,7 +147,7 @@ class TestFallingRate:
         assert build.load(tmp_path / "model.zip").lr_schedule(1.0) == pytest.approx(rates[0])
 
 
-class Counting(BatchAgent):
+class Counting(Agent):
     """Plays the weights, and counts how often it is asked about each position."""
 
     is_fixed = True
@@ -181,7 +178,7 @@ class TestRemembered:
         assert np.array_equal(pickle.loads(content).policies(boards), remembered.policies(boards))
 
     def test_too_large(self):
-        with pytest.raises(ttt_env.GameTooLargeError):
+        with pytest.raises(ttt_env.errors.GameTooLargeError):
             Remembered(ttt_env.make_agent("random", ttt_env.get_game("mnk-v0:m=5,n=5,k=4")))
 
 

@@ -1,4 +1,4 @@
-"""What axe-core finds wrong in a page, in the colours that a visitor may have asked for.
+"""The findings of axe-core in a page, in the colours that a visitor may have asked for.
 
 `axe.min.js` is axe-core 4.14.1 by Deque Systems, under the Mozilla Public License 2.0, as npm has it. No page
 and no wheel holds it: the tests alone use it.
@@ -21,7 +21,7 @@ def emulate(browser, media):
 
 
 def findings(page):
-    """What axe-core finds wrong and what it leaves to people, by rule, with the element and the reason.
+    """The findings of axe-core, and its open questions for people, by rule, with the element and the reason.
 
     On a phone the contrast of a text that is partly scrolled out of its frame, or lies under a sheet, is left
     out: axe-core cannot tell it, and in a wide window such texts are in view.
@@ -43,7 +43,7 @@ def findings(page):
 
 
 def violations(page, **options):
-    """What axe-core finds wrong with these options of its own, by rule, with the element and the reason."""
+    """The findings of axe-core with these options of its own, by rule, with the element and the reason."""
     page.run(AXE)
     script = """const [options, done] = arguments;
         const told = ({id, nodes}) => nodes.map((node) => [id, node.html, node.failureSummary]);

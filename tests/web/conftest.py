@@ -97,7 +97,7 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium, site):
-    """The browser on an empty page, its window as of a desk; what it writes to its console fails the test."""
+    """The browser on an empty page in a wide window; a line on its console fails the test."""
     chromium.get("about:blank")
     chromium.get_log("browser")
     resize(chromium, 1200, 900)

@@ -62,10 +62,10 @@ def resize(driver, width, height):
 
 
 class Visitor:
-    """What a visitor sees and does, whatever the page.
+    """The actions and readings of a visitor, on any page.
 
-    What is read is read in one script: an element that is found first and read afterwards may have been
-    replaced in between. Waiting ends when the page is so, however long this machine takes.
+    Reading happens in one script: an element that is found first and read afterwards may have been
+    replaced in between. Waiting ends when the page is ready, however long this machine takes.
     """
 
     def __init__(self, browser, url):
@@ -218,7 +218,7 @@ def doze(seconds, name=None):
 
 
 def has_made(roster, player, game):
-    """Whether the agent of a player is there, in the process that is asked."""
+    """True if the agent of a player has been made, in the process that is asked."""
     return roster._made.get(game, player) is not None
 
 

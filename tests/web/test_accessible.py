@@ -1,4 +1,4 @@
-"""Whether everybody can use the pages: by axe-core, by keyboard, by ear, and on 320 pixels."""
+"""The accessibility of the pages: by axe-core, by keyboard, by ear, and on 320 pixels."""
 
 from urllib.parse import urlsplit
 

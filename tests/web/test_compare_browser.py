@@ -25,7 +25,7 @@ class Page(Visitor):
 
     @property
     def overflow(self):
-        """By how many pixels the page is wider than the window."""
+        """The number of pixels by which the page is wider than the window."""
         return self.run("return document.documentElement.scrollWidth - innerWidth")
 
 
@@ -167,7 +167,7 @@ def test_every_colour_means_one_thing_and_lines_are_told_apart_without_any(page)
 
 
 def distance(one, other):
-    """How different two colours look: the distance in CIELAB, where 2.3 is just noticeable."""
+    """The distance of two colours in CIELAB, where 2.3 is just noticeable."""
     return float(np.linalg.norm(lab(one) - lab(other)))
 
 

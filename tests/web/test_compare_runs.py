@@ -48,7 +48,7 @@ def client(runs):
 
 
 def rows(page):
-    """What the table says of each run that is shown."""
+    """The table's cells for each run that is shown."""
     cells = re.findall(r"<tr[^>]*>\s*<th scope=\"row\">.*?</i>(.*?)</a></th>\s*(.*?)</tr>", page.text, re.S)
     return {unescape(name): re.findall(r"<td.*?>(.*?)</td>", text, re.S) for name, text in cells}
 

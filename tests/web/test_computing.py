@@ -10,20 +10,20 @@ import pytest
 from tests.web.serving import think, until
 from ttt_env import get_game
 from ttt_env.app.web import computing
-from ttt_env.app.web.computing import MAX_KEPT_BYTES, BusyError, Desk, Keeper, ThreadLane
+from ttt_env.app.web.computing import MAX_KEPT_BYTES, BusyError, Keeper, ThreadLane, WorkQueues
 
 N_THREADS = max(2, os.cpu_count() or 2)
 
 
 @pytest.fixture
-def desk():
-    made = Desk()
+def queues():
+    made = WorkQueues()
     yield made
     made.close()
 
 
 @pytest.mark.parametrize("lane", ["quick", "search", "sweep"])
-def test_a_study_is_made_once_for_all_who_ask(lane, desk):
+def test_a_study_is_made_once_for_all_who_ask(lane, queues):
     made = []
 
     def study(number):
@@ -31,17 +31,17 @@ def test_a_study_is_made_once_for_all_who_ask(lane, desk):
         return number**2
 
     async def ask():
-        return await asyncio.gather(*(desk.study(lane, study, number % 3) for number in range(30)))
+        return await asyncio.gather(*(queues.study(lane, study, number % 3) for number in range(30)))
 
     assert asyncio.run(ask()) == [(number % 3) ** 2 for number in range(30)]
     assert sorted(made) == [0, 1, 2]
 
 
-def test_who_stops_waiting_does_not_stop_the_others(desk):
+def test_who_stops_waiting_does_not_stop_the_others(queues):
     go_on = threading.Event()
 
     async def ask():
-        first, second = (asyncio.create_task(desk.study("sweep", go_on.wait, 10)) for _ in range(2))
+        first, second = (asyncio.create_task(queues.study("sweep", go_on.wait, 10)) for _ in range(2))
         await asyncio.sleep(0.01)
         first.cancel()
         go_on.set()
@@ -50,14 +50,14 @@ def test_who_stops_waiting_does_not_stop_the_others(desk):
     assert asyncio.run(ask()) is True
 
 
-def test_long_computations_are_bounded_and_leave_the_quick_ones_alone(desk):
+def test_long_computations_are_bounded_and_leave_the_quick_ones_alone(queues):
     go_on = threading.Event()
 
     async def ask():
-        waiting = [asyncio.create_task(desk.move("search", go_on.wait, 10)) for _ in range(200)]
+        waiting = [asyncio.create_task(queues.move("search", go_on.wait, 10)) for _ in range(200)]
         await asyncio.sleep(0.05)
         refused = [task for task in waiting if task.done()]
-        assert await desk.move("quick", pow, 2, 5) == 32
+        assert await queues.move("quick", pow, 2, 5) == 32
         go_on.set()
         found = await asyncio.gather(*waiting, return_exceptions=True)
         return len(refused), [type(each) for each in found]
@@ -68,15 +68,16 @@ def test_long_computations_are_bounded_and_leave_the_quick_ones_alone(desk):
 
 @pytest.mark.parametrize("lane", ["search", "sweep"])
 def test_what_nobody_waits_for_any_more_is_not_begun(lane):
-    desk, go_on, begun = Desk(ThreadLane("plan", 1), ThreadLane("sweep", 1)), threading.Event(), []
+    queues, go_on, begun = WorkQueues(ThreadLane("plan", 1), ThreadLane("sweep", 1)), threading.Event(), []
 
     async def ask():
-        blocking = [asyncio.create_task(desk.move(lane, go_on.wait, 10)) for _ in range(2 * N_THREADS)]
+        blocking = [asyncio.create_task(queues.move(lane, go_on.wait, 10)) for _ in range(2 * N_THREADS)]
         await asyncio.sleep(0.05)
         gone, shared, staying = (
-            asyncio.create_task(desk.study(lane, begun.append, name)) for name in ("gone", "shared", "shared")
+            asyncio.create_task(queues.study(lane, begun.append, name))
+            for name in ("gone", "shared", "shared")
         )
-        moved = asyncio.create_task(desk.move(lane, begun.append, "moved"))
+        moved = asyncio.create_task(queues.move(lane, begun.append, "moved"))
         await asyncio.sleep(0.05)
         for left in (gone, shared, moved):
             left.cancel()
@@ -84,20 +85,20 @@ def test_what_nobody_waits_for_any_more_is_not_begun(lane):
         go_on.set()
         await asyncio.gather(*blocking, staying)
         assert begun == ["shared"]
-        await desk.study(lane, begun.append, "gone")
+        await queues.study(lane, begun.append, "gone")
         assert begun == ["shared", "gone"]
 
     asyncio.run(ask())
-    desk.close()
+    queues.close()
 
 
 @pytest.mark.parametrize("ask_as", ["move", "study"])
-def test_what_runs_is_told_when_nobody_waits_any_more(ask_as, desk, monkeypatch, tmp_path):
+def test_what_runs_is_told_when_nobody_waits_any_more(ask_as, queues, monkeypatch, tmp_path):
     monkeypatch.setattr(computing, "_PATIENCE", 1.0)
     told = [tmp_path / name for name in ("left", "joined")]
 
     async def ask():
-        asked = getattr(desk, ask_as)
+        asked = getattr(queues, ask_as)
         left, joined = (asyncio.create_task(asked("search", think, str(path))) for path in told)
         await until(lambda: all(Path(f"{path}.begun").exists() for path in told))
         left.cancel()
@@ -113,7 +114,7 @@ def test_what_runs_is_told_when_nobody_waits_any_more(ask_as, desk, monkeypatch,
     asyncio.run(ask())
 
 
-def test_answers_are_kept_up_to_a_number_of_bytes(desk):
+def test_answers_are_kept_up_to_a_number_of_bytes(queues):
     asked = []
 
     def study(number):
@@ -122,7 +123,7 @@ def test_answers_are_kept_up_to_a_number_of_bytes(desk):
 
     async def ask(*numbers):
         for number in numbers:
-            await desk.study("quick", study, number)
+            await queues.study("quick", study, number)
 
     asyncio.run(ask(1, 2, 3, 1, 2, 3))
     assert asked == [1, 2, 3]
@@ -130,14 +131,14 @@ def test_answers_are_kept_up_to_a_number_of_bytes(desk):
     assert asked == [1, 2, 3, 4, 5, 1]
 
 
-def test_a_fault_is_told_to_who_asked(desk):
+def test_a_fault_is_told_to_who_asked(queues):
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(desk.move("search", divmod, 1, 0))
-    assert asyncio.run(desk.move("search", divmod, 7, 2)) == (3, 1)
+        asyncio.run(queues.move("search", divmod, 1, 0))
+    assert asyncio.run(queues.move("search", divmod, 7, 2)) == (3, 1)
 
 
 @pytest.mark.parametrize("failure", [MemoryError, OSError, KeyboardInterrupt, SystemExit])
-def test_a_failure_is_told_to_all_who_wait_and_not_kept(failure, desk):
+def test_a_failure_is_told_to_all_who_wait_and_not_kept(failure, queues):
     go_on, asked = threading.Event(), []
 
     def study():
@@ -148,11 +149,11 @@ def test_a_failure_is_told_to_all_who_wait_and_not_kept(failure, desk):
         return "found"
 
     async def ask():
-        waiting = [asyncio.create_task(desk.study("sweep", study)) for _ in range(3)]
+        waiting = [asyncio.create_task(queues.study("sweep", study)) for _ in range(3)]
         await asyncio.sleep(0.01)
         go_on.set()
         told = await asyncio.gather(*waiting, return_exceptions=True)
-        return told, [await desk.study("sweep", study) for _ in range(2)]
+        return told, [await queues.study("sweep", study) for _ in range(2)]
 
     told, later = asyncio.run(ask())
     expected = failure if issubclass(failure, Exception) else RuntimeError

@@ -6,25 +6,25 @@ from html import unescape
 import pytest
 
 from ttt_env import get_game, prove, solve
-from ttt_env.app.web.insight import SEARCHES, Sage
+from ttt_env.app.web.insight import SEARCHES, InsightSolver
 from ttt_env.app.web.table import PlayTable
 
 TICTACTOE, QUBIC, GOMOKU = map(get_game, ("tictactoe-v0", "qubic-v0", "mnk-v0:m=9,n=9,k=5"))
 
 
 @pytest.fixture(scope="module")
-def sage(roster):
-    return Sage(roster)
+def insight_solver(roster):
+    return InsightSolver(roster)
 
 
 def table_of(game, *cells, o="person"):
     return PlayTable(game, o=o, cells=cells, at=len(cells))
 
 
-def test_the_best_moves_are_those_of_the_solution(sage):
+def test_the_best_moves_are_those_of_the_solution(insight_solver):
     for cells in ((), (4,), (4, 1), (0, 1), (0, 4, 8)):
         table = table_of(TICTACTOE, *cells)
-        insight = sage.insight(table)
+        insight = insight_solver.insight(table)
         best = [move.cell for move in insight.moves if move.is_best]
         assert best == solve(TICTACTOE).best_cells(table.position)
         value = solve(TICTACTOE).value_of(table.position)
@@ -32,37 +32,37 @@ def test_the_best_moves_are_those_of_the_solution(sage):
         assert insight.more is None
 
 
-def test_of_equal_moves_the_best_gets_most_against_the_opponent(sage):
-    moves = sage.insight(table_of(TICTACTOE, o="random")).moves
+def test_of_equal_moves_the_best_gets_most_against_the_opponent(insight_solver):
+    moves = insight_solver.insight(table_of(TICTACTOE, o="random")).moves
     highest = max(move.against.value for move in moves)
     assert all(move.is_best == (move.against.value == highest) for move in moves)
     assert 0 < sum(move.is_best for move in moves) < len(moves)
 
 
-def test_large_games_are_estimated_by_searches_that_grow(sage):
+def test_large_games_are_estimated_by_searches_that_grow(insight_solver):
     table = table_of(QUBIC, 3, 8)
-    insights = [sage.insight(table, 0, simulations) for simulations in SEARCHES[:3]]
+    insights = [insight_solver.insight(table, 0, simulations) for simulations in SEARCHES[:3]]
     for insight, simulations in zip(insights, SEARCHES, strict=False):
         assert all(move.value is None and -1 <= move.estimate <= 1 for move in insight.moves if move.visits)
         assert sum(move.visits for move in insight.moves) == simulations == insight.simulations
         assert -1 <= insight.value <= 1 and not insight.is_exact
     assert [insight.more for insight in insights] == list(SEARCHES[1:])
     assert all(move.estimate is not None for move in insights[-1].moves)
-    as_o = sage.insight(table_of(QUBIC, 3), 0, SEARCHES[0])
+    as_o = insight_solver.insight(table_of(QUBIC, 3), 0, SEARCHES[0])
     best = max(as_o.moves, key=lambda move: move.visits)
     assert as_o.value == pytest.approx(-best.estimate)
 
 
-def test_what_is_proved_is_no_estimate(sage):
+def test_what_is_proved_is_no_estimate(insight_solver):
     table = table_of(QUBIC, 0, 16, 1, 17, 2, 18)
-    insight = sage.insight(table)
+    insight = insight_solver.insight(table)
     assert insight.value == prove(QUBIC, table.position).value == 1 and insight.is_exact
     moves = {move.cell: move for move in insight.moves}
     assert moves[3].value == 1 and moves[3].is_best and moves[60].value == -1
 
 
-def test_a_board_of_more_than_64_cells_is_estimated_too(sage):
-    insight = sage.insight(table_of(GOMOKU), 0, SEARCHES[0])
+def test_a_board_of_more_than_64_cells_is_estimated_too(insight_solver):
+    insight = insight_solver.insight(table_of(GOMOKU), 0, SEARCHES[0])
     assert sum(move.visits for move in insight.moves) == insight.simulations == SEARCHES[0]
     assert not insight.is_exact and insight.more == SEARCHES[1]
 

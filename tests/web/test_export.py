@@ -22,7 +22,7 @@ from ttt_env.errors import ParameterError
 
 
 class Links(HTMLParser):
-    """What a page refers to, and what a strict policy would not let it do."""
+    """The references of a page, and its inline scripts, which a strict policy would not allow."""
 
     def __init__(self, text):
         super().__init__()
@@ -66,7 +66,7 @@ def test_every_page_says_what_needs_the_program(exported_files):
 
 
 def test_it_is_small(exported_files, roster):
-    """What the whole of it weighs is told by `ttt web --export`; this is what playing takes."""
+    """The size of the files needed to play; `ttt web --export` prints the size of the whole."""
     tables = {player: facts_of(roster, player, GAME) for player in (*AGENTS, "epsilon:minimax")}
     assert len(json.dumps(tables)) < 60_000
     needed = ["index.html", "page.css", "play.css", "theme.js", "icon.svg", "ttt.js"]

@@ -14,15 +14,15 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.web.serving import Visitor, resize
 from ttt_env import certify, exploitability, make_agent, solve
-from ttt_env.agent import BatchAgent, checked_policies
+from ttt_env.agent import Agent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.export.folder import write_folder
 from ttt_env.app.web.export.site import AGENTS, GAME, agent_page, exported
 from ttt_env.app.web.export.tables import facts_of, table_of
-from ttt_env.app.web.inside.values import Foreseer
-from ttt_env.app.web.insight import Sage, judged_moves, score, strength
+from ttt_env.app.web.inside.values import TreeSolver
+from ttt_env.app.web.insight import InsightSolver, judged_moves, score, strength
 from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.render.words import OUTCOMES, percent, signed
@@ -73,7 +73,7 @@ class Reader(Visitor):
 
     @property
     def figures(self):
-        """What is shown in the empty cells, by cell."""
+        """The figures in the empty cells, by cell."""
         script = """const tiles = [...document.querySelectorAll('.boards .tile.free')];
             const texts = (tile) => [...tile.querySelectorAll('b, i, small')].map((each) => each.textContent);
             return Object.fromEntries(tiles.map((tile) => [tile.value, texts(tile)]))"""
@@ -98,7 +98,7 @@ def visitor(browser, public):
     assert all(name.startswith(public[0]) for name in browser.execute_script(entries))
 
 
-class Weighing(BatchAgent):
+class Weighing(Agent):
     """Plays each cell with a chance of its own."""
 
     is_fixed = True
@@ -169,7 +169,7 @@ def test_the_figures_follow_the_slider_and_are_those_of_python(seat, visitor, ro
         visitor.slide("agent-temperature", own).slide("agent-opponent_temperature", ascribed)
         agent = roster.parse(f"softmax:temperature={own},opponent_temperature={ascribed}")
         named = {key: agent if player == "softmax" else player for key, player in players.items()}
-        insight = Sage(roster).insight(PlayTable(GAME, **named, cells=tuple(cells), at=len(cells)))
+        insight = InsightSolver(roster).insight(PlayTable(GAME, **named, cells=tuple(cells), at=len(cells)))
         assert visitor.figures == {
             move.cell: (percent(move.probability), OUTCOMES[move.value], signed(move.against.value, 3))
             for move in insight.moves
@@ -196,7 +196,7 @@ def test_what_an_address_says_wrongly_is_left_out(visitor):
 
 
 def shown_moves(visitor):
-    """What each empty cell shows, by cell: whether it is framed, its worth, and which figures stand there."""
+    """The empty cells as shown, by cell: framed or not, the worth, and the figures in it."""
     script = """const seen = (node) => getComputedStyle(node).opacity > 0;
         return [...document.querySelectorAll('.seen .known')].map((known) => [known.closest('.tile').value,
           known.matches('.best'), Number(known.style.getPropertyValue('--worth')),
@@ -217,7 +217,7 @@ def test_see_tints_and_frames_the_cells_and_tells_how_the_position_stands(agent,
     is_x = len(cells) % 2 == 0
     players = {"x": "person", "o": agent} if is_x else {"x": agent, "o": "person"}
     visitor.open(f"index.html#x={players['x']}&o={players['o']}&see=1&moves={'.'.join(map(str, cells))}")
-    insight = Sage(roster).insight(PlayTable(GAME, **players, cells=cells, at=len(cells)))
+    insight = InsightSolver(roster).insight(PlayTable(GAME, **players, cells=cells, at=len(cells)))
     first = "b" if agent == "softmax" else "small"
     expected = {move.cell: (move.is_best, move.value, first) for move in insight.moves}
     assert shown_moves(visitor) == expected
@@ -324,10 +324,10 @@ def test_a_game_is_played_by_keyboard_and_the_skip_link_keeps_it(visitor):
     assert visitor.state["at"] == "2"
 
 
-def twigs_of(twig):
-    yield ".".join(map(str, twig.cells)) or "root", twig.above, twig.below, twig.alike, twig.is_lit
-    for child in twig.children:
-        yield from twigs_of(child)
+def branches_of(branch):
+    yield ".".join(map(str, branch.cells)) or "root", branch.above, branch.below, branch.alike, branch.is_lit
+    for child in branch.children:
+        yield from branches_of(child)
 
 
 @pytest.mark.parametrize(
@@ -338,22 +338,26 @@ def test_the_tree_is_that_of_the_server(moves, temperatures, plies, visitor):
     visitor.open(f"inside.html#moves={'.'.join(map(str, moves))}&tree.plies={plies}")
     for seat, temperature in zip("xo", temperatures, strict=True):
         visitor.slide(f"{seat}-temperature", temperature)
-    foresight = Foreseer().foresee(after(moves), temperatures, plies)
-    shown = visitor.run("""return [...document.querySelectorAll('.twig')].map((twig) => [
-        twig.dataset.key, twig.querySelector('.above').textContent, twig.querySelector('.under').textContent,
-        Number((twig.querySelector('.badge')?.textContent ?? '1×').slice(0, -1)), twig.matches('.lit')])""")
-    assert list(map(tuple, shown)) == list(twigs_of(foresight.tree))
-    assert visitor.text("#value") == f"{foresight.told} for X"
-    assert visitor.figures == {move.cell: (percent(move.probability), move.told) for move in foresight.moves}
-    assert visitor.run("return !document.getElementById('cut').hidden") == foresight.is_cut
-    places = visitor.run("""return [...document.querySelectorAll('.twig')].map((twig) => {
-        const {left, top} = twig.getBoundingClientRect(); return `${left} ${top}`; })""")
+    solved_tree = TreeSolver().tree_of(after(moves), temperatures, plies)
+    shown = visitor.run("""return [...document.querySelectorAll('.branch')].map((branch) => [
+        branch.dataset.key, branch.querySelector('.above').textContent,
+        branch.querySelector('.under').textContent,
+        Number((branch.querySelector('.badge')?.textContent ?? '1×').slice(0, -1)),
+        branch.matches('.lit')])""")
+    assert list(map(tuple, shown)) == list(branches_of(solved_tree.tree))
+    assert visitor.text("#value") == f"{solved_tree.told} for X"
+    assert visitor.figures == {
+        move.cell: (percent(move.probability), move.told) for move in solved_tree.moves
+    }
+    assert visitor.run("return !document.getElementById('cut').hidden") == solved_tree.is_cut
+    places = visitor.run("""return [...document.querySelectorAll('.branch')].map((branch) => {
+        const {left, top} = branch.getBoundingClientRect(); return `${left} ${top}`; })""")
     assert len(set(places)) == len(places)
 
 
 def test_a_board_of_the_tree_and_a_cell_lead_further_down(visitor):
     visitor.open("inside.html#moves=0.3.1.4.6.7")
-    visitor.click('.twig[data-key="5"]')
+    visitor.click('.branch[data-key="5"]')
     visitor.wait(lambda: visitor.stones == "XX./OOX/XO.")
     visitor.click("#cell-8")
     visitor.wait(lambda: visitor.stones == "XX./OOX/XOO")

@@ -1,4 +1,4 @@
-"""What a hand or a caret is on while the page moves: pressed, typed and dragged at the pace of people."""
+"""The element under a hand or a caret while the page moves: it is pressed, typed in and dragged."""
 
 import time
 

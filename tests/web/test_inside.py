@@ -11,10 +11,10 @@ import pytest
 from tests.support.naive_uct import NaiveSearch
 from ttt_env import GameRecord, get_game, make_agent, play_game, solve
 from ttt_env.agents.mcts.search import Search
+from ttt_env.app.web.inside.branch import tree_layout
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
 from ttt_env.app.web.inside.search import MAX_NODES, drawn, searched
-from ttt_env.app.web.inside.twig import plan_of
-from ttt_env.app.web.inside.values import MAX_BOARDS, Foreseer, told_value
+from ttt_env.app.web.inside.values import MAX_BOARDS, TreeSolver, told_value
 from ttt_env.app.web.table import PlayTable
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
@@ -25,14 +25,14 @@ GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "squa
 
 
 def text_of(page):
-    """What a visitor reads, in a line."""
+    """The text that a visitor reads, in a line."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", page.text)))
 
 
-def twigs(root):
+def branches(root):
     yield root
     for child in root.children:
-        yield from twigs(child)
+        yield from branches(child)
 
 
 def positions(game, count, seed=0):
@@ -66,48 +66,48 @@ class TestTree:
     @pytest.mark.parametrize("temperatures", [(0.2, 1.0), (1.0, 0.35)])
     @pytest.mark.parametrize("game", GAMES[:2])
     def test_every_board_of_a_tree_against_plain_recursion(self, game, temperatures):
-        foreseer = Foreseer()
+        tree_solver = TreeSolver()
         for position in [p for p in positions(get_game(game), 60) if p.ply >= 4][:12]:
-            for twig in twigs(foreseer.foresee(position, temperatures, 3).tree):
-                value, shares = softmax_value(twig.position, temperatures)
-                assert twig.tone == pytest.approx(value, abs=1e-9)
-                for child in twig.children:
+            for branch in branches(tree_solver.tree_of(position, temperatures, 3).tree):
+                value, shares = softmax_value(branch.position, temperatures)
+                assert branch.tone == pytest.approx(value, abs=1e-9)
+                for child in branch.children:
                     assert child.share == pytest.approx(shares[child.cells[-1]])
-                if twig.children:
-                    assert sum(child.share * child.alike for child in twig.children) == pytest.approx(1)
+                if branch.children:
+                    assert sum(child.share * child.alike for child in branch.children) == pytest.approx(1)
 
     def test_the_moves_are_those_of_the_agents(self):
-        foreseer = Foreseer()
+        tree_solver = TreeSolver()
         for position in positions(TICTACTOE, 40):
             own, others = (0.2, 1.0) if position.to_move == "X" else (1.0, 0.2)
             soft = make_agent(f"softmax:temperature={own},opponent_temperature={others}", TICTACTOE)
             cases = [((0.2, 1.0), soft), ((0.0, 0.0), make_agent("minimax", TICTACTOE))]
             for temperatures, agent in cases:
                 policy = agent.policy(position)
-                for move in foreseer.foresee(position, temperatures, 1).moves:
+                for move in tree_solver.tree_of(position, temperatures, 1).moves:
                     assert move.probability == pytest.approx(policy[move.cell])
 
     def test_minimax_shows_the_values_of_the_solution(self, client):
         for position in positions(TICTACTOE, 20):
             sign = 1 if position.to_move == "X" else -1
             value = sign * solve(TICTACTOE).value_of(position)
-            assert Foreseer().foresee(position, (0.0, 0.0), 2).tree.tone == value
+            assert TreeSolver().tree_of(position, (0.0, 0.0), 2).tree.tone == value
         text = text_of(client.get("/inside?tree.agent=minimax"))
         assert "X to move 0 for X" in text and "11.11% 0" in text
 
     @pytest.mark.parametrize("plies", range(1, 7))
     def test_a_tree_is_bounded_and_symmetric_moves_are_drawn_once(self, plies):
         for position in [TICTACTOE.start, *positions(TICTACTOE, 10)]:
-            found = Foreseer().foresee(position, (1.0, 1.0), plies)
-            spots = plan_of(found.tree).spots
+            found = TreeSolver().tree_of(position, (1.0, 1.0), plies)
+            spots = tree_layout(found.tree).spots
             assert len(spots) <= MAX_BOARDS and max(spot.depth for spot in spots) <= found.plies <= plies
             assert found.is_cut == (found.plies < plies)
-            for twig in twigs(found.tree):
-                alike = [canonical(child.position) for child in twig.children]
+            for branch in branches(found.tree):
+                alike = [canonical(child.position) for child in branch.children]
                 assert len(set(alike)) == len(alike)
-                is_inner = len(twig.cells) < found.plies and not twig.position.is_over
-                count = len(twig.position.legal_cells) if is_inner else 0
-                assert sum(child.alike for child in twig.children) == count
+                is_inner = len(branch.cells) < found.plies and not branch.position.is_over
+                count = len(branch.position.legal_cells) if is_inner else 0
+                assert sum(child.alike for child in branch.children) == count
 
     def test_a_tree_that_is_cut_says_so(self, client):
         assert "Only 2 of 6 moves deep: more would be over 80 boards" in text_of(
@@ -117,12 +117,12 @@ class TestTree:
 
     def test_each_board_has_a_place_of_its_own(self):
         trees = [
-            Foreseer().foresee(p, (1.0, 1.0), 3).tree for p in (TICTACTOE.start, *positions(TICTACTOE, 10))
+            TreeSolver().tree_of(p, (1.0, 1.0), 3).tree for p in (TICTACTOE.start, *positions(TICTACTOE, 10))
         ]
         trees += [searched(get_game("qubic-v0").start, 80, 0, 1.4, 0.5, "random").tree]
         for tree in trees:
-            spots = plan_of(tree).spots
-            assert [spot.twig for spot in spots] == list(twigs(tree))
+            spots = tree_layout(tree).spots
+            assert [spot.branch for spot in spots] == list(branches(tree))
             for along in ("first", "middle"):
                 for ply in range(max(spot.depth for spot in spots) + 1):
                     places = sorted(getattr(spot, along) for spot in spots if spot.depth == ply)
@@ -131,7 +131,7 @@ class TestTree:
     def test_a_large_game_comes_as_a_part_of_the_page(self, client):
         page = client.get("/inside?game=mnk-v0:m=4,n=3,k=3")
         part = client.get(unescape(re.search(r'data-load="(.*?)"', page.text)[1]))
-        values = Foreseer().foresee(get_game("mnk-v0:m=4,n=3,k=3").start, (1.0, 1.0), 2)
+        values = TreeSolver().tree_of(get_game("mnk-v0:m=4,n=3,k=3").start, (1.0, 1.0), 2)
         assert f"X to move {values.told} for X" in text_of(part)
         assert "too many positions" in text_of(client.get("/inside/tree?game=qubic-v0"))
 
@@ -164,8 +164,8 @@ class TestSearch:
                 plain.run(1)
                 nodes = nodes_of(plain.root)
                 found = searched(position, done, number, 0.7, 0.25, playout)
-                shown = {twig.cells: twig for twig in twigs(found.tree)}
-                assert {cells: twig.below for cells, twig in shown.items()} == {
+                shown = {branch.cells: branch for branch in branches(found.tree)}
+                assert {cells: branch.below for cells, branch in shown.items()} == {
                     cells: f"{nodes[cells][0]:.4g}/{nodes[cells][1]}" for cells in shown
                 }
                 changed = {cells for cells, node in nodes.items() if node != before.get(cells)}
@@ -184,13 +184,13 @@ class TestSearch:
                 visits = {cells: visited for cells, (_, visited) in nodes_of(search.tree()).items()}
                 found = searched(position, done, number, 2**0.5, 0.5, "random").tree
                 self.check_order(found, visits)
-                lit = {twig.cells for twig in twigs(found) if twig.is_lit}
-                self.check_drawn({twig.cells for twig in twigs(found)}, lit, visits)
+                lit = {branch.cells for branch in branches(found) if branch.is_lit}
+                self.check_drawn({branch.cells for branch in branches(found)}, lit, visits)
 
     def check_order(self, tree, visits):
         """Moves stand by their visits, and equal ones by their cells."""
-        for twig in twigs(tree):
-            cells = [child.cells for child in twig.children]
+        for branch in branches(tree):
+            cells = [child.cells for child in branch.children]
             assert cells == sorted(cells, key=lambda each: (-visits[each], each[-1]))
 
     def check_drawn(self, seen, lit, visits):
@@ -235,7 +235,7 @@ class TestSearch:
     def check_told(self, position, found, changed, nodes, before):
         """The last simulation as the page tells it, against what changed in the plain tree."""
         last = found.last
-        assert {twig.cells for twig in twigs(found.tree) if twig.is_lit} == changed
+        assert {branch.cells for branch in branches(found.tree) if branch.is_lit} == changed
         assert max(changed, key=len) == last.path and last.is_expanded == (last.path not in before)
         end = position
         for cell in last.path:

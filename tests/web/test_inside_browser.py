@@ -42,7 +42,7 @@ def expected(own, others):
 
 def lit(page):
     """The cells of the lit path, root first."""
-    script = "return [...document.querySelectorAll('.twig.lit')].map((twig) => twig.dataset.cells)"
+    script = "return [...document.querySelectorAll('.branch.lit')].map((branch) => branch.dataset.cells)"
     return page.run(script)
 
 
@@ -72,7 +72,7 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
 
 
 def test_a_board_of_the_tree_leads_below_it(page):
-    page.go(FIGURE).click('.twig[data-cells="5"]').wait(lambda: page.moves[-1] == 5)
+    page.go(FIGURE).click('.branch[data-cells="5"]').wait(lambda: page.moves[-1] == 5)
     page.wait(lambda: page.text("#value").startswith("+0.2689"))
     page.play(8)
     page.click("#undo").wait(lambda: "O to move" in page.text("h1"))
@@ -124,8 +124,8 @@ def test_the_weights_of_square_on_their_cells(page):
 
 def overlapping(page):
     """The pairs of boards of the tree, with what is written at them, that lie over each other."""
-    script = """const boxes = [...document.querySelectorAll('.twig')].map((twig) => {
-            const parts = [...twig.children].map((part) => part.getBoundingClientRect());
+    script = """const boxes = [...document.querySelectorAll('.branch')].map((branch) => {
+            const parts = [...branch.children].map((part) => part.getBoundingClientRect());
             return [Math.min(...parts.map((p) => p.left)), Math.max(...parts.map((p) => p.right)),
                     Math.min(...parts.map((p) => p.top)), Math.max(...parts.map((p) => p.bottom))]; });
         const both = (a, b, i) => Math.min(a[i + 1], b[i + 1]) - Math.max(a[i], b[i]) > 2;
@@ -144,12 +144,12 @@ def test_on_a_phone_only_the_tree_scrolls(page, view):
     resize(page.browser, 390, 844)
     page.go(view)
     assert page.run("return document.documentElement.scrollWidth") <= 390
-    script = """return [...document.querySelectorAll('.twig span, .note, .phases, .why, .uct td')]
+    script = """return [...document.querySelectorAll('.branch span, .note, .phases, .why, .uct td')]
         .map((part) => parseFloat(getComputedStyle(part).fontSize))"""
     assert min(page.run(script)) >= 11
     assert overlapping(page) == []
     end = """const box = document.querySelector('.of-mcts .tree')?.getBoundingClientRect();
-        const end = document.querySelector('.twig.end')?.getBoundingClientRect();
+        const end = document.querySelector('.branch.end')?.getBoundingClientRect();
         const isWide = end?.right <= box?.right + 1;
         const isIn = isWide && end?.bottom <= box?.bottom + 1 && end?.top >= box?.top - 1;
         return !box || isIn"""
@@ -161,7 +161,7 @@ def test_on_a_phone_the_tree_holds_still_while_the_search_runs_and_follows_each_
     resize(page.browser, 390, 844)
     page.go(f"/inside?view=mcts&mcts.done=70&mcts.pace=fast&game={game}").click("#pause")
     state = """const tree = document.querySelector('.tree'), box = tree.getBoundingClientRect();
-        const end = document.querySelector('.twig.end').getBoundingClientRect();
+        const end = document.querySelector('.branch.end').getBoundingClientRect();
         return [[tree.scrollLeft, tree.scrollTop], end.top >= box.top - 1 && end.bottom <= box.bottom + 1]"""
     scrolled, are_in_view = [], []
     for done in range(71, 80):

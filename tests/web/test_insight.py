@@ -1,4 +1,4 @@
-"""What the page says about moves and agents, against the analysis that computes it in another way."""
+"""The page's facts about moves and agents, against the analysis that computes them in another way."""
 
 from fractions import Fraction
 
@@ -7,7 +7,7 @@ import pytest
 from tests import reference
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
 from ttt_env.app.advice import advise, hint
-from ttt_env.app.web.insight import Sage, judged_moves, strength
+from ttt_env.app.web.insight import InsightSolver, judged_moves, strength
 from ttt_env.app.web.roster import moved_over, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.proofs.known import known_value, known_values_of_moves
@@ -18,51 +18,51 @@ OPPONENTS = ["random", "weights", "softmax:temperature=0.3", "newell-simon", "mc
 
 
 @pytest.fixture(scope="module")
-def sage(roster):
-    return Sage(roster)
+def insight_solver(roster):
+    return InsightSolver(roster)
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
 @pytest.mark.parametrize("x", ["minimax", "random", "softmax:temperature=0.3"])
-def test_moves_weighted_by_their_chances_give_the_match(x, game, sage):
+def test_moves_weighted_by_their_chances_give_the_match(x, game, insight_solver):
     for o in ("random", "weights"):
-        insight = sage.insight(PlayTable(get_game(game), x, o))
+        insight = insight_solver.insight(PlayTable(get_game(game), x, o))
         mean = [sum(move.probability * move.against[i] for move in insight.moves) for i in range(3)]
         assert mean == pytest.approx(match(x, o, game).as_x, abs=1e-12)
 
 
 @pytest.mark.parametrize("agent", OPPONENTS)
-def test_the_best_move_of_a_person_gets_what_the_best_response_does(agent, sage):
-    as_x = sage.insight(PlayTable(TICTACTOE, "person", agent))
+def test_the_best_move_of_a_person_gets_what_the_best_response_does(agent, insight_solver):
+    as_x = insight_solver.insight(PlayTable(TICTACTOE, "person", agent))
     found = max(move.against.value for move in as_x.moves)
     assert found == pytest.approx(exploitability(agent).as_o, abs=1e-12)
-    replies = [sage.insight(PlayTable(TICTACTOE, agent, "person", (cell,), 1)) for cell in range(9)]
+    replies = [insight_solver.insight(PlayTable(TICTACTOE, agent, "person", (cell,), 1)) for cell in range(9)]
     best = [max(move.against.value for move in reply.moves) for reply in replies]
     opening = make_agent(agent).policy(TICTACTOE.start)
     assert opening @ best == pytest.approx(exploitability(agent).as_x, abs=1e-12)
 
 
-def test_the_best_response_to_random_is_the_published_one(sage):
-    insight = sage.insight(PlayTable(TICTACTOE, "person", "random"))
+def test_the_best_response_to_random_is_the_published_one(insight_solver):
+    insight = insight_solver.insight(PlayTable(TICTACTOE, "person", "random"))
     best = max(move.against.value for move in insight.moves)
     assert Fraction(best).limit_denominator(1000) == reference.BEST_RESPONSE_TO_RANDOM["X"]
 
 
-def test_the_moves_of_gibsons_position_are_his(sage):
+def test_the_moves_of_gibsons_position_are_his(insight_solver):
     x = "softmax:temperature=0.2,opponent_temperature=1"
     table = PlayTable(TICTACTOE, x, "person", (0, 3, 1, 4, 7, 8), 6)
-    insight = sage.insight(table)
+    insight = insight_solver.insight(table)
     assert str(table.position) == "XX./OO./.XO"
     assert sum(move.probability for move in insight.moves) == pytest.approx(1)
     his = Position.parse("XX./OO./XO.")
     chances = make_agent(x).policy(his)
     assert [round(100 * float(chances[cell]), 2) for cell in (2, 5, 8)] == [97.46, 2.52, 0.02]
-    ours = sage.insight(PlayTable(TICTACTOE, x, "person", (0, 3, 1, 4, 6, 7), 6))
+    ours = insight_solver.insight(PlayTable(TICTACTOE, x, "person", (0, 3, 1, 4, 6, 7), 6))
     assert [round(100 * move.probability, 2) for move in ours.moves] == [97.46, 2.52, 0.02]
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
-def test_values_are_those_of_the_solution(game, sage):
+def test_values_are_those_of_the_solution(game, insight_solver):
     import numpy as np
 
     rng, made = np.random.default_rng(0), get_game(game)
@@ -78,11 +78,11 @@ def test_in_a_large_game_values_are_proved_or_unknown():
     assert known_value(QUBIC.start) is None
 
 
-def test_what_cannot_be_known_is_said_and_not_made_up(sage):
-    unseeded = sage.insight(PlayTable(TICTACTOE, "mcts:simulations=20", "random"))
+def test_what_cannot_be_known_is_said_and_not_made_up(insight_solver):
+    unseeded = insight_solver.insight(PlayTable(TICTACTOE, "mcts:simulations=20", "random"))
     assert all(move.against is None and move.value == 0 for move in unseeded.moves)
     assert "seed" in unseeded.notes[0]
-    large = sage.insight(PlayTable(QUBIC, "random", "win-block"))
+    large = insight_solver.insight(PlayTable(QUBIC, "random", "win-block"))
     assert all(move.against is None and move.probability == 1 / 64 for move in large.moves)
     assert "too many positions" in large.notes[0] and not large.is_exact
     assert all(move.value is None and move.estimate is not None for move in large.moves)
@@ -138,9 +138,9 @@ def test_strength_says_where_it_is_exact(roster):
         ((0, 3, 1, 4, 2), "The game is over."),
     ],
 )
-def test_the_page_gives_the_hint_of_the_terminal(moves, told, sage):
+def test_the_page_gives_the_hint_of_the_terminal(moves, told, insight_solver):
     table = PlayTable(TICTACTOE, cells=moves, at=len(moves))
-    assert sage.insight(table).hint == hint(table.position)
+    assert insight_solver.insight(table).hint == hint(table.position)
     assert hint(table.position).startswith(told)
 
 

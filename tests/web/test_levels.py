@@ -1,4 +1,4 @@
-"""Whom to play against: the levels of a game and their exact results, and the slider at the game."""
+"""The opponents on offer: the levels of a game and their exact results, and the slider at the game."""
 
 import re
 from html import unescape

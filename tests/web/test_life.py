@@ -1,4 +1,4 @@
-"""What makes a game feel alive: stones that come at once and are drawn, a score, resigning, a pace."""
+"""Live play: stones that appear at once and are drawn, a score, resigning, a pace."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""How much memory the server holds, over games of all kinds."""
+"""The memory that the server holds, over games of all kinds."""
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +14,7 @@ from ttt_env import get_game
 from ttt_env.agents.mcts.search import Search, trees_of
 from ttt_env.app.cli import web
 from ttt_env.app.web import server
-from ttt_env.app.web.house import House
+from ttt_env.app.web.services import Services
 from ttt_env.app.web.sweeping import MAX_MB, MAX_SWEEP_MB, resident
 
 SWEPT = ["square-v0", "mnk-v0:m=4,n=4,k=4", "square-v0:misere=true", "mnk-v0:m=5,n=3,k=3"]
@@ -23,9 +23,9 @@ OTHERS = ["tictactoe-v0", "qubic-v0", "mnk-v0:m=4,n=3,k=3", "tictactoe-v0:misere
 GAMES = [*SWEPT, *OTHERS]
 
 
-def opponents(house, game):
+def opponents(services, game):
     """The agents that can play the game, and as often softmax at some temperature, which solves it anew."""
-    offers = (offer.name for offer in house.roster.offers(game) if not offer.refusal)
+    offers = (offer.name for offer in services.roster.offers(game) if not offer.refusal)
     names = [name for name in offers if name != "person"]
     return names + ["softmax:temperature={}"] * (len(names) if "softmax" in names else 0)
 
@@ -46,20 +46,20 @@ def games(number):
 
 def most_memory(n_games):
     """The most megabytes that the server and its process of sweeps hold after one of so many games."""
-    houses, most = [], 0.0
-    server.House = lambda *parts: houses.append(House(*parts)) or houses[0]
+    opened, most = [], 0.0
+    server.Services = lambda *parts: opened.append(Services(*parts)) or opened[0]
     rng = np.random.default_rng(0)
     with TestClient(server.create_app(), base_url="http://localhost") as client:
         for number, name in enumerate(games(n_games)):
             game, temperature = get_game(name), rng.integers(1, 60) / 20
-            agent = rng.choice(opponents(houses[0], game)).format(temperature)
+            agent = rng.choice(opponents(opened[0], game)).format(temperature)
             page = play_some(client, f"/play?game={name}&o={agent}&unrecorded=1", game, rng)
             if number % 3 == 0:
                 assert client.get(str(page.url).replace("/play?", "/play/see?")).status_code == 200
             if number % 5 == 0:
                 tree = client.get(f"/inside/tree?game={name}&x.temperature={temperature}")
                 assert tree.status_code == 200
-            pid = houses[0].sweeper.pid
+            pid = opened[0].sweeper.pid
             most = max(most, resident() + (resident(pid) if pid else 0.0))
     return most
 

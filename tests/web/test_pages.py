@@ -18,7 +18,7 @@ from tests.support.marks import slow
 from tests.web.serving import Endless, Patient, Server
 from ttt_env import GameRecord, agent, get_game, solve
 from ttt_env.agent import ENTRY_POINT_GROUP
-from ttt_env.app.web.computing import Desk
+from ttt_env.app.web.computing import WorkQueues
 from ttt_env.app.web.server import create_app
 from ttt_env.rules.sizes import ENUMERABLE_CELLS
 
@@ -440,7 +440,7 @@ PAGES = ["/play", "/inside", "/compare", "/compare/agent", "/compare/softmax", "
 @pytest.fixture
 def idle_client(client, monkeypatch):
     """A client of a server that must not compute anything for other sites."""
-    monkeypatch.setattr(Desk, "study", lambda *_: pytest.fail("something was computed"))
+    monkeypatch.setattr(WorkQueues, "study", lambda *_: pytest.fail("something was computed"))
     return client
 
 

@@ -28,7 +28,7 @@ def sized_page(request, page):
 
 
 def shifts(page):
-    """How far what is to be seen was moved since the page was opened, also by an answer to what was pressed.
+    """The layout shift since the page was opened, including the shift by answers to presses.
 
     The metric forgives half a second after each press, which is a matter of how fast the machine is.
     """

@@ -40,11 +40,11 @@ def test_a_page_asks_first_for_what_its_agents_need_before_they_move(query, clie
 @pytest.mark.parametrize("query", [query for query in TABLES if GAME in query])
 def test_then_they_are_there_when_they_are_to_move(query):
     app = create_app()
-    house, game = app.state.house, get_game(GAME)
+    services, game = app.state.services, get_game(GAME)
     with TestClient(app, base_url="http://localhost") as client:
 
         def made(player):
-            return client.portal.call(house.desk.move, "plan", has_made, house.roster, player, game)
+            return client.portal.call(services.queues.move, "plan", has_made, services.roster, player, game)
 
         url = ready_url(client.get(f"/play?{query}").text)
         assert not any(map(made, TABLES[query]))

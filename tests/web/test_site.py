@@ -1,4 +1,4 @@
-"""Whether everybody can read the site of the documentation, and whether what it links to is there.
+"""The site of the documentation: everybody can read it, and its links lead somewhere.
 
 `make docs` builds the site; where it has not been built these tests are skipped.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.browser  # these run after the site is built
 
 
 def is_slow(page):
-    """Whether axe-core looks at a page only in the slow tests."""
+    """True if axe-core looks at a page only in the slow tests."""
     return page == LONG or not page.startswith(MAIN)
 
 
@@ -64,7 +64,7 @@ def test_axe_finds_nothing_wrong_in_light_and_in_dark(page, visit):
 
 
 def too_wide(visitor):
-    """What makes a page scroll sideways: elements that reach beyond it, in no frame that scrolls itself."""
+    """The elements that make a page scroll sideways: they reach beyond it, and no frame scrolls them."""
     script = """const frame = document.querySelector('.content');
         if (Math.max(document.documentElement.scrollWidth, frame.scrollWidth) <= innerWidth) return [];
         const scrolls = (each) => each !== frame
@@ -88,7 +88,7 @@ def test_what_is_wrong_or_too_wide_is_found(visit):
 
 
 class Anchors(HTMLParser):
-    """Where the links of a page lead, and the ids in it that links may lead to."""
+    """The targets of a page's links, and the ids in it that links may lead to."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

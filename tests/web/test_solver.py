@@ -1,4 +1,4 @@
-"""What the browser computes by itself is what Python computes, in all positions, to the letter."""
+"""The browser's own computations give the same as Python's, in all positions, to the letter."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.web.serving import CHANCES
 from ttt_env import Position, get_game, make_agent
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
-from ttt_env.app.web.inside.values import Foreseer
+from ttt_env.app.web.inside.values import TreeSolver
 from ttt_env.app.web.live import sweep_of
 from ttt_env.render.words import percent, signed
 from ttt_env.rules.boards import Boards
@@ -77,10 +77,10 @@ def asleep(page, is_asleep):
 
 
 def shown_figures():
-    """What the page Look inside shows of Gibson's position at the temperatures that he published."""
-    foresight = Foreseer().foresee(Position.parse("XX./OO./XO."), (0.2, 1.0), 1)
-    moves = sorted(foresight.moves, key=lambda move: move.cell)
-    return [foresight.told, *(text for move in moves for text in (percent(move.probability), move.told))]
+    """The figures on the page Look inside for Gibson's position at the temperatures that he published."""
+    solved_tree = TreeSolver().tree_of(Position.parse("XX./OO./XO."), (0.2, 1.0), 1)
+    moves = sorted(solved_tree.moves, key=lambda move: move.cell)
+    return [solved_tree.told, *(text for move in moves for text in (percent(move.probability), move.told))]
 
 
 @pytest.mark.parametrize(

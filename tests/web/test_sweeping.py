@@ -21,11 +21,10 @@ from tests.web.serving import (
 )
 from ttt_env import get_game, solve
 from ttt_env.app.web import computing
-from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.compare.certificate import prove
 from ttt_env.app.web.compare.ladder import ladder
-from ttt_env.app.web.computing import BusyError, Desk, Job
-from ttt_env.app.web.insight import judged_moves, strength
+from ttt_env.app.web.computing import BusyError, Job, WorkQueues
+from ttt_env.app.web.insight import Evaluators, judged_moves, strength
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import MAX_SWEEP_MB, Sweeper, resident
 from ttt_env.app.web.table import PlayTable
@@ -39,48 +38,48 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited
 
 @pytest.fixture
 def sweeper():
-    made = Sweeper(Bench(Roster({"mine": "weights"})))
+    made = Sweeper(Evaluators(Roster({"mine": "weights"})))
     yield made
     made.close()
 
 
 @pytest.fixture
-def desk(sweeper):
-    made = Desk(sweeper.plans, sweeper.sweeps)
+def queues(sweeper):
+    made = WorkQueues(sweeper.plans, sweeper.sweeps)
     yield made
     made.close()
 
 
-def test_the_other_process_answers_as_this_one(sweeper, desk):
-    bench = sweeper._bench
+def test_the_other_process_answers_as_this_one(sweeper, queues):
+    evaluators = sweeper._evaluators
     questions = [
-        (strength, bench.roster, "model:mine", OBLONG),
-        (bench.sage.insight, PlayTable(OBLONG, "random", "weights", (3, 4), 2)),
-        (bench.foreseer.foresee, OBLONG.start, (1.0, 0.3), 2),
+        (strength, evaluators.roster, "model:mine", OBLONG),
+        (evaluators.insight_solver.insight, PlayTable(OBLONG, "random", "weights", (3, 4), 2)),
+        (evaluators.tree_solver.tree_of, OBLONG.start, (1.0, 0.3), 2),
         (judged_moves, PlayTable(OBLONG, cells=(0, 5, 1), at=3)),
     ]
 
     async def ask():
-        return [await desk.study("sweep", *question) for question in questions]
+        return [await queues.study("sweep", *question) for question in questions]
 
     assert asyncio.run(ask()) == [function(*arguments) for function, *arguments in questions]
     assert sweeper.pid not in (None, os.getpid())
 
 
-def test_a_process_that_was_started_before_answers_the_first_question(sweeper, desk):
+def test_a_process_that_was_started_before_answers_the_first_question(sweeper, queues):
     sweeper.start()
     before = sweeper.pid
-    assert before is not None and asyncio.run(desk.study("sweep", os.getpid)) == before
+    assert before is not None and asyncio.run(queues.study("sweep", os.getpid)) == before
     sweeper.start()
     assert sweeper.pid == before
 
 
-def test_results_of_comparing_come_whole(sweeper, desk):
-    roster = sweeper._bench.roster
+def test_results_of_comparing_come_whole(sweeper, queues):
+    roster = sweeper._evaluators.roster
 
     async def ask():
-        return [await desk.study("sweep", ladder, roster, TICTACTOE),
-                await desk.study("sweep", prove, roster, TICTACTOE, "block")]  # fmt: skip
+        return [await queues.study("sweep", ladder, roster, TICTACTOE),
+                await queues.study("sweep", prove, roster, TICTACTOE, "block")]  # fmt: skip
 
     (table, proved), (here, proved_here) = (
         asyncio.run(ask()),
@@ -93,37 +92,37 @@ def test_results_of_comparing_come_whole(sweeper, desk):
     assert proved.facts == proved_here.facts and proved.refutations == proved_here.refutations
 
 
-def test_errors_come_as_they_are_raised(sweeper, desk):
-    roster = sweeper._bench.roster
+def test_errors_come_as_they_are_raised(sweeper, queues):
+    roster = sweeper._evaluators.roster
     with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
-        asyncio.run(desk.move("plan", roster.make, "softmax", get_game("qubic-v0")))
-    assert asyncio.run(desk.move("plan", pow, 2, 5)) == 32
+        asyncio.run(queues.move("plan", roster.make, "softmax", get_game("qubic-v0")))
+    assert asyncio.run(queues.move("plan", pow, 2, 5)) == 32
 
 
 def test_it_hears_of_the_games_that_are_recorded(tmp_path):
     path = tmp_path / "games.sqlite"
     with GameLog(path) as log:
-        sweeper = Sweeper(Bench(Roster({}, path)))
-        desk, bench = Desk(sweeper.plans, sweeper.sweeps), sweeper._bench
+        sweeper = Sweeper(Evaluators(Roster({}, path)))
+        queues, evaluators = WorkQueues(sweeper.plans, sweeper.sweeps), sweeper._evaluators
         table = PlayTable(OBLONG, "imitation", "person")
 
         async def chances():
-            edition = bench.roster.edition("imitation")
-            insight = await desk.study("sweep", bench.sage.insight, table, edition)
+            edition = evaluators.roster.edition("imitation")
+            insight = await queues.study("sweep", evaluators.insight_solver.insight, table, edition)
             return {move.cell: move.probability for move in insight.moves}
 
         assert set(asyncio.run(chances()).values()) == {1 / 12}
         log.add(PlayTable(OBLONG, cells=(5, 0, 6, 1, 7), at=5).record, x="person", o="random", source="web")
-        bench.roster.forget_reader()
+        evaluators.roster.forget_reader()
         assert asyncio.run(chances()) == {cell: 0.5 * (cell in (5, 6)) for cell in range(12)}
-        desk.close()
+        queues.close()
 
 
-def test_what_has_ended_is_begun_again(sweeper, desk, tmp_path):
+def test_what_has_ended_is_begun_again(sweeper, queues, tmp_path):
     async def ask():
-        assert await desk.move("sweep", pow, 2, 5) == 32
+        assert await queues.move("sweep", pow, 2, 5) == 32
         first = sweeper.pid
-        waiting = asyncio.create_task(desk.study("sweep", think, str(tmp_path / "told")))
+        waiting = asyncio.create_task(queues.study("sweep", think, str(tmp_path / "told")))
         begun = tmp_path / "told.begun"
         await until(begun.exists)
         begun.unlink()
@@ -131,7 +130,7 @@ def test_what_has_ended_is_begun_again(sweeper, desk, tmp_path):
         await until(begun.exists)
         assert sweeper.pid != first and not waiting.done()
         os.kill(sweeper.pid, signal.SIGKILL)
-        assert await desk.move("sweep", pow, 2, 5) == 32
+        assert await queues.move("sweep", pow, 2, 5) == 32
 
     asyncio.run(ask())
 
@@ -141,24 +140,24 @@ def test_what_has_ended_is_begun_again(sweeper, desk, tmp_path):
     [(end_the_program, RuntimeError, "SystemExit"), (fail_in_words, RuntimeError, "nothing works at home"),
      (unsendable, RuntimeError, "pickle"), (fall_silent, BusyError, "memory")],
 )  # fmt: skip
-def test_whatever_becomes_of_a_question_its_lane_goes_on(question, failure, told, desk):
+def test_whatever_becomes_of_a_question_its_lane_goes_on(question, failure, told, queues):
     async def ask():
         for lane in ("sweep", "plan"):
             async with asyncio.timeout(300):  # far longer than two processes take to start
                 with pytest.raises(failure, match=told):
-                    await desk.move(lane, question)
-                assert await desk.move(lane, pow, 2, 5) == 32
+                    await queues.move(lane, question)
+                assert await queues.move(lane, pow, 2, 5) == 32
 
     asyncio.run(ask())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_the_lanes_go_on_whoever_comes_and_goes(seed, sweeper, desk, monkeypatch):
+def test_the_lanes_go_on_whoever_comes_and_goes(seed, sweeper, queues, monkeypatch):
     """Many ask the same and different things, most leave before the answer, and the process is killed."""
     monkeypatch.setattr(computing, "_PATIENCE", 0.05)
     rng = np.random.default_rng(seed)
-    lanes = list(desk._lanes)
+    lanes = list(queues._lanes)
 
     async def visit(lane, ask, comes, stays, name):
         await asyncio.sleep(comes)
@@ -173,7 +172,7 @@ def test_the_lanes_go_on_whoever_comes_and_goes(seed, sweeper, desk, monkeypatch
 
     async def all_of_them():
         visits = [
-            visit(str(rng.choice(lanes)), [desk.move, desk.study][rng.integers(2)], 8 * rng.random(),
+            visit(str(rng.choice(lanes)), [queues.move, queues.study][rng.integers(2)], 8 * rng.random(),
                   rng.choice([0.0, 0.02, 0.05, 0.2, 300]), int(rng.integers(60)))
             for _ in range(1000)
         ]  # fmt: skip
@@ -181,42 +180,42 @@ def test_the_lanes_go_on_whoever_comes_and_goes(seed, sweeper, desk, monkeypatch
             seen = await asyncio.gather(*visits, *map(kill, 8 * rng.random(4)))
             assert seen.count(True) > 50 and seen.count(False) == 0
             for lane in lanes:
-                assert await desk.move(lane, pow, 2, 5) == await desk.study(lane, pow, 2, 5) == 32
+                assert await queues.move(lane, pow, 2, 5) == await queues.study(lane, pow, 2, 5) == 32
 
     asyncio.run(all_of_them())
-    assert not desk._asked and all(lane._n_open == 0 for lane in desk._lanes.values())
+    assert not queues._asked and all(lane._n_open == 0 for lane in queues._lanes.values())
 
 
 @pytest.mark.slow
 @on_linux
-def test_what_takes_too_much_memory_is_refused_and_harms_nobody(sweeper, desk):
+def test_what_takes_too_much_memory_is_refused_and_harms_nobody(sweeper, queues):
     with pytest.raises(BusyError, match=f"{MAX_SWEEP_MB} MB"):
-        asyncio.run(desk.move("sweep", hoard, 2 * MAX_SWEEP_MB))
-    assert asyncio.run(desk.move("sweep", pow, 2, 5)) == 32
+        asyncio.run(queues.move("sweep", hoard, 2 * MAX_SWEEP_MB))
+    assert asyncio.run(queues.move("sweep", pow, 2, 5)) == 32
 
 
 @pytest.mark.slow
 @on_linux
-def test_a_process_that_is_full_is_replaced(sweeper, desk):
+def test_a_process_that_is_full_is_replaced(sweeper, queues):
     pids = []
     for _ in range(3):  # together more than one process may use
-        assert asyncio.run(desk.move("sweep", hoard, 450)) == 450
+        assert asyncio.run(queues.move("sweep", hoard, 450)) == 450
         pids.append(sweeper.pid)
         assert resident(sweeper.pid) < MAX_SWEEP_MB
     assert len(set(pids)) > 1
 
 
-def test_what_nobody_waits_for_is_stopped_and_the_process_goes_on(sweeper, desk, tmp_path, monkeypatch):
+def test_what_nobody_waits_for_is_stopped_and_the_process_goes_on(sweeper, queues, tmp_path, monkeypatch):
     monkeypatch.setattr(computing, "_PATIENCE", 0.0)
     told = tmp_path / "told"
 
     async def ask():
-        assert await desk.move("sweep", pow, 2, 5) == 32
+        assert await queues.move("sweep", pow, 2, 5) == 32
         pid = sweeper.pid
-        thinking = asyncio.create_task(desk.study("sweep", think, str(told)))
+        thinking = asyncio.create_task(queues.study("sweep", think, str(told)))
         await until((tmp_path / "told.begun").exists)
         thinking.cancel()
-        assert await desk.move("sweep", pow, 2, 6) == 64
+        assert await queues.move("sweep", pow, 2, 6) == 64
         assert told.exists() and sweeper.pid == pid
 
     asyncio.run(ask())
@@ -231,21 +230,21 @@ def test_what_nobody_waits_for_by_its_turn_is_not_asked(sweeper):
     assert sweeper.pid is None
 
 
-def test_a_move_does_not_wait_for_a_study(desk, tmp_path):
+def test_a_move_does_not_wait_for_a_study(queues, tmp_path):
     async def ask():
-        study = asyncio.create_task(desk.study("sweep", think, str(tmp_path / "told")))
+        study = asyncio.create_task(queues.study("sweep", think, str(tmp_path / "told")))
         await until((tmp_path / "told.begun").exists)
-        assert await desk.move("plan", pow, 2, 5) == 32
+        assert await queues.move("plan", pow, 2, 5) == 32
         assert not study.done()
 
     asyncio.run(ask())
 
 
-def test_nothing_large_is_solved_in_this_process(desk, sweeper):
+def test_nothing_large_is_solved_in_this_process(queues, sweeper):
     from ttt_env.analysis.layers import _all_reachable
 
     _all_reachable.cache_clear()
     misere = get_game("mnk-v0:m=4,n=3,k=3,misere=true")
-    asyncio.run(desk.study("sweep", strength, sweeper._bench.roster, "minimax", misere))
+    asyncio.run(queues.study("sweep", strength, sweeper._evaluators.roster, "minimax", misere))
     assert _all_reachable.cache_info().currsize == 0
     assert solve(misere).value in (-1, 0, 1)

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from tests.support import faults
-from ttt_env import ParameterError, TaskTimeoutError, WorkerError
+from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError
 from ttt_env.workers import Workers, pickled, ray_cluster
 
 NUMBERS = [(number,) for number in range(40)]

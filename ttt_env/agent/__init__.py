@@ -5,13 +5,12 @@ from ttt_env.agent.answers import (
     TIMED_OUT,
     Answer,
     Forfeit,
-    ForfeitError,
     Outcome,
     quoted,
     read_cell,
 )
 from ttt_env.agent.asked import AskedAgent, FunctionAgent
-from ttt_env.agent.interface import EFFORTS, Agent, AgentLike, BatchAgent, Effort, Model
+from ttt_env.agent.interface import EFFORTS, Agent, AgentLike, Effort, Model
 from ttt_env.agent.making import effort_of, game_of, make_agent, named_agents
 from ttt_env.agent.policies import (
     NEGLIGIBLE,
@@ -49,11 +48,9 @@ __all__ = [
     "AgentLike",
     "Answer",
     "AskedAgent",
-    "BatchAgent",
     "Effort",
     "Floats",
     "Forfeit",
-    "ForfeitError",
     "FunctionAgent",
     "Model",
     "Outcome",

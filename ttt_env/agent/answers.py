@@ -2,9 +2,9 @@
 
 import re
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from ttt_env.errors import IllegalMoveError, shown
+from ttt_env.errors import ForfeitError, IllegalMoveError, shown
 from ttt_env.rules.game import Position, as_cell
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
         """The answer that plays no cell, for this reason."""
         return cls(None, outcome, _kept(said))
 
-    def refusal(self, agent: "Agent", position: Position) -> "ForfeitError":
+    def refusal(self, agent: "Agent", position: Position) -> ForfeitError:
         """The error that ends the game in which this agent has answered so, and named no free cell."""
         legal = f"legal are {position.legal_cells}"
         if self.outcome in ("no cell", "taken"):
@@ -109,14 +109,3 @@ def _reason_of(said: str) -> str:
     reason = ": ".join(filter(None, [status, message]))
     shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in reason)
     return shown if len(shown) <= _REASON else f"…{shown[1 - _REASON :]}"
-
-
-class ForfeitError(IllegalMoveError):
-    """An agent that was asked has named no free cell, by which it loses the game: see its `forfeit`."""
-
-    def __init__(self, message: str, forfeit: Forfeit) -> None:
-        super().__init__(message)
-        self.forfeit = forfeit
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ForfeitError, (str(self), self.forfeit)

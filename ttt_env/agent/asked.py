@@ -26,11 +26,11 @@ class AskedAgent(Agent):
     """
 
     is_cheap: ClassVar[bool] = False
-    """Whether it may be asked more questions than judging it needs, because they cost next to nothing."""
+    """True if it may be asked more questions than judging it needs, because they cost next to nothing."""
 
     @property
     def identity(self) -> str:
-        """What the answers are kept under, so that nobody goes on with those of another agent."""
+        """The key under which its answers are kept, so that no other agent continues with them."""
         return repr(self)
 
     def answer(self, position: Position) -> Answer:

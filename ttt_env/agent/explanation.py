@@ -1,4 +1,4 @@
-"""Why an agent moves where it does: plain data, to be printed, kept, or shown on a board."""
+"""The explanation of an agent's move: plain data, to be printed, kept, or shown on a board."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from ttt_env.render.words import percent, signed
 from ttt_env.rules.game import Position
 
 Unit = Literal["chance", "value", "count", "number"]
-"""How a number is written: as a share in percent, a value from −1 to 1 with its sign, whole, or as it is."""
+"""The format of a number: a share in percent, a value from −1 to 1 with its sign, a count, or as it is."""
 
 _DIGITS = 4
 _MAX_NAMED = 4  # cells in a sentence
@@ -17,7 +17,7 @@ _MAX_NAMED = 4  # cells in a sentence
 
 @dataclass(frozen=True)
 class CellNumbers:
-    """What an agent knows about some of the cells: a number for each, and in a few words what it is."""
+    """An agent's numbers for some of the cells, and their meaning in a few words."""
 
     meaning: str
     by_cell: Mapping[int, float]
@@ -41,13 +41,13 @@ class CellNumbers:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an agent moves in `position` as it does.
+    """The reasons for an agent's move in `position`.
 
     `policy` is the chance of each legal cell, `reason` says in whole sentences what decides. `numbers` are
-    what the agent knows about the cells, the most telling first; a cell that it knows nothing about is
-    missing there. `facts` are further findings by name, each a text, a number or a list of them. `sets` are
-    the winning sets that the reason is about, as cells. `parts` are the explanations of the agents that this
-    one is made of.
+    the agent's figures for the cells, the most telling first; cells without a figure are missing there.
+    `facts` are further findings by name, each a text, a number or a list of them. `sets` are the winning
+    sets that the reason is about, as cells. `parts` are the explanations of the agents that this one is
+    made of.
 
     >>> from ttt_env import make_agent
     >>> explanation = make_agent("weights").explain(Position.parse("XX./OO./..."))
@@ -141,7 +141,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class PartExplanation:
-    """What an agent inside of another one says; `share` is how often that one is asked, if not always."""
+    """The explanation of an agent inside another one; `share` is how often it is asked, if not always."""
 
     name: str
     why: Explanation

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 _MOVES = frozenset({"policy", "policies", "choose"})
 
 Effort = Literal["little", "sweep", "table", "searches"]
-"""What making an agent for a game takes: hardly anything; a sweep over all positions, which takes seconds if
-there are millions of them; a policy for each of them besides, which takes far more memory; or a search of
-another agent in each of them."""
+"""The cost of constructing an agent for a game: hardly anything; a sweep over all positions, which takes
+seconds if there are millions of them; a policy for each of them as well, which takes far more memory; or a
+search by another agent in each of them."""
 
 EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
 
 
 class Agent:
-    """Whatever has a policy on the positions of `game`.
+    """An agent: a policy on the positions of `game`.
 
     A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters. It
     overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from it. Raises
@@ -42,7 +42,7 @@ class Agent:
     """
 
     takes_agent: ClassVar[bool] = False
-    """Whether the first parameter is another agent. Keywords of a spec string that this class does not
+    """True if the first parameter is another agent. Keywords of a spec string that this class does not
     take are then passed on to that agent, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
 
     plays_by: ClassVar[str] = ""
@@ -50,10 +50,10 @@ class Agent:
     `choose`, the first of these if it overrides several; empty if none."""
 
     asks_others: ClassVar[bool] = False
-    """Whether its answers come from code outside of this package, such as a network that it was given."""
+    """True if its answers come from code outside this package, such as a network that it was given."""
 
     may_forfeit: ClassVar[bool] = False
-    """Whether a policy may be 0 on all cells, which says that the agent loses by having no move there."""
+    """True if a policy may be 0 on all cells: the agent then has no move there, and loses."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -76,7 +76,7 @@ class Agent:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the agent declares that its policy depends on the position alone.
+        """True if the agent declares that its policy depends on the position alone.
 
         Results computed for such an agent are exact. Other agents are sampled, or asked once in each position
         and judged by these answers. A class declares it by `is_fixed = True`. The declaration is about the
@@ -86,7 +86,7 @@ class Agent:
 
     @property
     def uses_history(self) -> bool:
-        """Whether its moves depend on how a game went, not on the position alone: see `choose_in_game`.
+        """True if its moves depend on the course of a game, not on the position alone: see `choose_in_game`.
 
         Such an agent has no policy that says how it plays, so that its games are sampled, never computed.
         """
@@ -94,10 +94,10 @@ class Agent:
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:
-        """What making the agent with these parameters takes: a declaration, for which nothing is computed.
+        """The cost of constructing the agent with these parameters: a declaration; computes nothing.
 
-        Raises what the constructor would if the agent does not play the game. By default an agent plays every
-        game, and takes little; one that does not, or that looks at all positions, says so here.
+        Raises the constructor's error if the agent does not play the game. By default an agent plays every
+        game, and costs little; an agent that does not, or that looks at all positions, says so here.
         """
         return "little"
 
@@ -134,7 +134,7 @@ class Agent:
         return position.picture(None if position.is_over else self.policy(position).tolist(), last)
 
     def explain(self, position: Position) -> Explanation:
-        """Why the agent moves in the position as it does: what it knows of each cell, and what decides.
+        """Explain the agent's move in the position: its figures for each cell, and the reason that decides.
 
         Every agent has at least its policy to show. One that has reasons overrides `_explained`.
 

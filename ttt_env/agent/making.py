@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter
-from typing import Any
+from typing import Any, Literal
 
 from ttt_env.agent.asked import FunctionAgent
 from ttt_env.agent.interface import Agent, AgentLike, Effort
@@ -28,7 +28,13 @@ from ttt_env.rules.specs import (
 _MOST_AGENTS = 10_000  # that are named at once
 
 
-def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
+def make_agent(
+    spec: AgentLike | Callable[[Any], Any],
+    game: Game | str = "tictactoe-v0",
+    *,
+    observation: Literal["planes", "flat"] | None = None,
+    temperature: float | None = None,
+) -> Agent:
     """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
 
     A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
@@ -43,6 +49,11 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
     a copy: if the model is trained further, the agent's play changes with it.
 
+    A model is one of Stable-Baselines3 or a network: a `torch.nn.Module`, or with `observation` any function,
+    from observations of this kind (for a module by default "planes") to scores `[B, cells]`. It plays the
+    free cell of the highest score, or with a `temperature` > 0 by the softmax of scores / temperature: see
+    `ttt_env.agents.learned.network.NetworkAgent`.
+
     Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
     that the agent does not have or a value that it cannot take.
 
@@ -52,8 +63,20 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
     [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     >>> make_agent(lambda position: position.legal_cells[-1], position.game).choose(position, 0)
     8
+    >>> corners_and_centre = [2, 1, 2, 1, 3, 1, 2, 1, 2]
+    >>> agent = make_agent(lambda planes: [corners_and_centre] * len(planes), observation="planes")
+    >>> agent.policy(agent.game.start.play(4)).tolist()
+    [0.25, 0.0, 0.25, 0.0, 0.0, 0.0, 0.25, 0.0, 0.25]
     """
     game = get_game(game)
+    if observation is not None or temperature is not None:
+        if isinstance(spec, str | Agent):
+            raise ParameterError(f"observation and temperature are for networks, not for {shown(spec)}")
+        network_agent: Callable[..., Agent] = installed(MODEL_GROUP)["torch"].load()
+        given = {"observation": observation, "temperature": temperature}
+        return network_agent(
+            spec, game, **{name: value for name, value in given.items() if value is not None}
+        )
     if isinstance(spec, str):
         return _from_spec(split_spec(spec), game)
     if isinstance(spec, Agent):
@@ -68,9 +91,9 @@ def make_agent(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Agent:
 
 
 def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
-    """What making this agent for the game takes: see `Agent.effort`. It is not made for it.
+    """The cost of constructing this agent for the game: see `Agent.effort`. Does not construct it.
 
-    Raises as `make_agent` does, and what the agent raises that does not play the game.
+    Raises like `make_agent`, and the agent's error if it does not play the game.
     """
     game = get_game(game)
     if not isinstance(spec, str):

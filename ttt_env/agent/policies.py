@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-5
-"""How far the sum of a policy may be from 1. Sums of 64 probabilities of 32 bits are off by 1e-6."""
+"""The largest distance of a policy's sum from 1. Sums of 64 probabilities of 32 bits are off by 1e-6."""
 NEGLIGIBLE = 1e-30
 """A probability below this is 0: in play, in every analysis and in certificates. What ten such moves in a row
 are worth can still be told from 0 in 64 bits, so whatever has a larger one is seen by all of them."""

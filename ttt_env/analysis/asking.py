@@ -1,13 +1,13 @@
 """How agents outside of this package are asked: several at a time, and with every answer kept in a file."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import get_args
+from typing import Any, get_args
 
 from ttt_env.agent import TIMED_OUT, Answer, AskedAgent, Outcome
 from ttt_env.errors import ResultFileError, UntrustedAnswersError
@@ -84,19 +84,12 @@ class AnswerFile:
         self._added.clear()
 
     def _read(self) -> None:
-        lines = self._file.read()
         self._answers.clear()
-        for number, data in enumerate(lines, 1):
-            try:
-                if number == 1:
-                    self._check_header(Fields(data))
-                else:
-                    self._take(Fields(data))
-            except ResultFileError as error:
-                raise self._file.error(number, error) from error
-        self._is_begun = bool(lines)
+        self._is_begun = False
+        self._file.read(self._take, self._check_header)
 
-    def _check_header(self, header: Fields) -> None:
+    def _check_header(self, data: Mapping[str, Any]) -> None:
+        self._is_begun, header = True, Fields(data)
         header.choice("format", [_FORMAT])
         game, identity = header.read("game", game_from_dict), header.text("agent")
         if (game, identity) != (self.game, self.identity):
@@ -105,7 +98,8 @@ class AnswerFile:
                 f"not of {self.identity} on {self.game.name}: name another file"
             )
 
-    def _take(self, line: Fields) -> None:
+    def _take(self, data: Mapping[str, Any]) -> None:
+        line = Fields(data)
         if line.has("withdrawn"):
             for number in range(len(line.items("withdrawn"))):
                 withdrawn = line.part("withdrawn").read(number, partial(Position.parse, game=self.game))

@@ -11,7 +11,7 @@ from typing import Any
 from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify, listed
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
-from ttt_env.analysis.recorded import Asking, Recorded, answering
+from ttt_env.analysis.recorded import Asking, RecordedAgent, answering
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_tabulated
@@ -131,7 +131,7 @@ def sampled_scorecard(
 
 def _all_blunders(agent: Agent) -> Boards | None:
     """The agent's blunders in all positions, or None where too many questions would have to be asked."""
-    asked = agent.agent if isinstance(agent, Recorded) else agent
+    asked = agent.agent if isinstance(agent, RecordedAgent) else agent
     is_costly = isinstance(asked, AskedAgent) and not asked.is_cheap
     return blunders_everywhere(agent) if is_tabulated(agent.game) and not is_costly else None
 

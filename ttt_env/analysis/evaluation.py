@@ -1,12 +1,12 @@
 """How strong an agent is: computed over all positions where the game can be enumerated, else sampled."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from ttt_env.agent import (
     Agent,
     AgentLike,
     Forfeit,
-    ForfeitError,
     Outcome,
     checked_policies,
     game_of,
@@ -33,6 +32,7 @@ from ttt_env.analysis.induction import (
     highest,
 )
 from ttt_env.analysis.layers import BatchPolicy, Floats, Layer, Responder, reachable
+from ttt_env.analysis.many import Agents, check_one, is_one, judged_all
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import (
     COMPUTED,
@@ -46,14 +46,15 @@ from ttt_env.analysis.recorded import (
 )
 from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent, solve
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ForfeitError, ParameterError, shown
 from ttt_env.render.words import gain, percent, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.checks import as_generator, one_of
-from ttt_env.rules.game import Game
+from ttt_env.rules.game import Game, Seat
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.fields import Fields
+from ttt_env.workers import Backend, Progress
 
 CLOSE = 1e-9
 """The largest distance of a number in a file from the one that follows from the others."""
@@ -107,6 +108,8 @@ class Forfeited(NamedTuple):
 
 Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
 """What the first agent, and the second, has lost by naming no free cell."""
+Ending: TypeAlias = tuple[Seat, int, Forfeit | None]
+"""A game of a match: the seat of the first agent, the value for X, and the forfeit that ended it, if any."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,24 @@ class Match(Saved):
     def score(self) -> float:
         """Win − loss averaged over the two seats, in [−1, 1]."""
         return (self.as_x.value + self.as_o.value) / 2
+
+    @property
+    def width(self) -> float:
+        """The width of the interval; 0 if the match is exact."""
+        low, high = self.interval or (0.0, 0.0)
+        return high - low
+
+    @property
+    def margin(self) -> float:
+        """The reach of the interval from the score: half its width, unless it is cut off at 1 or −1."""
+        low, high = self.interval or (self.score, self.score)
+        return max(high - self.score, self.score - low)
+
+    def turned(self) -> "Match":
+        """The same match from the second agent's side."""
+        as_x, as_o = (Result(*reversed(result)) for result in (self.as_o, self.as_x))
+        interval = self.interval and (-self.interval[1], -self.interval[0])
+        return replace(self, as_x=as_x, as_o=as_o, interval=interval, forfeits=self.forfeits[::-1])
 
     def __str__(self) -> str:
         return "\n".join(
@@ -417,20 +438,9 @@ def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Ma
         raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
     half = games // 2
     with asking(one, two):
-        as_x = [_played(one, two, rng) for _ in range(half)]
-        as_o = [_played(two, one, rng) for _ in range(half)]
-    values = [[value for value, _ in as_x], [-value for value, _ in as_o]]
-    counts = np.array([[of_seat.count(value) for value in (1, 0, -1)] for of_seat in values])
-    losses: tuple[list[Forfeit], list[Forfeit]] = [], []
-    for number, games_of_seat in enumerate((as_x, as_o)):
-        for _, forfeit in games_of_seat:
-            if forfeit is not None:
-                losses[(forfeit.position.to_move == "O") ^ number].append(forfeit)
-    return match_of(counts, (_counted(losses[0]), _counted(losses[1])))
-
-
-def _counted(forfeits: list[Forfeit]) -> tuple[Forfeited, ...]:
-    return summed(tuple(Forfeited(outcome, 1, str(at), said) for at, outcome, said in forfeits))
+        endings: list[Ending] = [("X", *_played(one, two, rng)) for _ in range(half)]
+        endings += [("O", *_played(two, one, rng)) for _ in range(half)]
+    return match_of_games(endings)
 
 
 def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
@@ -440,6 +450,19 @@ def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
         known = by_reason.get(lost.outcome, lost._replace(games=0))
         by_reason[lost.outcome] = known._replace(games=known.games + lost.games)
     return tuple(by_reason.values())
+
+
+def match_of_games(games: Iterable[Ending]) -> Match:
+    """The sampled match of these games, half of them on each seat."""
+    counts = np.zeros((2, 3), np.int64)
+    losses: tuple[list[Forfeited], list[Forfeited]] = [], []
+    for seat, value, forfeit in games:
+        counts[int(seat == "O"), 1 - (value if seat == "X" else -value)] += 1
+        if forfeit is not None:
+            position, outcome, said = forfeit
+            losses[int(position.to_move != seat)].append(Forfeited(outcome, 1, str(position), said))
+    first, second = (summed(tuple(each)) for each in losses)
+    return match_of(counts, (first, second))
 
 
 def match_of(counts: NDArray[np.int64], forfeits: Forfeits = ((), ())) -> Match:
@@ -464,14 +487,39 @@ def _played(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, Forfeit 
         return -1 if error.forfeit.position.to_move == "X" else 1, error.forfeit
 
 
+@overload
 def exploitability(
     agent: AgentLike,
     game: Game | str | None = None,
     *,
     progress: Asking | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     answers: str | Path | None = None,
-) -> Exploitability:
+) -> Exploitability: ...
+
+
+@overload
+def exploitability(
+    agent: Agents,
+    game: Game | str | None = None,
+    *,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+) -> dict[str, Exploitability]: ...
+
+
+def exploitability(
+    agent: AgentLike | Agents,
+    game: Game | str | None = None,
+    *,
+    progress: Any = None,
+    workers: int | None = None,
+    answers: str | Path | None = None,
+    backend: Backend = "loky",
+    address: str | None = None,
+) -> Exploitability | dict[str, Exploitability]:
     """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
     An agent that does not declare a fixed policy is asked once in each position that can come up, and judged
@@ -482,11 +530,18 @@ def exploitability(
     distribution or, if it is declared fixed, differs when asked for a batch; `NotJudgedError` where accidents
     leave a question without an answer, `UntrustedAnswersError` for a program that says a line too many.
 
+    Several agents, in a list or a mapping that gives them names, are judged as by `certify`.
+
     >>> found = exploitability("random", "tictactoe-v0")
     >>> f"{found.as_x:.3f} {found.as_o:.3f} {found.exploitability:.3f}"
     '0.925 0.995 0.960'
+    >>> {name: each.exploitability for name, each in exploitability(["minimax", "brute-force"]).items()}
+    {'minimax': 0.0, 'brute-force': 0.5}
     """
-    judged = answering(agent, game, progress, workers, answers)
+    if not is_one(agent):
+        return judged_all(exploitability, agent, game, workers, backend, address, answers, progress)
+    check_one(backend, address)
+    judged = answering(agent, game, progress, 1 if workers is None else workers, answers)
     with asking(judged):
         return _exploitability(judged)
 

@@ -17,7 +17,6 @@ from ttt_env.agent import (
     AgentLike,
     Answer,
     AskedAgent,
-    BatchAgent,
     Floats,
     Forfeit,
     checked_policies,
@@ -66,7 +65,7 @@ Asking = Callable[[Asked], None]
 """A function to show progress: called before the first question, then about ten times a second."""
 
 
-class Recorded(BatchAgent):
+class RecordedAgent(Agent):
     """Plays by the answers of another agent, which is asked once in each position and never again.
 
     So this is a fixed policy, whatever the other agent does. An agent that declares a policy is asked for it;
@@ -86,7 +85,7 @@ class Recorded(BatchAgent):
     not hold this agent's answers or that another run writes to, `ParameterError` for `answers` of an
     agent that is no `AskedAgent`.
 
-    >>> fixed = Recorded(make_agent(lambda position: position.legal_cells[0], "tictactoe-v0"))
+    >>> fixed = RecordedAgent(make_agent(lambda position: position.legal_cells[0], "tictactoe-v0"))
     >>> fixed.is_fixed, fixed.asked
     (True, 0)
     """
@@ -318,7 +317,7 @@ def asking(*agents: Agent) -> Iterator[None]:
             yield
     finally:
         for agent in agents:
-            if isinstance(agent, Recorded):
+            if isinstance(agent, RecordedAgent):
                 agent.release()
 
 
@@ -345,7 +344,7 @@ def _checked_at_the_end(agents: Sequence[Agent]) -> Iterator[None]:
 def source_of(*agents: Agent) -> Source:
     """The ground of a result about these agents: "declared" if all declare a policy, else "recorded"."""
     are_declared = (
-        agent.source == "declared" if isinstance(agent, Recorded) else agent.is_fixed for agent in agents
+        agent.source == "declared" if isinstance(agent, RecordedAgent) else agent.is_fixed for agent in agents
     )
     return "declared" if all(are_declared) else "recorded"
 
@@ -357,14 +356,14 @@ def answering(
     workers: int = 1,
     answers: str | Path | None = None,
 ) -> Agent:
-    """The agent if it declares its policy, else one that keeps its answers: a `Recorded`.
+    """The agent if it declares its policy, else one that keeps its answers: a `RecordedAgent`.
 
     With `progress` the answers of an agent that declares its policy are kept as well, on games that are small
     enough, so that a slow one is asked only once in each position. `game` is by default the one that the
-    agent plays; `workers` and `answers` are those of `Recorded`.
+    agent plays; `workers` and `answers` are those of `RecordedAgent`.
 
     Raises, before the agent is asked, `GameTooLargeError` for a game that cannot be enumerated, `PolicyError`
-    for an agent that plays by other methods than it is judged by, and the other errors of `Recorded`.
+    for an agent that plays by other methods than it is judged by, and the other errors of `RecordedAgent`.
     """
     player = make_agent(agent, game_of(game, agent))
     check_enumerable(player.game)
@@ -373,9 +372,9 @@ def answering(
     is_kept = answers is not None or (progress is not None and is_tabulated(player.game))
     if player.is_fixed and speaks_by_batches(player) and not is_kept:
         return player
-    if isinstance(player, Recorded) and answers is None:
+    if isinstance(player, RecordedAgent) and answers is None:
         return player
-    return Recorded(player, progress, workers=workers, answers=answers)
+    return RecordedAgent(player, progress, workers=workers, answers=answers)
 
 
 def answering_both(
@@ -426,4 +425,4 @@ def check_declared(agent: Agent, layers: Iterable[Layer]) -> None:
 def check_declared_in(agent: Agent, boards: Boards) -> None:
     """`check_answers` of an agent that declares its policy. Recorded answers are what a result is about."""
     if source_of(agent) == "declared":
-        check_answers(agent.agent if isinstance(agent, Recorded) else agent, boards, agent)
+        check_answers(agent.agent if isinstance(agent, RecordedAgent) else agent, boards, agent)

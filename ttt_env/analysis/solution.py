@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_env.agent import BatchAgent, chances, of_legal_cells
+from ttt_env.agent import Agent, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, Unit, named_cells
 from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
@@ -20,7 +20,7 @@ from ttt_env.rules.game import Game, Position, check_game
 _MEMO_SIZE = 50_000
 
 
-class ValueAgent(BatchAgent):
+class ValueAgent(Agent):
     """Moves by action values: each seat has the values of a sweep and a responder to them.
 
     With the solution of the game as `keeps` it chooses only among the moves that give nothing away.

@@ -1,7 +1,7 @@
-"""What is the best move? The one answer that the terminal and the page give, in the same words and limits.
+"""The best move of a position, as the terminal and the page show it: the same words, the same limits.
 
 A game of up to `INTERACTIVE_CELLS` cells is solved while somebody waits. In a larger one a short proof search
-tries to find the value; where it cannot, a tree search says what it expects.
+tries to find the value; if it fails, a tree search gives an estimate.
 """
 
 from dataclasses import dataclass
@@ -85,12 +85,12 @@ class MoveVerdict:
 
     @property
     def is_mistake(self) -> bool:
-        """Whether the move is known to have given something away."""
+        """True if the move is known to have given something away."""
         return self.before is not None and self.after is not None and self.after < self.before
 
     @property
     def sentence(self) -> str:
-        """What the move gave away, in a sentence; empty if that is nothing, or not known."""
+        """The mistake in a sentence: what the move gave away. Empty if nothing, or if that is not known."""
         if self.before is None or self.after is None or not self.is_mistake:
             return ""
         cells = cells_text(list(self.better), self.position.game)

@@ -12,8 +12,8 @@ import typer
 
 from ttt_env.agent import Agent, agent_class, make_agent
 from ttt_env.analysis.asking import AnswerFile
+from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.dossier import Strength, dossier
-from ttt_env.analysis.many import certify_all
 from ttt_env.analysis.recorded import Asked, answering
 from ttt_env.analysis.saved import write_json
 from ttt_env.app.console import (
@@ -25,7 +25,6 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.scorecard import scorecard, verdicts
-from ttt_env.engines.player import EngineAgent
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
 from ttt_env.rules.specs import split_spec
@@ -33,17 +32,18 @@ from ttt_env.storage.files import as_file_name
 from ttt_env.storage.models import file_of, spec_of
 from ttt_env.text import refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent
+from ttt_env.text.players.program import ProgramAgent
 
-_Outside = ChatAgent | CommandAgent | EngineAgent
+_Outside = ChatAgent | ProgramAgent
 _MODELS = Path("models")
 _NAME = 60  # letters of a player's name in the name of a file
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is judged: agents, or the program of a `command`, or the `model` at a `url`; and how.
+    """An order of `ttt certify`: agents, or the `command` of a program, or the `model` at a `url`.
 
-    `settings` are those of `CommandAgent` or `ChatAgent`, by their names. `address` is that of Ray.
+    `settings` are parameters of `CommandAgent` or `ChatAgent`, by name. `address` is the address of Ray.
     """
 
     agents: list[str]
@@ -87,8 +87,8 @@ def certify_and_tell(order: Order) -> None:
 def _certify_one(order: Order) -> None:
     (agent,) = order.agents
     spec = spec_of(agent)
-    if issubclass(agent_class(split_spec(spec).name), CommandAgent | EngineAgent) and not order.ray:
-        program = cast(CommandAgent | EngineAgent, make_agent(spec, order.game))
+    if issubclass(agent_class(split_spec(spec).name), ProgramAgent) and not order.ray:
+        program = cast(ProgramAgent, make_agent(spec, order.game))
         _certify_asked(order, program, program.label)
         return
     if order.workers is not None or order.ray:
@@ -105,7 +105,7 @@ def _certify_one(order: Order) -> None:
 def _certify_several(order: Order) -> None:
     specs = [spec_of(agent) for agent in order.agents]
     with progress_line(f"certify {len(specs)} agents") as line:
-        certificates = certify_all(
+        certificates = certify(
             specs,
             order.game,
             workers=order.workers,

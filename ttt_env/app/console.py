@@ -1,4 +1,4 @@
-"""What a command writes: its result to standard output or a file, its progress to standard error."""
+"""The output of a command: its result to standard output or a file, its progress to standard error."""
 
 import json
 import signal
@@ -61,7 +61,7 @@ def write_file(path: Path, save: Callable[[Path], object], suffix: str = "") -> 
 
 
 class ProgressLine:
-    """What a long command is doing at the moment, in one line that is short enough for 80 columns."""
+    """The current activity of a long command, in one line that fits 80 columns."""
 
     def __init__(self, task: str) -> None:
         self._task = task if len(task) <= _TASK_LETTERS else f"{task[: _TASK_LETTERS - 1]}…"

@@ -17,9 +17,9 @@ games_app = typer.Typer(help="The games that were recorded here, which the agent
 
 @games_app.callback(invoke_without_command=True)
 def games(context: typer.Context, as_json: JsonOption = False) -> None:
-    """How many games are recorded, and where; and how people did against each agent.
+    """Count the recorded games, name their file, and show how people did against each agent.
 
-    Beside the games that people won, drew and lost on each seat stand the exact chances of a random player
+    Next to the games that people won, drew and lost on each seat are the exact chances of a random player
     there.
     """
     if context.invoked_subcommand is not None:

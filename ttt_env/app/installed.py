@@ -1,4 +1,4 @@
-"""What is installed, for people and for programs: the agents with their parameters."""
+"""The installed agents and their parameters, for people and for programs."""
 
 import inspect
 from typing import Any

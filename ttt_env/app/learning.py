@@ -44,7 +44,7 @@ _HOW = {
 
 @dataclass(frozen=True)
 class Order:
-    """What to train, how long, and where to write it; None leaves it to the recipe.
+    """An order of `ttt train`: the algorithm, the game, the time and the file; None leaves it to the recipe.
 
     `game_text` is the id or the file by which the command line names the game, by default the game's name.
     `network` are the parameters of `value_network.train` that only a value network has.
@@ -80,12 +80,12 @@ class Order:
 
     @property
     def is_own(self) -> bool:
-        """Whether the algorithm is one of this package, not of Stable-Baselines3."""
+        """True if the algorithm belongs to this package, not to Stable-Baselines3."""
         return self.algo in _HOW
 
     @property
     def path(self) -> Path:
-        """Where the model is written to: by default a file in `models/` that names algorithm and game."""
+        """The file of the model: by default one in `models/` that names algorithm and game."""
         game = as_file_name(self.game.name)
         return self.out or Path(f"models/{self.algo}-{game}.{'npz' if self.is_own else 'zip'}")
 
@@ -156,7 +156,7 @@ def check_files(order: Order) -> None:
 
 
 def trained_as(path: Path) -> str | None:
-    """What the file of a model was trained as, "ALGORITHM on GAME"; None if `ttt train` did not write it.
+    """The training that wrote this model file, "ALGORITHM on GAME"; None if `ttt train` did not write it.
 
     Runs no code of the file.
     """
@@ -263,7 +263,7 @@ def _train(order: Order, report: Report) -> None:
 
 
 def _described(evaluation: Evaluation) -> str:
-    """How far a training is, short enough to stand behind the bar in 80 columns."""
+    """The progress of a training, short enough to fit behind the bar in 80 columns."""
     text = f"{evaluation.steps:,} steps"
     if evaluation.certificate is not None:
         worst = evaluation.certificate.worst_case
@@ -276,7 +276,7 @@ def _described(evaluation: Evaluation) -> str:
 def _next_steps(order: Order) -> str:
     name = order.game_text or order.game.name
     is_file = name.endswith(".json")
-    game = f'ttt_env.load_game("{name}")' if is_file else f'"{name}"'
+    game = f'ttt_env.Game.load("{name}")' if is_file else f'"{name}"'
     option = "" if name == "tictactoe-v0" else f" --game {name}"
     can_be_proved = is_enumerable(order.game)
     rival = "minimax" if can_be_proved else "mcts:simulations=1000"
@@ -295,6 +295,6 @@ and in Python
 
 
 def _program() -> str:
-    """How the command is to be typed here: by the path by which it runs where the shell finds no `ttt`."""
+    """The command as it must be typed here: "ttt", or this program's path if the shell finds no `ttt`."""
     is_found = which("ttt") is not None or Path(sys.argv[0]).name != "ttt"
     return "ttt" if is_found else sys.argv[0]

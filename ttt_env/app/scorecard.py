@@ -1,4 +1,4 @@
-"""How strong agents are, as text and as JSON."""
+"""The strength of agents, as text and as JSON."""
 
 from collections.abc import Mapping
 

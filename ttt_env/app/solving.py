@@ -67,7 +67,7 @@ class InterruptibleProof:
             )
 
     def told(self, proof: Proof) -> str:
-        """What the proof says, in words."""
+        """The result of the proof, in words."""
         position, seat = proof.position, proof.position.to_move
         lines = [f"{position.game.name}, {seat} to move:", draw_text(position), ""]
         if proof.value is None:
@@ -85,7 +85,7 @@ class InterruptibleProof:
         return "\n".join(lines)
 
     def to_dict(self, proof: Proof) -> dict[str, Any]:
-        """What the proof says, as JSON can hold it: `value` and `bounds` are the mover's, 1, 0 or −1."""
+        """The result of the proof for JSON: `value` and `bounds` are the mover's, 1, 0 or −1."""
         return {
             "game": proof.position.game.name,
             "position": str(proof.position),

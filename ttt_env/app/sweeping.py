@@ -31,7 +31,7 @@ _SEEDS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 
 @dataclass(frozen=True)
 class SweepOrder:
-    """What to train, from which seeds and by which hyperparameters, where, and how long."""
+    """An order of `ttt sweep`: the algorithm, its game, the seeds, hyperparameters, folder and time."""
 
     algo: str
     game: Game

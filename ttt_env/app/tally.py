@@ -1,4 +1,4 @@
-"""How people have done against agents, from the game log, beside what a random player would get."""
+"""The results of people against agents, from the game log, next to a random player's results."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _MAX_SECONDS = 20.0  # that an agent may take for its policy in all positions
 
 @dataclass
 class SeatTally:
-    """How many finished games people have won, drawn and lost on a seat."""
+    """The finished games that people won, drew and lost on a seat."""
 
     wins: int = 0
     draws: int = 0
@@ -26,7 +26,7 @@ class SeatTally:
 
     @property
     def games(self) -> int:
-        """How many games these are."""
+        """The number of these games."""
         return self.wins + self.draws + self.losses
 
     def count(self, winner: Seat | None, seat: Seat) -> None:
@@ -49,7 +49,7 @@ class Tally:
 
     @property
     def games(self) -> int:
-        """How many games these are on both seats."""
+        """The number of these games, on both seats."""
         return sum(seat.games for seat in self.seats.values())
 
 

@@ -8,7 +8,7 @@ import typer
 from ttt_env.app.console import INTERRUPTED, JsonOption, print_json, progress_line
 
 if TYPE_CHECKING:
-    from ttt_env.tournament.results import Results
+    from ttt_env.tournament.documents import Documents
 
 
 def tournament(
@@ -28,9 +28,9 @@ def tournament(
     from contextlib import chdir
 
     from ttt_env.tournament.contest import Contest
-    from ttt_env.tournament.files import write_results
+    from ttt_env.tournament.documents import Documents
+    from ttt_env.tournament.page import write_results
     from ttt_env.tournament.plan import read_plan
-    from ttt_env.tournament.results import Results
 
     plan = read_plan(file)
     folder = (out or file.with_name(f"{file.stem}-results")).absolute()
@@ -45,7 +45,7 @@ def tournament(
             contest.play()
         except KeyboardInterrupt:
             is_interrupted = True
-        results = Results(contest)
+        results = Documents(contest)
         write_results(results)
     if as_json:
         print_json(results.to_dict())
@@ -57,7 +57,7 @@ def tournament(
         raise typer.Exit(INTERRUPTED)
 
 
-def _print_table(results: "Results") -> None:
+def _print_table(results: "Documents") -> None:
     """Write the table, what is proved about each entry, and which games were lost by naming no free cell."""
     proved = [f"{name}: {results.proved(name)}" for name in results.order]
     lines = [*results.told(), *proved, *results.lost()]

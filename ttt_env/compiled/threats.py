@@ -63,8 +63,8 @@ class Threats(NamedTuple):
     n_nodes: NDArray[np.int64]
 
 
-def new_threats(game: Game) -> Threats:
-    """Room for searches of this game."""
+def new_threats(game: Game, remembers: bool = True) -> Threats:
+    """Room for searches of this game, which remember what has failed unless each is to be by itself."""
     words = n_words(game.n_cells)
     masks = [no_masks(MOST_THREATS, words) for _ in range(5)]
     return Threats(
@@ -77,7 +77,7 @@ def new_threats(game: Game) -> Threats:
         gain=masks[3],
         reply=masks[4],
         winning=no_masks(2, words),
-        failed=np.zeros(1 << _FAILED_BITS, np.uint64),
+        failed=np.zeros(1 << _FAILED_BITS if remembers else 0, np.uint64),
         n_nodes=np.zeros(1, np.int64),
     )
 
@@ -90,10 +90,14 @@ def wins_by_threats(
 
     Neither player can complete a set at once, but for the defender at `block`, if that is a cell.
     """
-    _begin(t, attacker, defender, block, sets)
+    put(t.attacker, 0, attacker)
+    put(t.defender, 0, defender)
+    put(t.block, 0, block)
     if _has_failed(t, 0):
         return False
-    level = 0
+    t.tried[0], t.n_pairs[0], level = 0, 0, 0
+    for number in range(len(sets.masks)):
+        _add_pair(t, 0, at(sets.masks, number))
     while level >= 0:
         if not _next_threat(t, level):
             _remember_failure(t, level)
@@ -116,16 +120,6 @@ def wins_by_threats(
         ):
             level += 1
     return False
-
-
-@bare
-def _begin(t: Threats, attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets) -> None:
-    put(t.attacker, 0, attacker)
-    put(t.defender, 0, defender)
-    put(t.block, 0, block)
-    t.tried[0], t.n_pairs[0] = 0, 0
-    for number in range(len(sets.masks)):
-        _add_pair(t, 0, at(sets.masks, number))
 
 
 @bare
@@ -187,14 +181,17 @@ def _failure_key(t: Threats, level: int) -> np.uint64:
 
 @bare
 def _has_failed(t: Threats, level: int) -> bool:
+    if len(t.failed) == 0:
+        return False
     key = _failure_key(t, level)
     return bool(t.failed[int(key >> _FAILED_SHIFT)] == key)
 
 
 @bare
 def _remember_failure(t: Threats, level: int) -> None:
-    key = _failure_key(t, level)
-    t.failed[int(key >> _FAILED_SHIFT)] = key
+    if len(t.failed) > 0:
+        key = _failure_key(t, level)
+        t.failed[int(key >> _FAILED_SHIFT)] = key
 
 
 @bare

@@ -1,9 +1,11 @@
-"""Boards as engines see them: rows and columns, and stones in the order of a game."""
+"""Boards, moves and times as engines see them."""
 
+from collections.abc import Callable
 from itertools import chain, zip_longest
 
-from ttt_env.errors import ParameterError
-from ttt_env.rules.catalogue import runs
+from ttt_env.agent import Answer
+from ttt_env.errors import NotationError, ParameterError
+from ttt_env.rules.checks import as_seconds
 from ttt_env.rules.game import Game, Position, cells_of
 
 
@@ -24,9 +26,8 @@ def run_length(game: Game) -> int | None:
     k = len(game.winning_sets[0])
     if game.misere or k > max(game.shape):
         return None
-    return (
-        k if game.winning_sets == tuple(sorted({tuple(sorted(run)) for run in runs(game.shape, k)})) else None
-    )
+    runs = {tuple(sorted(run)) for run in Game.runs(game.shape, k)}
+    return k if game.winning_sets == tuple(sorted(runs)) else None
 
 
 def moves_to(position: Position) -> list[int]:
@@ -36,3 +37,16 @@ def moves_to(position: Position) -> list[int]:
     """
     pairs = zip_longest(cells_of(position.x_mask), cells_of(position.o_mask))
     return [cell for cell in chain.from_iterable(pairs) if cell is not None]
+
+
+def as_milliseconds(seconds: object, owner: str) -> int:
+    """`seconds` in whole milliseconds, at least one. Raises `ParameterError` unless positive and finite."""
+    return max(1, round(1000 * as_seconds("seconds", seconds, owner)))
+
+
+def answered(read: Callable[[str, Game], int], said: str, position: Position) -> Answer:
+    """The answer whose cell is read from what was said; unreadable if that raises `NotationError`."""
+    try:
+        return Answer.of(read(said, position.game), position, said)
+    except NotationError:
+        return Answer.failed("unreadable", said)

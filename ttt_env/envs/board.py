@@ -1,4 +1,4 @@
-"""What the environments share: their settings (`GameEnv`), and one board with its drawing (`BoardEnv`)."""
+"""The base of all environments: their settings (`GameEnv`), and one board with its drawing (`BoardEnv`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
@@ -53,7 +53,7 @@ NUMBER_OF: dict[Seat | None, int] = {"X": 0, "O": 1, None: -1}
 
 
 class Rewards(NamedTuple):
-    """What a player gets at the end of an episode; every other reward is 0."""
+    """The rewards of a player at the end of an episode; every other reward is 0."""
 
     win: float = 1.0
     draw: float = 0.0

@@ -1,6 +1,6 @@
 """The one place where positions become arrays and spaces."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
@@ -8,9 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ttt_env.errors import ImpossiblePositionError, shown
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import items_of, one_of
+from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat
 
 ObservationKind = Literal["planes", "dict", "flat"]
@@ -18,7 +16,6 @@ Planes: TypeAlias = NDArray[np.int8]
 Flat: TypeAlias = NDArray[np.float32]
 Observed = TypeVar("Observed")  # the observations of an environment: `Planes`, `DictObservation` or `Flat`
 _MEMO_SIZE = 10_000
-_MOST_POSITIONS = 10_000_000  # that are given one by one
 
 
 class DictObservation(TypedDict):
@@ -30,7 +27,7 @@ class DictObservation(TypedDict):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What an environment shows of a position. The arrays are shared: hand out copies of them.
+    """The view of a position that an environment shows. The arrays are shared: hand out copies of them.
 
     `value` is the value of a finished game for the player who made the last move, None while it goes on.
     `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[cells]`, are the empty
@@ -109,34 +106,6 @@ def _spread(n_cells: int, *masks: int) -> NDArray[np.int8]:
     packed = b"".join(mask.to_bytes(n_octets, "little") for mask in masks)
     bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
     return bits.view(np.int8).reshape(len(masks), 8 * n_octets)[:, :n_cells]
-
-
-def planes_of(positions: Boards | Position | Iterable[Position]) -> Planes:
-    """What the players to move see, as the environments show it: `int8[B, *shape, 2]`, 0 and 1.
-
-    Plane 0 has the stones of the player to move, plane 1 those of the other. `positions` are a batch, one
-    position or several of one game. `network_agent` gives them to a network of your own.
-
-    >>> planes_of(Position.parse("XO./.../..."))[0, 0].tolist()
-    [[1, 0], [0, 1], [0, 0]]
-
-    Raises `ImpossiblePositionError` if there is no position, or if they are of different games.
-    """
-    boards = positions if isinstance(positions, Boards) else _boards_of(positions)
-    planes = np.stack([boards.cells(boards.mine), boards.cells(boards.theirs)], axis=-1)
-    return planes.reshape(len(boards), *boards.game.shape, 2).view(np.int8)
-
-
-def _boards_of(positions: Position | Iterable[Position]) -> Boards:
-    rows = [positions] if isinstance(positions, Position) else items_of(positions, _MOST_POSITIONS)
-    if rows is None or len(rows) > _MOST_POSITIONS:
-        raise ImpossiblePositionError(
-            f"{shown(positions)}: planes_of takes Boards, or at most {_MOST_POSITIONS} positions"
-        )
-    for row in rows:
-        if not isinstance(row, Position):
-            raise ImpossiblePositionError(f"{shown(row)} is no position: planes_of takes positions or Boards")
-    return Boards.of(rows)
 
 
 def flat_of(planes: Planes) -> Flat:

@@ -1,4 +1,4 @@
-"""Who plays against the user: the agents of which each episode draws one, and their replies."""
+"""The user's opponents: the agents, one of which is drawn for each episode, and their replies."""
 
 from collections.abc import Sequence
 from typing import TypeAlias, cast

@@ -159,7 +159,7 @@ class _Adapter:
         return [None if isinstance(picture, str) else picture for picture in pictures]
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether `get_attr` knows this attribute."""
+        """True if `get_attr` knows this attribute."""
         return attr_name in _PER_SUB_ENV or hasattr(self.envs, attr_name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:

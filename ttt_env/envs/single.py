@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, Forfeit, ForfeitError, chosen_in_game
+from ttt_env.agent import Agent, Forfeit, chosen_in_game
 from ttt_env.envs.board import (
     MAX_STARTS,
     NUMBER_OF,
@@ -21,7 +21,7 @@ from ttt_env.envs.board import (
 )
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
-from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError
+from ttt_env.errors import EpisodeOrderError, ForfeitError, ImpossiblePositionError
 from ttt_env.rules.checks import as_integer, as_options, one_of
 from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
 from ttt_env.rules.specs import check_names
@@ -31,9 +31,9 @@ _PLAY_AS = get_args(PlayAs)
 
 
 class _Start(NamedTuple):
-    """How an episode begins: the user's seat, the positions so far, of which the last one is in the scene.
+    """The start of an episode: the user's seat, and the positions so far, the last of which is in the scene.
 
-    `cell` is that of the opponent's move before, if there was one.
+    `cell` is the opponent's move before that, if there was one.
     """
 
     seat: Seat

@@ -116,7 +116,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
             yield self.agent_selection
 
     def observe(self, agent: str) -> Observed:
-        """What this agent sees: its own stones on plane 0. Where it is not its turn, the mask is all 0.
+        """The observation of this agent: its own stones on plane 0. Off its turn, the mask is all 0.
 
         Raises `EpisodeOrderError` before `reset`, `ParameterError` for an agent that is not one of the two.
         """
@@ -237,18 +237,18 @@ def _as_names(names: Sequence[str]) -> list[str]:
 
 
 class Transition(NamedTuple, Generic[Observed]):
-    """What one player saw, did, got for it, and saw on its next turn (or when the game was over)."""
+    """One transition of a player: its observation, action, reward, and its next observation."""
 
     observation: Observed
-    """What the player saw when it was to move."""
+    """The observation in which the player was to move."""
     action: int
     """The cell that it played."""
     reward: float
     """All that it got between the two observations, a loss by the other's reply included."""
     next_observation: Observed
-    """What it saw on its next turn, or when the game was over."""
+    """The observation on its next turn, or when the game was over."""
     terminated: bool
-    """Whether the game was over then."""
+    """True if the game was over then."""
 
 
 def collect_episode(

@@ -47,7 +47,7 @@ except ImportError as missing:
 
 
 class TttAction(Action):
-    """What a player answers: a `cell`, or a `reply` in free text that names one; just one of both."""
+    """A player's answer: a `cell`, or a `reply` in free text that names one; exactly one of the two."""
 
     cell: int | None = Field(None, strict=True, description="the cell to play, as TextEnv.move takes it")
     reply: str | None = Field(None, description="free text that names a cell, as TextEnv.reply takes it")
@@ -61,14 +61,14 @@ class TttAction(Action):
 
 
 class TttObservation(Observation):
-    """What a player is shown, and what is known for whoever trains it."""
+    """An observation: the text shown to the player, and `info` for training code."""
 
     text: str = Field(description="what happened and what to do next; after reset the whole prompt")
     info: dict[str, Any] = Field(description="TextEnv.info: seat, legal cells, winner, regret and more")
 
 
 class TttState(State):
-    """Where a session is; all but `game` is None before its first `reset`."""
+    """The state of a session; everything but `game` is None before its first `reset`."""
 
     game: str = Field(description="the name of the game")
     position: str | None = Field(None, description="the board in one line, such as XO./.X./..O")
@@ -133,7 +133,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
 
     @property
     def state(self) -> TttState:
-        """Where the session is."""
+        """The state of the session."""
         known: dict[str, Any] = {"game": self._env.game.name}
         if self._episode_id is not None:
             known |= {"position": str(self._env.position), "seat": self._env.seat}
@@ -141,7 +141,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
         return TttState(episode_id=self._episode_id, step_count=self._n_steps, **known)
 
     def get_metadata(self) -> EnvironmentMetadata:
-        """What OpenEnv's tools say about the environment."""
+        """The description of the environment for OpenEnv's tools."""
         return EnvironmentMetadata(
             name="ttt_env",
             description=f"{self._env.game.name} against an opponent, as a conversation with exact rewards",

@@ -26,10 +26,10 @@ from ttt_env.text.starts import start_rows
 __all__ = ["CALL", "INSTRUCTION", "GameEnvironment", "rows", "start_rows"]
 
 CALL = "of a tool call: move(cell={cell})"
-"""How to name a cell: it ends the sentence "Answer with the number of a free cell in the form ..."."""
+"""The format of an answer: it ends the sentence "Answer with the number of a free cell in the form ..."."""
 
 INSTRUCTION = "Play this game to its end: call the tool `move` once in each of your turns.\n\n"
-"""What the user's message says before the text of `reset`, which TRL appends to it."""
+"""The start of the user's message; TRL appends the text of `reset`."""
 
 
 class GameEnvironment:

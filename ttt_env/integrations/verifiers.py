@@ -36,7 +36,7 @@ _IN_FORM: frozenset[Outcome] = frozenset({"played", "taken", "no cell"})
 
 
 class GameConfig(vf.TasksetConfig):
-    """Which games are played: the arguments of `TextEnv` and of `start_rows` by their names."""
+    """The games to play: the arguments of `TextEnv` and of `start_rows` by their names."""
 
     game: str = "tictactoe-v0"
     opponent: str | list[str] = "random"
@@ -46,9 +46,9 @@ class GameConfig(vf.TasksetConfig):
     board: BoardStyle = "grid"
     answer: str = "[{cell}]"
     plies: int = 0
-    """Games start on the empty board, and in every position with up to so many stones."""
+    """Games start on the empty board, and in every position with up to this many stones."""
     seeds: int = 100
-    """How often each start comes, each time with another seed of the opponent's replies."""
+    """The number of times each start is played, each time with another seed of the opponent's replies."""
 
 
 class GameData(vf.TaskData):
@@ -157,7 +157,7 @@ class GameHarness(vf.Harness[GameHarnessConfig]):
 
 
 class GameEnvConfig(vf.EnvConfig):
-    """Who plays: the model as `player`, by `GameHarness` in this process unless another is named."""
+    """The settings of the environment: `player` is the model, run by `GameHarness` here by default."""
 
     player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
 

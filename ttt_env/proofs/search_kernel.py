@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, count, is_several, lowest, through
+from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, is_several
 from ttt_env.compiled.canonical import (
     COMPLETE,
     NO,
@@ -41,6 +41,7 @@ from ttt_env.compiled.canonical import (
 )
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
+from ttt_env.compiled.threats import Threats, hindering, new_threats, wins_by_threats
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups, new_pairs
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -51,32 +52,14 @@ _ASCEND, _DESCEND = 0, 1
 _BUCKET = 4  # entries of the table in one line of the processor's cache
 _FIRST_BITS, _MAX_BITS = 14, 26  # of the number of buckets
 _MEMORY_SHARE = 32  # a table takes no more than this fraction of the memory
-_LEVELS = 34  # a threat and its reply take two of 64 cells
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _64, _WIDTH_MASK, _ANSWER_MASK = np.uint64(64), np.int64(127), np.uint64(255)
-_TWO = np.uint64(2)
 _THREAT_NODES = 100  # threats that are tried for one sequence
 _PAIRED_REPLIES = 10  # of the defender, after which pairs are looked for
 _PAIRS = 50  # that are tried after one reply
 
 # The indices of `ProofSearch.state`.
 DEPTH, PHASE, ANSWER, IS_EXACT, NODES, WIDTH, ROOT_ATTACKS, BY_THREATS, TABLE_BITS = range(9)
-
-
-class Threats(NamedTuple):
-    """The sequence of threats that is being tried: a level for each threat, `[levels]`.
-
-    `gain` and `reply` are the cells of the two players, `block` is where the attacker has to play, if
-    anywhere. `winning` are the attacker's and the defender's cells of a sequence that wins.
-    """
-
-    attacker: Masks
-    defender: Masks
-    block: Masks
-    gain: Masks
-    reply: Masks
-    tried: NDArray[np.int64]
-    winning: Masks
 
 
 class ProofSearch(NamedTuple):
@@ -119,7 +102,7 @@ def _judge_attack(s: ProofSearch, depth: int, sets: WinningSets) -> int:
     best = heaviest(s.candidates[depth], weights)
     if total == 0 or total + weights[cell_of(best)] < COMPLETE:
         return NO
-    if wins_by_threats(attacker, defender, block, sets, s.threats):
+    if wins_by_threats(attacker, defender, block, sets, s.threats, _THREAT_NODES):
         s.candidates[depth] = s.threats.gain[0]
         s.state[BY_THREATS] = 1
         return YES
@@ -140,8 +123,8 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
     total = weigh(attacker, defender, sets.masks, weights)
     if block == NONE and total < COMPLETE:
         return NO
-    if block == NONE and wins_by_threats(attacker, defender, NONE, sets, s.threats):
-        s.candidates[depth] = _hindering(attacker, defender, sets, s.threats)
+    if block == NONE and wins_by_threats(attacker, defender, NONE, sets, s.threats, _THREAT_NODES):
+        s.candidates[depth] = hindering(attacker, defender, sets, s.threats)
         if s.candidates[depth] == NONE:
             return YES
     weigh(defender, attacker, sets.masks, weights)
@@ -197,77 +180,6 @@ def judge(s: ProofSearch, depth: int, sets: WinningSets) -> int:
     return _judge_attack(s, depth, sets) if attacking else _judge_defence(s, depth, sets)
 
 
-# --- Threats ----------------------------------------------------------------------------------------------
-
-
-@inner
-def wins_by_threats(
-    attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets, threats: Threats
-) -> bool:
-    """Whether the attacker, to move, wins by threats alone; False also if too many were tried."""
-    t, level, budget = threats, 0, _THREAT_NODES
-    _push_threat(t, 0, attacker, defender, block)
-    while level >= 0 and budget > 0:
-        if not _next_threat(t, level, sets):
-            level -= 1
-            continue
-        budget -= 1
-        gain, reply = t.gain[level], t.reply[level]
-        attacker_after, defender_after = t.attacker[level] | gain, t.defender[level] | reply
-        completes = completing(attacker_after, t.defender[level], through(sets, cell_of(gain)))
-        if is_several(completes):
-            _keep_sequence(t, level, completes)
-            return True
-        forced = completing(defender_after, attacker_after, through(sets, cell_of(reply)))
-        if not is_several(forced):
-            level += 1
-            _push_threat(t, level, attacker_after, defender_after, forced)
-    return False
-
-
-@inner
-def _push_threat(t: Threats, level: int, attacker: np.uint64, defender: np.uint64, block: np.uint64) -> None:
-    t.attacker[level], t.defender[level], t.block[level], t.tried[level] = attacker, defender, block, 0
-
-
-@inner
-def _next_threat(t: Threats, level: int, sets: WinningSets) -> bool:
-    """Put the next pair of gain and reply at this level: the empty cells of a set that lacks two."""
-    while t.tried[level] < 2 * len(sets.masks):
-        number = t.tried[level]
-        t.tried[level] += 1
-        mask = sets.masks[number >> 1]
-        rest = mask & ~t.attacker[level]
-        if mask & t.defender[level] == NONE and count(rest) == _TWO:
-            gain = lowest(rest) if number & 1 else rest ^ lowest(rest)
-            if t.block[level] == NONE or t.block[level] == gain:
-                t.gain[level], t.reply[level] = gain, rest ^ gain
-                return True
-        elif number & 1 == 0:
-            t.tried[level] += 1
-    return False
-
-
-@inner
-def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
-    t.winning[0], t.winning[1] = t.gain[level], completes
-    for above in range(level):
-        t.winning[0] |= t.gain[above]
-        t.winning[1] |= t.reply[above]
-
-
-@inner
-def _hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, threats: Threats) -> np.uint64:
-    """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
-    cells = threats.winning[0] | threats.winning[1]
-    stones = defender | threats.winning[1]
-    for mask in sets.masks:
-        if mask & attacker == NONE and count(mask & ~stones) <= _TWO:
-            cells |= mask
-    hindering: np.uint64 = cells & ~(attacker | defender)
-    return hindering
-
-
 # --- The search -------------------------------------------------------------------------------------------
 
 
@@ -321,7 +233,7 @@ def _return_to_parent(s: ProofSearch, sets: WinningSets) -> None:
     s.state[DEPTH] = depth
     if s.state[BY_THREATS] == 1:  # other replies that do not hinder the same sequence lose to it as well
         s.state[BY_THREATS] = 0
-        s.candidates[depth] &= _hindering(s.attacker[depth + 1], s.defender[depth + 1], sets, s.threats)
+        s.candidates[depth] &= hindering(s.attacker[depth + 1], s.defender[depth + 1], sets, s.threats)
     attacking = attacks(s, depth)
     if attacking and s.state[ANSWER] == NO:
         s.is_exact[depth] &= s.state[IS_EXACT] == 1
@@ -408,21 +320,8 @@ def new_search(game: Game) -> ProofSearch:
         of_stones=stone_codes(game),
         state=state,
         table=np.zeros(_BUCKET << _FIRST_BITS, np.uint64),
-        threats=new_threats(),
+        threats=new_threats(game, remembers=False),
         pairs=new_pairs(game),
-    )
-
-
-def new_threats() -> Threats:
-    """Levels without a threat."""
-    return Threats(
-        attacker=np.zeros(_LEVELS, np.uint64),
-        defender=np.zeros(_LEVELS, np.uint64),
-        block=np.zeros(_LEVELS, np.uint64),
-        gain=np.zeros(_LEVELS, np.uint64),
-        reply=np.zeros(_LEVELS, np.uint64),
-        tried=np.zeros(_LEVELS, np.int64),
-        winning=np.zeros(2, np.uint64),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where the tiles of a picture lie and how they look: one plan for the SVG and for the pixels.
+"""The places and colours of the tiles of a picture: one plan for the SVG and for the pixels.
 
 Lengths are in pixels, x to the right and y down; the constants below are in widths of a cell.
 """
@@ -81,7 +81,7 @@ class Layout:
 
 
 class Look(NamedTuple):
-    """What a tile shows: whose stone, and why it stands out."""
+    """The look of a tile: its stone, and the reason why it is highlighted."""
 
     mark: Seat | None
     accent: Literal["none", "last", "completed"] = "none"
@@ -145,7 +145,7 @@ def layers_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def n_abreast(n_blocks: int, width: int, gap: int, limit: int) -> int:
-    """How many of `n_blocks` to put side by side: rows of like length, within `limit` if possible.
+    """The number of `n_blocks` to put side by side: rows of similar length, within `limit` if possible.
 
     >>> n_abreast(3, 3, 1, limit=18), n_abreast(4, 4, 1, limit=18)
     (3, 2)
@@ -161,9 +161,9 @@ def layout_of(game: Game, cell: int | None = None) -> Layout:
 
 
 class Places(NamedTuple):
-    """Where the cells of a board with coordinates lie, in widths of a cell from the top left corner.
+    """The places of the cells of a board with coordinates, in widths of a cell from the top left corner.
 
-    `width` and `height` are those of the whole board. Cells are as wide as they can be without overlapping.
+    `width` and `height` are the whole board's. Cells are as wide as they can be without overlapping.
     """
 
     width: float

@@ -64,7 +64,7 @@ def _character_places(coordinates: Coordinates, width: int) -> list[tuple[int, i
 
 
 def _rounding(number: float) -> int:
-    """How far a number is from an integer, in whole tenths."""
+    """The distance of a number from the nearest integer, in whole tenths."""
     return int(10 * abs(number - round(number)))
 
 

@@ -41,7 +41,7 @@ class TreeNode:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a node stands: the middle of its board's top edge, and the same of its parent."""
+    """The place of a node: the middle of its board's top edge; and the place of its parent."""
 
     node: TreeNode
     x: float

@@ -81,7 +81,7 @@ class Window:
 
 
 def _opens_display(size: tuple[int, int]) -> bool:
-    """Whether a window of this size could be opened where somebody sees it."""
+    """Open a window of this size; True if that worked and somebody can see it."""
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in _DISPLAY_VARIABLES):
         return False
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -98,7 +98,7 @@ def _opens_display(size: tuple[int, int]) -> bool:
 
 
 def _is_out_of_sight() -> bool:
-    """Whether SDL draws into memory alone without being asked to, as it does if DISPLAY names no display."""
+    """True if SDL draws only into memory without being asked to, as it does if DISPLAY names no display."""
     import pygame
 
     return pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER")

@@ -3,7 +3,7 @@
 _MINUS = str.maketrans("-", "−")
 _ROUNDING = 1e-6
 RESULTS = {1: "wins", 0: "draws", -1: "loses"}
-"""What a player who ends with this value does."""
+"""The verb for a player who ends with this value."""
 OUTCOMES = {1: "win", 0: "draw", -1: "loss"}
 """The outcome for a player who ends with this value."""
 

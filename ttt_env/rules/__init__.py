@@ -1,1 +1,1 @@
-"""What the game is. No framework, nothing drawn, nobody playing."""
+"""The games: rules alone, without frameworks, drawings or agents."""

@@ -91,12 +91,12 @@ class Boards:
 
     @cached_property
     def is_won(self) -> NDArray[np.bool_]:
-        """Whether the last move completed a winning set, `bool[B]`."""
+        """True where the last move completed a winning set, `bool[B]`."""
         return owns_set(self.game, self.theirs)
 
     @cached_property
     def is_over(self) -> NDArray[np.bool_]:
-        """Whether no move may be made, `bool[B]`."""
+        """True where no move may be made, `bool[B]`."""
         return self.is_won | ~have_bits(self.game, self.occupied_masks ^ full_mask(self.game))
 
     def by_ply(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
@@ -106,7 +106,7 @@ class Boards:
 
     @cached_property
     def legal(self) -> NDArray[np.bool_]:
-        """Which cells may be played, `bool[B, cells]`; none where the game is over."""
+        """The cells that may be played, `bool[B, cells]`; none where the game is over."""
         return ~(self.cells(self.occupied_masks) | self.is_won[:, None])
 
     def cells(self, masks: Masks) -> NDArray[np.bool_]:
@@ -115,6 +115,15 @@ class Boards:
         octets = masks.astype("<u8", order="C", copy=False).view(np.uint8).reshape(len(masks), n_octets)
         bits = np.unpackbits(octets, axis=1, count=self.game.n_cells, bitorder="little")
         return bits.view(np.bool_)
+
+    @property
+    def planes(self) -> NDArray[np.int8]:
+        """The observations of the players to move, as environments show them: `int8[B, *shape, 2]`, 0 and 1.
+
+        Plane 0 has the stones of the player to move, plane 1 those of the other.
+        """
+        planes = np.stack([self.cells(self.mine), self.cells(self.theirs)], axis=-1)
+        return planes.reshape(len(self), *self.game.shape, 2).view(np.int8)
 
     def play(self, cells: NDArray[np.integer]) -> "Boards":
         """The batch after one legal cell each, `[B]`, has been played. Trusts its caller."""
@@ -177,7 +186,7 @@ def bit_counts(game: Game, masks: Masks) -> NDArray[np.unsignedinteger]:
 
 
 def have_bits(game: Game, masks: Masks) -> NDArray[np.bool_]:
-    """Whether any bit is set in each mask, in an array of any shape."""
+    """True where a mask has any bit set, in an array of any shape."""
     are_set: NDArray[np.bool_] = masks != 0
     return are_set if game.n_cells <= MASK_CELLS else np.asarray(are_set.any(axis=-1))
 
@@ -196,7 +205,7 @@ def packed(game: Game, cells: NDArray[np.bool_]) -> Masks:
 
 
 def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
-    """Whether each of these masks, of any shape, holds a winning set of the game."""
+    """True where a mask holds a winning set of the game, in an array of any shape."""
     if game.n_cells > MASK_CELLS:
         return _owns_wide_set(game, stones)
     if game.n_cells <= OWNERSHIP_TABLE_CELLS and stones.size > 1 << (game.n_cells // 2):

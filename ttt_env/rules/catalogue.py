@@ -5,18 +5,16 @@ its cell numbers. Speed and drawing do not change it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
-from itertools import product
-from math import prod
 from typing import Any
 
 from ttt_env.errors import GameError, ParameterError, TttEnvError, UnknownGameError, shown, unknown
-from ttt_env.rules.checks import as_bool, as_integer, integer_of
-from ttt_env.rules.game import Game, checked_shape
+from ttt_env.rules.checks import as_integer, integer_of
+from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_board
 from ttt_env.rules.specs import (
     check_names,
@@ -32,61 +30,9 @@ Cells = tuple[int, ...]
 _ID = re.compile(r"[A-Za-z][\w.-]*")
 
 
-def runs(shape: Iterable[int], k: int) -> list[Cells]:
-    """All straight runs of `k` cells, diagonals too, on a board of one to three axes.
-
-    Raises `GameError` for another shape, `GameTooLargeError` for more than 400 cells, `ParameterError` for a
-    `k` below 1.
-
-    >>> len(runs((3, 3), 3)), len(runs((4, 4, 4), 4)), len(runs((15, 15), 5))
-    (8, 76, 572)
-    """
-    shape, k = checked_shape(shape), as_integer("k", k, "runs", 1)
-    directions = [d for d in product((-1, 0, 1), repeat=len(shape)) if d > (0,) * len(shape)]
-    if k == 1:
-        directions = directions[:1]
-    return [run for d in directions for run in _runs_along(shape, d, k)]
-
-
-def _runs_along(shape: Cells, direction: Cells, k: int) -> Iterator[Cells]:
-    for corner in product(*map(range, shape)):
-        last = [c + d * (k - 1) for c, d in zip(corner, direction, strict=True)]
-        if all(0 <= c < size for c, size in zip(last, shape, strict=True)):
-            run = [[c + d * i for c, d in zip(corner, direction, strict=True)] for i in range(k)]
-            yield tuple(_cell(coordinates, shape) for coordinates in run)
-
-
-def squares(n: int, tilted: bool = True) -> list[Cells]:
-    """The corners of every square on an n×n board: n²(n²−1)/12 of them, or without `tilted` squares fewer.
-
-    Those that are not tilted have sides along the axes; there are (n−1)n(2n−1)/6 of them.
-
-    Raises `ParameterError` for an `n` below 1, `GameTooLargeError` for more than 400 cells.
-
-    >>> len(squares(4)), len(squares(4, tilted=False))
-    (20, 14)
-    """
-    n, tilted = as_integer("n", n, "squares", 1), as_bool("tilted", tilted, "squares")
-    check_board(f"a board of {shown(n)} by {shown(n)}", n * n)
-    # A square is its bounding box (corner r, c and side) and the offset of one corner along the top.
-    return [
-        tuple(
-            r_ * n + c_
-            for r_, c_ in ((r, c + t), (r + t, c + side), (r + side, c + side - t), (r + side - t, c))
-        )
-        for side in range(1, n)
-        for r, c in product(range(n - side), repeat=2)
-        for t in range(side if tilted else 1)
-    ]
-
-
-def _cell(coordinates: list[int], shape: Cells) -> int:
-    return sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates))
-
-
 def tictactoe(misere: bool = False) -> Game:
     """Tic-tac-toe: 3×3, three in a row."""
-    return Game(_name("tictactoe-v0", misere), (3, 3), runs((3, 3), 3), misere)
+    return Game(_name("tictactoe-v0", misere), (3, 3), Game.runs((3, 3), 3), misere)
 
 
 def square(n: int = 4, tilted: bool = True, misere: bool = False) -> Game:
@@ -97,7 +43,7 @@ def square(n: int = 4, tilted: bool = True, misere: bool = False) -> Game:
     as_integer("n", n, "square-v0", 2)
     items = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
     name = f"square-v0:{','.join(items)}" if items else "square-v0"
-    return Game(_name(name, misere), (n, n), squares(n, tilted), misere)
+    return Game(_name(name, misere), (n, n), Game.squares(n, tilted), misere)
 
 
 def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:
@@ -107,12 +53,12 @@ def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:
     check_board(f"mnk-v0 with m={shown(m)}, n={shown(n)}", m * n)
     if k > max(m, n):
         raise GameError(f"mnk-v0 with m={m}, n={n}: k={shown(k)} does not fit, at most {max(m, n)} do")
-    return Game(_name(f"mnk-v0:m={m},n={n},k={k}", misere), (n, m), runs((n, m), k), misere)
+    return Game(_name(f"mnk-v0:m={m},n={n},k={k}", misere), (n, m), Game.runs((n, m), k), misere)
 
 
 def qubic(misere: bool = False) -> Game:
     """Qubic: 4×4×4, four in a row in any of 76 ways. Cell = 16 · layer + 4 · row + column."""
-    return Game(_name("qubic-v0", misere), (4, 4, 4), runs((4, 4, 4), 4), misere)
+    return Game(_name("qubic-v0", misere), (4, 4, 4), Game.runs((4, 4, 4), 4), misere)
 
 
 def _name(name: str, misere: bool) -> str:

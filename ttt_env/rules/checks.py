@@ -22,7 +22,7 @@ Choice = TypeVar("Choice")
 Called = TypeVar("Called")
 _NAME_BYTES, _PATH_BYTES = 255, 4096  # that file systems take
 BOOLEANS = (bool, np.bool_)
-"""What is no number here, though Python, and an older NumPy, takes it for an integer."""
+"""The types that are no numbers here, though Python, and an older NumPy, takes them for integers."""
 
 
 def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:

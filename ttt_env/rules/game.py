@@ -1,9 +1,9 @@
 """Games as data, and the rules of play on plain Python ints."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
@@ -19,10 +19,12 @@ from ttt_env.errors import (
     ImpossiblePositionError,
     shown,
 )
-from ttt_env.rules.checks import BOOLEANS, as_generator, integer_of, items_of
+from ttt_env.rules.checks import BOOLEANS, as_bool, as_generator, as_integer, integer_of, items_of
 from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_board
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ttt_env.render.picture import Picture
 
 Seat = Literal["X", "O"]
@@ -113,15 +115,74 @@ class Game:
         """The empty board."""
         return Position(self, 0, 0)
 
+    @staticmethod
+    def runs(shape: Iterable[int], k: int) -> list[tuple[int, ...]]:
+        """All straight runs of `k` cells, diagonals too, on a board of one to three axes.
+
+        Raises `GameError` for another shape, `GameTooLargeError` for more than 400 cells, `ParameterError`
+        for a `k` below 1.
+
+        >>> [len(Game.runs(shape, k)) for shape, k in [((3, 3), 3), ((4, 4, 4), 4), ((15, 15), 5)]]
+        [8, 76, 572]
+        """
+        shape, k = checked_shape(shape), as_integer("k", k, "runs", 1)
+        directions = [d for d in product((-1, 0, 1), repeat=len(shape)) if d > (0,) * len(shape)]
+        if k == 1:
+            directions = directions[:1]
+        return [run for d in directions for run in _runs_along(shape, d, k)]
+
+    @staticmethod
+    def squares(n: int, tilted: bool = True) -> list[tuple[int, ...]]:
+        """The corners of every square on an n×n board, n²(n²−1)/12 of them.
+
+        Without `tilted` only those with sides along the axes, (n−1)n(2n−1)/6 of them.
+
+        Raises `ParameterError` for an `n` below 1, `GameTooLargeError` for more than 400 cells.
+
+        >>> len(Game.squares(4)), len(Game.squares(4, tilted=False))
+        (20, 14)
+        """
+        n, tilted = as_integer("n", n, "squares", 1), as_bool("tilted", tilted, "squares")
+        check_board(f"a board of {shown(n)} by {shown(n)}", n * n)
+        # A square is its bounding box (corner r, c and side) and the offset of one corner along the top.
+        return [
+            tuple(
+                r_ * n + c_
+                for r_, c_ in ((r, c + t), (r + t, c + side), (r + side, c + side - t), (r + side - t, c))
+            )
+            for side in range(1, n)
+            for r, c in product(range(n - side), repeat=2)
+            for t in range(side if tilted else 1)
+        ]
+
+    def save(self, path: "str | Path") -> None:
+        """Write the game as a JSON file, which `load` reads. Raises `OSError` if it cannot be written."""
+        from ttt_env.storage.game_file import save_game
+
+        save_game(self, path)
+
+    @staticmethod
+    def load(path: "str | Path") -> "Game":
+        """The game of a file that `save` or a person wrote.
+
+        Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere` and `coordinates`,
+        of which the last two may be left out.
+
+        Raises `GameError` if there is no such file, or none of a game.
+        """
+        from ttt_env.storage.game_file import load_game
+
+        return load_game(path)
+
     def completes(self, stones: int, cell: int) -> bool:
-        """Whether `stones` own a winning set through `cell`."""
+        """True if `stones` own a winning set through `cell`."""
         for mask in self.winning_masks_through[cell]:
             if stones & mask == mask:
                 return True
         return False
 
     def owns_set(self, stones: int) -> bool:
-        """Whether `stones` own a winning set."""
+        """True if `stones` own a winning set."""
         return any(stones & mask == mask for mask in self.winning_masks)
 
 
@@ -191,6 +252,19 @@ class Position(_Stones):
         stones = np.zeros(self.game.n_cells, np.int8)
         stones[cells_of(self.x_mask)], stones[cells_of(self.o_mask)] = 1, -1
         return stones.reshape(self.game.shape)
+
+    @property
+    def planes(self) -> NDArray[np.int8]:
+        """The observation of the player to move, as the environments show it: `int8[*shape, 2]`, 0 and 1.
+
+        Plane 0 has the stones of the player to move, plane 1 those of the other.
+
+        >>> Position.parse("XO./.../...").planes[0].tolist()
+        [[1, 0], [0, 1], [0, 0]]
+        """
+        planes = np.zeros((self.game.n_cells, 2), np.int8)
+        planes[cells_of(self.mine), 0] = planes[cells_of(self.theirs), 1] = 1
+        return planes.reshape(*self.game.shape, 2)
 
     @staticmethod
     def parse(text: str, game: "Game | str" = "tictactoe-v0") -> "Position":
@@ -262,12 +336,12 @@ class Position(_Stones):
 
     @property
     def is_won(self) -> bool:
-        """Whether the last move completed a winning set, so that the game has a winner."""
+        """True if the last move completed a winning set, so that the game has a winner."""
         return self.game.owns_set(self.theirs)
 
     @property
     def is_over(self) -> bool:
-        """Whether no move may be made."""
+        """True if no move may be made."""
         return self.occupied_mask == self.game.full_mask or self.is_won
 
     @property
@@ -370,7 +444,7 @@ def _other(seat: Seat) -> Seat:
 
 
 def _fault(position: Position) -> str | None:
-    """Why no game leads to `position`, or None."""
+    """The reason why no game leads to `position`, or None."""
     game, mine, theirs = position.game, position.mine, position.theirs
     if type(mine) is not int or type(theirs) is not int:
         return f"masks are ints, not {shown(mine)} and {shown(theirs)}"
@@ -388,6 +462,18 @@ def _fault(position: Position) -> str | None:
     if game.owns_set(theirs) and all(game.owns_set(theirs ^ 1 << c) for c in cells_of(theirs)):
         return "two winning sets that no single last move completes"
     return None
+
+
+def _runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> Iterator[tuple[int, ...]]:
+    for corner in product(*map(range, shape)):
+        last = [c + d * (k - 1) for c, d in zip(corner, direction, strict=True)]
+        if all(0 <= c < size for c, size in zip(last, shape, strict=True)):
+            run = [[c + d * i for c, d in zip(corner, direction, strict=True)] for i in range(k)]
+            yield tuple(_cell(coordinates, shape) for coordinates in run)
+
+
+def _cell(coordinates: list[int], shape: tuple[int, ...]) -> int:
+    return sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates))
 
 
 def _checked_name(name: object) -> str:

@@ -127,7 +127,7 @@ class GameRecord:
 
     @property
     def is_over(self) -> bool:
-        """Whether the game was played to its end."""
+        """True if the game was played to its end."""
         return self.positions()[-1].is_over
 
     @property

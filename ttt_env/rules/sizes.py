@@ -46,17 +46,17 @@ def n_placements(n_cells: int, plies: Iterable[int] | None = None) -> int:
 
 
 def is_enumerable(game: "Game") -> bool:
-    """Whether the positions of the game are few enough to look at each of them."""
+    """True if the positions of the game are few enough to look at each of them."""
     return game.n_cells <= ENUMERABLE_CELLS
 
 
 def is_tabulated(game: "Game") -> bool:
-    """Whether the positions are few enough to keep a policy for all of them, and to compute it often."""
+    """True if the positions are few enough to keep a policy for all of them, and to compute it often."""
     return game.n_cells <= TABLE_CELLS
 
 
 def is_instant(game: "Game") -> bool:
-    """Whether going through all positions takes milliseconds, as in tic-tac-toe."""
+    """True if going through all positions takes milliseconds, as in tic-tac-toe."""
     return game.n_cells <= INSTANT_CELLS
 
 

@@ -74,7 +74,7 @@ def _rigid_motions(shape: tuple[int, ...]) -> list[Permutation]:
 
 
 def symmetry_name(game: Game, permutation: Permutation) -> str:
-    """What a symmetry does to the board, in words; of a board with three axes only whether it moves anything.
+    """The motion of a symmetry, in words; on a board with three axes only whether it moves anything.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> symmetry_name(get_game("tictactoe-v0"), (2, 5, 8, 1, 4, 7, 0, 3, 6))
@@ -146,7 +146,7 @@ def _of_parts(parts: list[Masks]) -> Masks:
 
 
 def same_boards(one: Boards, other: Boards) -> NDArray[np.bool_]:
-    """Which boards of two batches are the same, `[B]`: of `canonical_boards`, who stand for a class."""
+    """True where two batches have the same board, `[B]`; of `canonical_boards`, the same class."""
     return ~have_bits(one.game, one.mine ^ other.mine | one.theirs ^ other.theirs)
 
 

@@ -72,11 +72,11 @@ class Fields:
         return self._data[key]
 
     def has(self, key: str | int) -> bool:
-        """Whether there is an entry of this key."""
+        """True if there is an entry with this key."""
         return key in self._data
 
     def is_null(self, key: str | int) -> bool:
-        """Whether an entry is null."""
+        """True if an entry is null."""
         return self.value(key) is None
 
     def optional(

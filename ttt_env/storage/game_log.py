@@ -54,9 +54,9 @@ class LoggedGame(NamedTuple):
 
 
 def default_path() -> Path:
-    """Where games are kept: `$TTT_ENV_GAMES`, else a file in the user's folder for data.
+    """The file of the recorded games: `$TTT_ENV_GAMES`, else a file in the user's folder for data.
 
-    Raises `GameLogError` where the user has no home folder.
+    Raises `GameLogError` if the user has no home folder.
     """
     named = os.environ.get(_PATH_VARIABLE)
     try:
@@ -162,7 +162,7 @@ class GameLog:
             return self._connection.execute(query, values).fetchall()
 
     def counts(self) -> dict[str, int]:
-        """How many games there are of each game, by its name."""
+        """The number of recorded games by the name of their game."""
         return dict(self._read("SELECT game, count(*) FROM games GROUP BY game ORDER BY game"))
 
     def games(self, game: Game | str) -> list[LoggedGame]:

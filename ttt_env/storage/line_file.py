@@ -3,21 +3,23 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
 from ttt_env.storage.fields import parse_json
-from ttt_env.storage.files import opened, reason
+from ttt_env.storage.files import opened, reason, write_atomically
 
 try:
     import fcntl
 except ImportError:  # Windows, where nobody is kept from writing to a file at the same time
     fcntl = None  # type: ignore[assignment]
 
+Value = TypeVar("Value")
+Take: TypeAlias = Callable[[dict[str, Any]], Value]
 _DIGITS = 16  # of a seal
 _SEALED = re.compile(rb'(\{.*), "seal": "([0-9a-f]{%d})"\}' % _DIGITS, re.DOTALL)
 
@@ -46,8 +48,32 @@ class LineFile:
     def __del__(self) -> None:
         self.release()
 
-    def read(self) -> list[dict[str, Any]]:
-        """The data of the whole lines; none if there is no file."""
+    def __enter__(self) -> Self:
+        self.reserve()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def read(self, take: Take[Value], header: Take[object] | None = None) -> list[Value]:
+        """The values that `take` makes of the whole lines; none if there is no file.
+
+        The first line goes to `header` instead, if that is given. A `ResultFileError` that one of them raises
+        gets the name of the file and the line.
+        """
+        values: list[Value] = []
+        for number, data in enumerate(self._lines(), 1):
+            try:
+                if header is not None and number == 1:
+                    header(data)
+                else:
+                    values.append(take(data))
+            except ResultFileError as error:
+                raise self._error(number, error) from error
+        return values
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """The data of the whole lines."""
         content = self._content()
         *lines, unfinished = content.split(b"\n")
         read, seal = [], ""
@@ -73,14 +99,13 @@ class LineFile:
         """The data of a line without its seal, and the seal."""
         match = _SEALED.fullmatch(line)
         if match is None or match[2].decode() != _seal_of(before, text := match[1] + b"}"):
-            raise self.error(number, "it is not as it was written, or a line before it is missing")
+            raise self._error(number, "it is not as it was written, or a line before it is missing")
         try:
             return parse_json(text), match[2].decode()
         except ResultFileError as error:
-            raise self.error(number, error) from error
+            raise self._error(number, error) from error
 
-    def error(self, number: int, what: object) -> ResultFileError:
-        """The error that says what is wrong with the line of this number, counted from 1."""
+    def _error(self, number: int, what: object) -> ResultFileError:
         return ResultFileError(f"{self.path}, line {number}: {what}")
 
     def reserve(self) -> bool:
@@ -123,7 +148,7 @@ class LineFile:
         The line survives the end of the process; one that `is_synced` also that of the machine.
         """
         if self.reserve():
-            self.read()
+            self._lines()
         text = json.dumps(data, allow_nan=False).encode()
         seal = _seal_of(self._seal, text)
         line = b'%s, "seal": "%s"}\n' % (text[:-1], seal.encode())
@@ -148,16 +173,36 @@ class LineFile:
         self._size = self._end
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Inside, no other process is in a block of this kind for the folder, which is made if it is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of lines without seals, such as published figures; none if there is no file.
+
+    Raises `ResultFileError`, which names the line, for one that is no object.
+    """
+    lines = []
+    for number, text in enumerate(path.read_text("utf-8").splitlines() if path.exists() else (), 1):
+        try:
+            line = parse_json(text)
+        except ResultFileError as error:
+            raise ResultFileError(f"{path}, line {number} is no JSON: {error}") from error
+        if not isinstance(line, dict):
+            raise ResultFileError(f"{path}, line {number} is no object")
+        lines.append(line)
+    return lines
+
+
+def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    """Write what `change` makes of the lines of a file without seals, whole or not at all.
+
+    Several processes may do so at once; the folder is made if it is missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         if fcntl is not None:
-            handle = os.open(folder, os.O_RDONLY)
+            handle = os.open(path.parent, os.O_RDONLY)
             stack.callback(os.close, handle)
             _lock(handle, wait=True)
-        yield
+        text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in change(read_lines(path)))
+        write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def _lock(handle: int, wait: bool) -> None:

@@ -36,7 +36,7 @@ _HEADER = re.compile(
 
 
 class Form(NamedTuple):
-    """What an array must be: its type, and its shape, in which None is any length up to `most`.
+    """The required form of an array: its type, and its shape, in which None is any length up to `most`.
 
     A text has the type `np.str_`, the shape () and up to `most` letters.
     """
@@ -46,7 +46,7 @@ class Form(NamedTuple):
     most: int = 0
 
     def admits(self, header: "_Header") -> bool:
-        """Whether an array with this header has the form."""
+        """True if an array with this header has the form."""
         if self.dtype is np.str_:
             is_typed = header.dtype.kind == "U" and header.dtype.itemsize <= 4 * self.most
         else:
@@ -106,7 +106,7 @@ def array_names(path: str | Path) -> frozenset[str]:
 
 
 def is_for(path: str | Path, game: Game) -> bool:
-    """Whether a file was written for this game. Raises `PolicyFileError` for what is no policy file."""
+    """True if a file was written for this game. Raises `PolicyFileError` if it is no policy file."""
     with _Archive.open(path, "policy file") as archive:
         return archive.mismatch(game) is None
 

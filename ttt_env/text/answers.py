@@ -16,28 +16,28 @@ _REASONING = re.compile(
 
 
 class Reading(NamedTuple):
-    """What a reply says: the cell that it names, or why it names none."""
+    """The cell that a reply names, or the reason why it names none."""
 
     cell: int | None
     """The cell, or None."""
     outcome: Outcome
-    """Why it names none; "played" says here that the cell may be played as far as the form goes."""
+    """The reason why it names none; "played" means here that the form allows the cell to be played."""
 
 
 @dataclass(frozen=True)
 class AnswerFormat:
-    r"""How a reply names its cell: a text in which `{cell}` stands for the number, such as `[{cell}]`.
+    r"""The form of an answer: a text in which `{cell}` stands for the number, such as `[{cell}]`.
 
     This is the one rule by which replies are read:
 
-    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, and those of `thinking`,
-       `thought`, `reasoning`, `[THINK]` and `◁think▷`. A block that is not closed goes on to the end; one
+    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, and also `thinking`,
+       `thought`, `reasoning`, `[THINK]` and `◁think▷`. A block that is not closed extends to the end; one
        that is only closed, because it was opened by the prompt, begins at the start of the reply.
-    2. Of the rest, the last line that names a cell in this form decides. If it names different cells, the
+    2. In the rest, the last line that names a cell in this form decides. If it names different cells, the
        reply names "several".
 
-    Anything may stand around the form, and space and line breaks around the number. Numbers are written with
-    the digits 0 to 9. Raises `ParameterError` for a form without exactly one `{cell}`, and for one with a
+    Anything may surround the form, and spaces and line breaks the number. Numbers are written with the
+    digits 0 to 9. Raises `ParameterError` for a form without exactly one `{cell}`, and for one with a
     mark of reasoning.
 
     >>> from ttt_env.rules.catalogue import get_game

@@ -24,9 +24,9 @@ Replies = Literal["by_position", "by_stream"]
 
 
 class TextInfo(TypedDict):
-    """What is known of a conversation, for whoever trains or judges the player.
+    """The known facts about a conversation, for code that trains or judges the player.
 
-    `seat` is the player's. `legal_cells` may be played now. `outcome` is what came of the last reply.
+    `seat` is the player's seat. `legal_cells` may be played now. `outcome` is the outcome of the last reply.
     `regret` has the value that each own move gave away, `values` the values before and after it, for the
     player and under best play: None where they are not known. An illegal reply by which the game is lost is
     among the moves. `winner` is None in a draw, while the game goes on, and after such a reply, by which its
@@ -146,7 +146,7 @@ class TextEnv:
 
     @property
     def info(self) -> TextInfo:
-        """What is known of the conversation so far: see `TextInfo`."""
+        """The known facts about the conversation so far: see `TextInfo`."""
         return {
             "seat": self.seat,
             "legal_cells": [] if self.done else self.position.legal_cells,
@@ -253,7 +253,7 @@ class TextEnv:
         return f"{told}\n\n{self._turn_text()}"
 
     def _wrong(self, outcome: Outcome) -> str:
-        """What a reply does that plays no free cell."""
+        """Settle a reply that plays no free cell, as `illegal` says, and return the text for it."""
         reason = fault_text(outcome, self.answer.template)
         if self.illegal == "raise":
             free = self.position.legal_cells
@@ -267,7 +267,7 @@ class TextEnv:
         return self._lose(outcome)
 
     def _lose(self, outcome: Outcome) -> str:
-        """What a reply does by which the game is lost."""
+        """End the game as lost by a reply, and return the text for it."""
         self.moves.append(MoveRecord.of(self.position, None, self.nodes))
         self._settle(outcome, self._env.rewards_of.illegal, True)
         return f"The game is over, and you have lost: {fault_text(outcome, self.answer.template)}."

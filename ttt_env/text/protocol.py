@@ -11,9 +11,9 @@ from ttt_env.rules.game import Game, Position
 
 
 class Question(NamedTuple):
-    """What a bot is asked: the position, in which the game goes on, and the seconds it has for its answer.
+    """A question to a bot: the position, in which the game goes on, and the seconds for its answer.
 
-    `seconds` is None where nobody waits for the answer. `id` grows from question to question; None for none.
+    `seconds` is None if nobody waits for the answer. `id` grows from question to question; None for none.
     """
 
     position: Position
@@ -81,7 +81,7 @@ def echoed_id(line: str) -> object:
 
 
 def read_answer(line: str, position: Position) -> Answer:
-    """What a line answers in a position: the cell, if it is free; else what is wrong with it.
+    """The answer in a line: the cell, if it is free in the position; else the fault.
 
     >>> read_answer('{"cell": 4, "value": 0.5}', get_game("tictactoe-v0").start)
     Answer(cell=4, outcome='played', said='{"cell": 4, "value": 0.5}')

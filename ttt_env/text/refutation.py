@@ -71,7 +71,7 @@ def _opening(certificate: Certificate, record: GameRecord, seat: Seat) -> str:
 
 
 def _mistake(position: Position, after: Position, cell: int, solution: Solution, board: BoardStyle) -> str:
-    """What a move of the player has given away; empty if nothing."""
+    """The value that a move of the player has given away, in words; empty if none."""
     old, new = solution.value_of(position), -solution.value_of(after)
     if new == old:
         return ""
@@ -97,6 +97,6 @@ def _shown(position: Position, board: BoardStyle) -> str:
 
 
 def _better(position: Position, solution: Solution) -> str:
-    """Which cells keep the value of a position; empty if it is lost anyway."""
+    """The cells that keep the value of a position, in words; empty if it is lost anyway."""
     cells, value = solution.best_cells(position), solution.value_of(position)
     return f"Cells that keep {_KEPT[value]}: {' '.join(map(str, cells))}." if value >= 0 else ""

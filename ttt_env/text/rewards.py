@@ -1,4 +1,4 @@
-"""What the moves of a conversation earn, and what they give away."""
+"""The rewards of the moves of a conversation, and the value that they give away."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class MoveRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightedReward:
-    """What the last reply has earned: the result of the game and minus the regret of the move, weighted.
+    """The weighted reward of the last reply: the result of the game and minus the regret of the move.
 
     A regret that is not known counts as 0.
     """

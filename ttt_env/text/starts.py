@@ -1,4 +1,4 @@
-"""Where conversations start: the rows of a data set to train or to judge a player on."""
+"""The starts of conversations: the rows of a data set to train or to judge a player on."""
 
 from collections.abc import Iterator
 from typing import TypedDict
@@ -9,7 +9,7 @@ from ttt_env.rules.symmetry import canonical
 
 
 class StartRow(TypedDict):
-    """Where a game starts, for `TextEnv.reset(**row)`; no `position` is the start of the environment."""
+    """The start of a game, for `TextEnv.reset(**row)`; no `position` is the start of the environment."""
 
     position: str | None
     play_as: Seat

@@ -7,7 +7,6 @@ from typing import Literal, get_args
 from ttt_env.agent import Outcome
 from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
-from ttt_env.rules.catalogue import runs, squares
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position, Seat, cells_of
 
@@ -54,18 +53,18 @@ def _count(number: int, noun: str) -> str:
 
 
 def _end_words(game: Game) -> str:
-    """What has to be filled, as a known pattern or as lists of cells, and what comes of it."""
+    """The winning sets in words, as a known pattern or as lists of cells, and whether they win or lose."""
     end = "loses" if game.misere else "wins"
     sets = set(game.winning_sets)
     sizes = {len(cells) for cells in sets}
-    if len(sizes) == 1 and sets == _as_sets(runs(game.shape, k := sizes.pop())) and k > 1:
+    if len(sizes) == 1 and sets == _as_sets(Game.runs(game.shape, k := sizes.pop())) and k > 1:
         directions = "horizontally, vertically or diagonally"
         if len(game.shape) == 3:
             directions = "in any direction, also across the layers"
         return f"{k} cells in a row, {directions}, {end}"
     if len(game.shape) == 2 and len(set(game.shape)) == 1:
         for tilted, kinds in (True, "also of a tilted one"), (False, "but not of a tilted one"):
-            if sets == _as_sets(squares(game.shape[0], tilted)):
+            if sets == _as_sets(Game.squares(game.shape[0], tilted)):
                 return f"the four corners of a square of any size, {kinds}, {end}"
     listed = [" ".join(map(str, cells)) for cells in game.winning_sets[:_MOST_SETS]]
     rest = len(game.winning_sets) - len(listed)
@@ -142,17 +141,17 @@ def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
 
 @lru_cache(maxsize=64)
 def intro_text(game: Game, seat: Seat) -> str:
-    """What a player is told of a game before its first turn: the rules and its mark."""
+    """The introduction for a player before its first turn: the rules and its mark."""
     return f"{rules_text(game)}\n\nYou are {seat}."
 
 
 def prompt_text(
     position: Position, style: BoardStyle = "grid", answer: str = "[{cell}]", last: int | None = None
 ) -> str:
-    """What the player to move is told at the start of a conversation: the rules, its mark, and its turn.
+    """The prompt of the player to move at the start of a conversation: the rules, its mark, and its turn.
 
-    `last` is the cell that the other player has just played, if this should be told. `style` and `answer` are
-    those of `turn_text`. It is what `TextEnv.reset(position=…)` says.
+    `last` is the cell that the other player has just played, if the prompt should say it. `style` and
+    `answer` are as in `turn_text`. `TextEnv.reset(position=…)` returns this text.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> print(prompt_text(Position.parse("X../.O./..."), "line").partition("draw.")[2].strip())
@@ -176,7 +175,7 @@ _FAULTS: dict[Outcome, str] = {
 
 
 def fault_text(outcome: Outcome, answer: str) -> str:
-    """Why a reply is no move: half a sentence. `answer` is a text in which `{cell}` stands for the cell.
+    """The reason why a reply is no move: half a sentence. `{cell}` in `answer` stands for the cell.
 
     >>> fault_text("unreadable", "[{cell}]")
     'the reply names no cell in the form [0]'
@@ -185,7 +184,7 @@ def fault_text(outcome: Outcome, answer: str) -> str:
 
 
 def end_text(winner: Seat | None, seat: Seat) -> str:
-    """How a game has ended, for the player on `seat`."""
+    """The end of a game in words, for the player on `seat`."""
     if winner is None:
         return "The game is over: it is a draw."
     return f"The game is over: {winner} has won, and you have {'won' if winner == seat else 'lost'}."

@@ -1,35 +1,31 @@
-"""How a tournament goes: who is certified, who meets whom, and what comes of it."""
+"""The tournament of a file, played in a folder: certificates, meetings, and where it goes on."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import Agent, Forfeit, ForfeitError, Outcome
 from ttt_env.analysis.certificate import Certificate
-from ttt_env.analysis.evaluation import Forfeited, Match, match, match_of, summed
-from ttt_env.analysis.play import moves_between
-from ttt_env.errors import (
-    NotJudgedError,
-    ParameterError,
-    PlayerError,
-    ResultFileError,
-    TournamentFileError,
-    UntrustedAnswersError,
-)
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.analysis.evaluation import Match, match
+from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, ResultFileError, TournamentFileError
 from ttt_env.rules.sizes import is_enumerable
-from ttt_env.tournament.journal import Computed, Journal, Meeting, Played
+from ttt_env.tournament.journal import Computed, Journal
+from ttt_env.tournament.meetings import (
+    Meeting,
+    NotCountedError,
+    NotJudged,
+    Played,
+    play_to_the_end,
+    reason_of,
+)
 from ttt_env.tournament.plan import Plan
 from ttt_env.tournament.players import Players
-from ttt_env.tournament.standings import Encounter, Standing, points_of, standings
-from ttt_env.tournament.swiss import Round, swiss_round
+from ttt_env.tournament.rounds import Rounds
+from ttt_env.tournament.tournament import Tournament
 
 JOURNAL, ANSWERS, CERTIFICATES = "journal.jsonl", "answers", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
@@ -49,14 +45,6 @@ class Verdict(NamedTuple):
     lack: str = ""
     brought: str = ""
     not_judged: str = ""
-
-
-class NotCountedError(Exception):
-    """A game that does not count, since the player on this seat could not be asked at all."""
-
-    def __init__(self, seat: Seat, reason: str) -> None:
-        super().__init__(reason)
-        self.seat = seat
 
 
 class Contest:
@@ -83,10 +71,7 @@ class Contest:
         if self.journal.is_new:
             _remove(folder)
         self.verdicts: dict[str, Verdict] = {}
-        self.rounds: list[Round] = []
-        self.not_judged: dict[Meeting, tuple[str, str]] = {}
-        """The meetings that do not count now, with the entry that could not be asked, and the reason."""
-        self._finished: dict[Meeting, Encounter] = {}
+        self.rounds = Rounds(plan.system, plan.names, plan.rounds)
 
     def __enter__(self) -> Self:
         return self
@@ -96,27 +81,18 @@ class Contest:
         self.journal.close()
 
     @property
-    def encounters(self) -> list[Encounter]:
-        """The meetings that are finished, in the order in which they are played."""
-        meetings = (
-            Meeting(number, *pair) for number, (pairs, _) in enumerate(self.rounds, 1) for pair in pairs
+    def tournament(self) -> Tournament:
+        """The results of all meetings that are finished."""
+        return Tournament(
+            self.plan.game,
+            self.plan.names,
+            self.rounds.meetings,
+            dict.fromkeys(self.plan.names),
+            not_judged=dict(self.rounds.not_judged.values()),
+            system=self.plan.system,
+            rounds=self.plan.rounds,
+            byes=self.rounds.byes,
         )
-        return [found for meeting in meetings if (found := self._encounter(meeting)) is not None]
-
-    @property
-    def byes(self) -> dict[int, str]:
-        """Who has a bye, by the number of the round."""
-        return {number: bye for number, (_, bye) in enumerate(self.rounds, 1) if bye is not None}
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all is played."""
-        n_pairs = sum(len(pairs) for pairs, _ in self.rounds)
-        return len(self.rounds) == self.plan.rounds and len(self.encounters) == n_pairs
-
-    def standings(self) -> list[Standing]:
-        """The table of what is finished."""
-        return standings(self.plan.system, self.plan.names, self.encounters, self.byes)
 
     def play(self) -> None:
         """Certify, and let all play that have not.
@@ -125,21 +101,15 @@ class Contest:
         again; `ResultFileError` if kept answers were changed, or cannot be written.
         """
         self._certify()
-        self.rounds.clear()
-        self.not_judged.clear()
-        while len(self.rounds) < self.plan.rounds:
-            self.rounds.append(self._next_round())
-            number = len(self.rounds)
-            for pair in self.rounds[-1].pairs:
-                self._meet(Meeting(number, *pair))
+        self.rounds.play(self._meet)
 
-    def _next_round(self) -> Round:
-        names = self.plan.names
-        if self.plan.system == "all-play-all":
-            return Round(list(combinations(names, 2)), None)
-        points = points_of("swiss", names, self.encounters, self.byes)
-        met = [pair for pairs, _ in self.rounds for pair in pairs]
-        return swiss_round(points, met, set(self.byes.values()))
+    def _meet(self, meetings: Sequence[Meeting]) -> Iterator[tuple[Meeting, Match | NotJudged]]:
+        """The results of a round: first those that are finished, then each meeting as it is played."""
+        finished = {each: match for each in meetings if (match := self.journal.match(each)) is not None}
+        yield from finished.items()
+        for meeting in meetings:
+            if meeting not in finished:
+                yield meeting, self._result(meeting)
 
     def _certify(self) -> None:
         for entry in self.plan.entries:
@@ -172,23 +142,21 @@ class Contest:
         certificate.save(self.certificate_file(name))
         return certificate
 
-    def _meet(self, meeting: Meeting) -> None:
-        """Compute or play what is missing of a meeting."""
+    def _result(self, meeting: Meeting) -> Match | NotJudged:
+        """The result of a meeting, of which is computed or played what is missing."""
         text = f"round {meeting.round} of {self.plan.rounds}, {meeting.first} v {meeting.second}"
         self._say(text)
-        if meeting in self.journal.computed:
-            return
         if meeting not in self.journal.games and (computed := self._computed(meeting)) is not None:
             self.journal.add_computed(meeting, computed)
-            return
-        while (number := len(self.journal.games.get(meeting, ()))) < self.plan.games:
+        while (found := self.journal.match(meeting)) is None:
+            number = len(self.journal.games.get(meeting, ()))
             self._say(f"{text}, game {number + 1} of {self.plan.games}")
             try:
                 self.journal.add_game(meeting, self._played(meeting, number))
             except NotCountedError as error:
                 x, o = meeting.seated(number)
-                self.not_judged[meeting] = (x if error.seat == "X" else o), str(error)
-                return
+                return NotJudged(x if error.seat == "X" else o, str(error))
+        return found
 
     def _computed(self, meeting: Meeting) -> Computed | None:
         """The computed result of a meeting, None where there is none."""
@@ -219,74 +187,6 @@ class Contest:
         if (computed := self.journal.computed.get(meeting)) is not None:
             return computed.examples
         return tuple(self.journal.games.get(meeting, ()))
-
-    def _encounter(self, meeting: Meeting) -> Encounter | None:
-        """What has come of a meeting, None if it is not finished."""
-        if meeting not in self._finished:
-            games = self.journal.games.get(meeting, [])
-            if (computed := self.journal.computed.get(meeting)) is not None:
-                result = computed.match
-            elif len(games) == self.plan.games:
-                result = match_of_games(games)
-            else:
-                return None
-            self._finished[meeting] = Encounter(*meeting, result)
-        return self._finished[meeting]
-
-
-def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
-    """A game of `x` moving first against `o`; who names no free cell, or fails in any way, has lost it.
-
-    Raises `NotCountedError` where one of them cannot be asked at all.
-    """
-    cells: list[int] = []
-    forfeit = None
-    try:
-        for cell in moves_between(x, o, rng):
-            cells.append(cell)
-    except ForfeitError as error:
-        forfeit = error.forfeit
-    except UntrustedAnswersError as error:
-        forfeit = _forfeit(x.game, cells, "unreadable", str(error))
-    except (NotJudgedError, PlayerError) as error:
-        raise NotCountedError(SEATS[len(cells) % 2], reason_of(error)) from error
-    except Exception as error:  # nothing that an entry does may end the tournament
-        forfeit = _forfeit(x.game, cells, "crashed", f"{type(error).__name__}: {error}")
-    for seat, agent in enumerate((x, o)):
-        try:
-            agent.check_asked()
-        except UntrustedAnswersError as error:
-            own = range(seat, len(cells), 2)
-            del cells[own[-1] if own else len(cells) :]  # its last move is the first thing not believed
-            forfeit = _forfeit(x.game, cells, "unreadable", str(error))
-    return Played(GameRecord(x.game, tuple(cells)), forfeit)
-
-
-def _forfeit(game: Game, cells: list[int], outcome: Outcome, said: str) -> Forfeit:
-    """The forfeit of who is to move after these cells."""
-    return Forfeit(GameRecord(game, tuple(cells)).positions()[-1], outcome, said[:1000])
-
-
-def reason_of(error: NotJudgedError | PlayerError) -> str:
-    """The reason why a player is not judged, without its name."""
-    if isinstance(error, NotJudgedError):
-        return f"{error.reason} in position {error.position}"
-    return str(error)
-
-
-def match_of_games(games: Sequence[Played]) -> Match:
-    """The sampled match that these games are, from the side of the first."""
-    counts = np.zeros((2, 3), np.int64)
-    losses: tuple[list[Forfeited], list[Forfeited]] = [], []
-    for number, played in enumerate(games):
-        seat = number % 2  # of the first: X in games of even number
-        end = 1 if played.winner is None else 0 if (played.winner == "X") == (seat == 0) else 2
-        counts[seat, end] += 1
-        if played.forfeit is not None:
-            position, outcome, said = played.forfeit
-            losses[0 if end == 2 else 1].append(Forfeited(outcome, 1, str(position), said))
-    first, second = (summed(tuple(each)) for each in losses)
-    return match_of(counts, (first, second))
 
 
 def _compared(file: Path, ours: Certificate | None) -> str:

@@ -1,4 +1,4 @@
-"""What a tournament has come to so far, in a file that outlives a kill."""
+"""The games and computed meetings of a tournament so far, in a file that outlives a kill."""
 
 import json
 from collections.abc import Mapping
@@ -6,61 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ttt_env.agent import FORFEITS, Forfeit
-from ttt_env.analysis.evaluation import Match
-from ttt_env.errors import ResultFileError, TournamentFileError
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.analysis.evaluation import Match, match_of_games
+from ttt_env.errors import TournamentFileError
+from ttt_env.rules.game import SEATS, Game
 from ttt_env.storage.fields import Fields
 from ttt_env.storage.line_file import LineFile
+from ttt_env.tournament.meetings import Meeting, Played
 from ttt_env.tournament.plan import Plan
 
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 2"
 _LISTED = 6  # keys that have changed
-
-
-class Meeting(NamedTuple):
-    """Two entries in a round, counted from 1; the first has X in its games of even number."""
-
-    round: int
-    first: str
-    second: str
-
-    def seated(self, number: int) -> tuple[str, str]:
-        """Who has X, and who O, in the game of this number, counted from 0."""
-        return (self.first, self.second) if number % 2 == 0 else (self.second, self.first)
-
-
-class Played(NamedTuple):
-    """A game that was played, and by which forfeit it ended, if by one."""
-
-    record: GameRecord
-    forfeit: Forfeit | None = None
-
-    @property
-    def winner(self) -> Seat | None:
-        """The seat that won, None for a draw."""
-        if self.forfeit is None:
-            return self.record.winner
-        return "O" if self.forfeit.position.to_move == "X" else "X"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The game as a dictionary that JSON can hold."""
-        outcome, said = (None, "") if self.forfeit is None else self.forfeit[1:]
-        return {"record": str(self.record), "forfeit": outcome, "said": said}
-
-    @classmethod
-    def read(cls, data: Fields, game: Game) -> "Played":
-        """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
-        record = data.read("record", partial(GameRecord.parse, game=game))
-        said = data.text("said")
-        if data.is_null("forfeit") is not record.is_over:
-            raise data.error("record", f"{record}, which ends on the board or in a forfeit, and not in both")
-        if record.is_over:
-            return cls(record)
-        outcome = data.choice("forfeit", FORFEITS)
-        return cls(record, Forfeit(record.positions()[-1], outcome, said))
 
 
 class Computed(NamedTuple):
@@ -99,34 +55,20 @@ class Journal:
         self.games: dict[Meeting, list[Played]] = {}
         self.computed: dict[Meeting, Computed] = {}
         self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
-        header = {"format": _FORMAT, "keys": dict(plan.keys), "files": dict(fingerprints)}
+        keys = json.loads(json.dumps(dict(plan.keys)))
+        self._header = {"format": _FORMAT, "keys": keys, "files": dict(fingerprints)}
+        self._changed: list[str] = []
+        self.is_new = True
         self._file.reserve()
         try:
-            lines = [] if again else self._file.read()
-            changed = self._changed(Fields(lines[0]), header) if lines else []
-            self.is_new = not lines or (len(lines) == 1 and bool(changed))
+            if not again:
+                self._file.read(self._take, self._compare)
             if self.is_new:
                 self._file.clear()
-                self._file.add(header, is_synced=True)
-            else:
-                self._go_on(lines, changed)
+                self._file.add(self._header, is_synced=True)
         except BaseException:
             self.close()
             raise
-
-    def _go_on(self, lines: list[dict[str, Any]], changed: list[str]) -> None:
-        """Take the lines of the file. Raises `TournamentFileError` if anything has changed since."""
-        if changed:
-            listed = ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
-            raise TournamentFileError(
-                f"{self._file.path.parent} holds another tournament, since these have changed: {listed}. "
-                "Change them back, name another folder (--out), or start anew (--again)"
-            )
-        for number, line in enumerate(lines[1:], 2):
-            try:
-                self._take(Fields(line))
-            except ResultFileError as error:
-                raise self._file.error(number, error) from error
 
     def close(self) -> None:
         """Let others write to the file."""
@@ -144,17 +86,34 @@ class Journal:
         self._file.add(line, is_synced=True)
         self.computed[meeting] = computed
 
-    def _changed(self, found: Fields, header: Mapping[str, Any]) -> list[str]:
-        """What is different in this header from the one on the first line, in words."""
-        try:
-            found.choice("format", [_FORMAT])
-            keys = found.read("keys", partial(_differing, new=json.loads(json.dumps(header["keys"]))))
-            files = found.read("files", partial(_differing, new=header["files"]))
-        except ResultFileError as error:
-            raise ResultFileError(f"{self._file.path} is no journal of a tournament: {error}") from error
-        return keys + [f"the program or model of {name!r}" for name in files]
+    def match(self, meeting: Meeting) -> Match | None:
+        """The match of a meeting, computed or of its games; None if it is not finished."""
+        if (computed := self.computed.get(meeting)) is not None:
+            return computed.match
+        games = self.games.get(meeting, [])
+        if len(games) < self._plan.games:
+            return None
+        return match_of_games((SEATS[at % 2], each.value, each.forfeit) for at, each in enumerate(games))
 
-    def _take(self, line: Fields) -> None:
+    def _compare(self, data: Mapping[str, Any]) -> None:
+        """Name what the header on the first line has differently."""
+        found = Fields(data)
+        found.choice("format", [_FORMAT])
+        keys = found.read("keys", partial(_differing, new=self._header["keys"]))
+        files = found.read("files", partial(_differing, new=self._header["files"]))
+        self._changed = keys + [f"the program or model of {name!r}" for name in files]
+        self.is_new = bool(self._changed)
+
+    def _take(self, data: Mapping[str, Any]) -> None:
+        """Take a line. Raises `TournamentFileError` if anything has changed since."""
+        if self._changed:
+            more = " and more" if len(self._changed) > _LISTED else ""
+            raise TournamentFileError(
+                f"{self._file.path.parent} holds another tournament, since these have changed: "
+                f"{', '.join(self._changed[:_LISTED])}{more}. "
+                "Change them back, name another folder (--out), or start anew (--again)"
+            )
+        line = Fields(data)
         names = self._plan.names
         first, second = line.choice("first", names), line.choice("second", names)
         meeting = Meeting(line.integer("round", 1, self._plan.rounds), first, second)

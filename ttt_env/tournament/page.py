@@ -1,8 +1,10 @@
-"""The results of a tournament as one page, which needs no other file and no network."""
+"""The files of a tournament's results, among them a page that needs no other file and no network."""
 
+import json
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files as resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ttt_env.agent import quoted
@@ -10,8 +12,9 @@ from ttt_env.analysis.evaluation import Forfeited, Match
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
 from ttt_env.rules.game import SEATS, Game
-from ttt_env.tournament.journal import Played
-from ttt_env.tournament.results import LEGEND, NOT_JUDGED, Results, refuted_in
+from ttt_env.storage.files import write_atomically
+from ttt_env.tournament.documents import LEGEND, NOT_JUDGED, Documents
+from ttt_env.tournament.meetings import Meeting, Played
 from ttt_env.tournament.standings import Standing, match_points, share
 
 BEST_PLAY = ""
@@ -22,7 +25,25 @@ LOOKS = (Look(None), *(Look(seat, accent) for seat in SEATS for accent in ("none
 _TEMPLATE = "index.html"
 
 
-def page(results: Results) -> str:
+def write_results(results: Documents) -> None:
+    """Write the results of all that is finished to the folder of the tournament. Raises `OSError`."""
+    texts = {
+        "results.json": json.dumps(results.to_dict(), indent=1, ensure_ascii=False) + "\n",
+        "table.md": results.to_markdown(),
+        "table.csv": results.to_csv(),
+        "games.txt": "".join(f"{each.played.record}\n" for each in results.games()),
+        "index.html": page(results),
+    }
+    for name, text in texts.items():
+        _write(results.contest.folder / name, text)
+
+
+def _write(path: Path, text: str) -> None:
+    content = text.encode("utf-8", "replace")  # half a letter may stand in what a program said
+    write_atomically(path, lambda file: file.write(content))
+
+
+def page(results: Documents) -> str:
     """The page as HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -36,6 +57,7 @@ def page(results: Results) -> str:
     environment.globals |= {
         "quoted": quoted,
         "LEGEND": LEGEND,
+        "share": share,
     }
     static = resources("ttt_env.tournament") / "static"
     return environment.get_template(_TEMPLATE).render(
@@ -58,7 +80,7 @@ class _Shown(NamedTuple):
 class _Page:
     """What the template reads."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Documents) -> None:
         self.results, self.plan = results, results.plan
         rows = results.standings
         self._low = min(row.rating - row.rating_margin for row in rows)
@@ -83,11 +105,11 @@ class _Page:
     def _refutations(self, name: str) -> Iterator[_Shown]:
         """The game of an entry's certificate that beats it, if there is one."""
         certificate = self.results.verdict(name).certificate
-        if certificate is None or (refuted := refuted_in(certificate)) is None:
+        if certificate is None or (record := certificate.shortest_refutation) is None:
             return
-        x, o = (name, BEST_PLAY) if refuted.seat == "X" else (BEST_PLAY, name)
-        played = Played(refuted.record, certificate.forfeit_after(refuted.record))
-        yield _Shown(x, o, refuted.record.cells, f"certificate of {name}", _end(x, o, played))
+        x, o = (name, BEST_PLAY) if certificate.refuted_as == "X" else (BEST_PLAY, name)
+        played = Played(record, certificate.forfeit_after(record))
+        yield _Shown(x, o, record.cells, f"certificate of {name}", _end(x, o, played))
 
     @cached_property
     def first_games(self) -> dict[frozenset[str], int]:
@@ -120,19 +142,17 @@ class _Page:
     @property
     def rounds(self) -> list[tuple[int, str | None, list[tuple[str, str, str]]]]:
         """The rounds of a Swiss tournament: number, bye, and the meetings with their points."""
-        texts = {
-            (each.round, each.first, each.second): _result(each.match) for each in self.results.encounters
-        }
-        texts |= {(each.round, each.first, each.second): NOT_JUDGED for each in self.results.not_judged}
+        texts = {each: _result(played) for each, played in self.results.tournament.meetings.items()}
+        texts |= dict.fromkeys(self.results.not_judged, NOT_JUDGED)
         return [
-            (number, bye, [(*pair, texts.get((number, *pair), "not finished")) for pair in pairs])
-            for number, (pairs, bye) in enumerate(self.results.contest.rounds, 1)
+            (number, bye, [(*pair, texts.get(Meeting(number, *pair), "not finished")) for pair in pairs])
+            for number, (pairs, bye) in enumerate(self.results.contest.rounds.drawn, 1)
         ]
 
     @property
     def forfeits(self) -> list[tuple[str, Forfeited]]:
         """What the entries have lost in games by naming no free cell."""
-        return [(name, lost) for name in self.results.order for lost in self.results.forfeits[name]]
+        return [(name, lost) for name, losses in self.results.forfeits for lost in losses]
 
     @property
     def board(self) -> str:

@@ -13,9 +13,9 @@ from ttt_env.rules.checks import as_bool, as_integer, as_seconds, one_of
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, reason
 from ttt_env.storage.models import game_of, spec_of
-from ttt_env.text.players.accidents import STARTUP
+from ttt_env.text.players.program import STARTUP
+from ttt_env.tournament.rounds import most_rounds
 from ttt_env.tournament.standings import System
-from ttt_env.tournament.swiss import most_rounds
 
 Kind = Literal["spec", "command", "model"]
 Value = TypeVar("Value")

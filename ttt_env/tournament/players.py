@@ -14,7 +14,7 @@ from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import exploitability
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.recorded import Asked, Recorded
+from ttt_env.analysis.recorded import Asked, RecordedAgent
 from ttt_env.errors import TournamentFileError, TttEnvError
 from ttt_env.rules.game import Position
 from ttt_env.rules.sizes import check_enumerable, is_enumerable, is_tabulated
@@ -55,7 +55,7 @@ class Players:
         """End all programs."""
         self._end_all_but()
         for agent in self._kept.values():
-            _end(agent.agent if isinstance(agent, Recorded) else agent)
+            _end(agent.agent if isinstance(agent, RecordedAgent) else agent)
 
     def _enter(self, entry: Entry) -> None:
         agent = self._made(entry)
@@ -80,15 +80,15 @@ class Players:
         }
         return CommandAgent(self._plan.game, entry.source, **settings)
 
-    def _recorded(self, name: str, agent: Agent) -> Recorded:
+    def _recorded(self, name: str, agent: Agent) -> RecordedAgent:
         """The agent by its answers, which are kept in a file if it is a program."""
 
         def tell(asked: Asked) -> None:
             self._say(f"asking {name}, {asked.positions:,} positions")
 
         if not isinstance(agent, AskedAgent):
-            return Recorded(agent, tell)
-        return Recorded(agent, tell, answers=self._answers / f"{self.file_name(name)}.jsonl")
+            return RecordedAgent(agent, tell)
+        return RecordedAgent(agent, tell, answers=self._answers / f"{self.file_name(name)}.jsonl")
 
     def file_name(self, name: str) -> str:
         """The beginning of the names of an entry's files: its number in the plan, and its name."""
@@ -103,7 +103,7 @@ class Players:
     def give_up(self, name: str) -> None:
         """Compute nothing about an entry any more, as it could not be judged; it goes on playing games."""
         self._given_up.add(name)
-        if isinstance(kept := self._kept.get(name), Recorded):
+        if isinstance(kept := self._kept.get(name), RecordedAgent):
             _end(kept.agent)
             del self._kept[name]
 
@@ -133,7 +133,7 @@ class Players:
         In some of them it is asked again. Raises `TournamentFileError` if it answers otherwise there.
         """
         recorded = self._seated(name)
-        if not (self._entries[name].is_fixed and isinstance(recorded, Recorded)):
+        if not (self._entries[name].is_fixed and isinstance(recorded, RecordedAgent)):
             return
         exploitability(recorded)
         if isinstance(recorded.agent, AskedAgent):
@@ -173,7 +173,7 @@ class Players:
             _end(self._programs.pop(name))
 
 
-def _some_answers(recorded: Recorded) -> Iterator[tuple[Position, int]]:
+def _some_answers(recorded: RecordedAgent) -> Iterator[tuple[Position, int]]:
     """Up to two positions of each ply that can come up, with the cells that were answered there."""
     answers = follow(partial(checked_policies, recorded))
     of_seats = reachable(recorded.game, answers), reachable(recorded.game, None, answers)

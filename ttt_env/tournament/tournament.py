@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import combinations, permutations
-from math import nan
+from itertools import combinations
+from math import comb, inf, nan
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
-from ttt_env.analysis.evaluation import CLOSE, Exploitability, Forfeited, Match, summed
+from ttt_env.analysis.evaluation import CLOSE, Exploitability, Forfeited, Match
 from ttt_env.analysis.saved import Saved
 from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.render.charts import heat_map, save
@@ -24,17 +24,19 @@ from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.fields import Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
-from ttt_env.tournament.pairings import (
-    Entry,
+from ttt_env.tournament.meetings import (
+    Examined,
     Field,
+    Meeting,
     NotJudged,
-    entry,
-    margin_of,
+    examined,
+    forfeits_of,
     pairing,
-    turned,
-    width_of,
+    pooled,
 )
 from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
+from ttt_env.tournament.rounds import Rounds
+from ttt_env.tournament.standings import Standing, System, cross_table, share, standings
 from ttt_env.workers import Backend, Progress, Workers
 
 if TYPE_CHECKING:
@@ -49,12 +51,14 @@ _LEGEND = "score of the row against the column, win − loss over both seats"
 
 @dataclass(frozen=True, repr=False)
 class Tournament(Saved):
-    """The results of every agent against every other.
+    """The results of agents that have met, everybody everybody or in Swiss rounds.
 
-    `matches` holds each pairing from both sides, `exploitability` the result of `ttt_env.exploitability` for
-    each agent, or None where it cannot be computed or was not asked for. `not_judged` has the agents that
-    could not be asked, by accidents or a line too many, with the reason; nothing rests on what they played.
-    Tables and pictures are ordered by rating, everything else as the agents were given.
+    `meetings` holds the match of each meeting that is finished, `byes` the agents that had nobody to meet, by
+    the number of the round, `exploitability` the result of `ttt_env.exploitability` for each agent, or None
+    where it cannot be computed or was not asked for. `not_judged` has the agents that could not be asked, by
+    accidents or a line too many, with the reason; no meeting counts in which that happened. `width` is how
+    narrow the intervals were to be, None where the number of games was fixed. Tables and pictures are ordered
+    by rating, `standings` by points, everything else as the agents were given.
 
     >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
     tictactoe-v0: score of the row against the column, win − loss over both seats
@@ -64,25 +68,44 @@ class Tournament(Saved):
     all exact
     """
 
-    FORMAT = "ttt_env tournament 1"
+    FORMAT = "ttt_env tournament 2"
 
     game: Game
     names: tuple[str, ...]
-    matches: dict[tuple[str, str], Match]
+    meetings: dict[Meeting, Match]
     exploitability: dict[str, Exploitability | None]
-    width: float
+    width: float | None = None
     not_judged: dict[str, str] = field(default_factory=dict)
+    system: System = "all-play-all"
+    rounds: int = 1
+    byes: dict[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def matches(self) -> dict[tuple[str, str], Match]:
+        """The match of each pair that has met, from both sides; the mean of several."""
+        return pooled(self.meetings)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all meetings are finished."""
+        n = len(self.names)
+        return len(self.meetings) == self.rounds * (n // 2 if self.system == "swiss" else comb(n, 2))
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """The table by points and tie-breaks, the best first."""
+        return standings(self.system, self.names, self.meetings, self.byes)
 
     @cached_property
     def table(self) -> Floats:
-        """The score of row against column, `[n, n]`; NaN on the diagonal, where it could only be 0."""
-        rows = [[self._score(row, column) for column in self.names] for row in self.names]
-        return np.array(rows)
+        """The score of row against column, `[n, n]`; NaN on the diagonal and for those that have not met."""
+        return cross_table(self.names, self.matches)[0]
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """The mean score of each agent against the others, in [−1, 1]."""
-        return dict(zip(self.names, np.nanmean(self.table, axis=1).tolist(), strict=True))
+        """The mean score of each agent against those it has met, in [−1, 1]; 0 if it has met nobody."""
+        met = np.maximum(1, (~np.isnan(self.table)).sum(axis=1))
+        return dict(zip(self.names, (np.nansum(self.table, axis=1) / met).tolist(), strict=True))
 
     @cached_property
     def ratings(self) -> dict[str, float]:
@@ -116,16 +139,13 @@ class Tournament(Saved):
     @property
     def wide(self) -> list[tuple[str, str]]:
         """The pairings that `max_games` ended before their interval was as narrow as asked."""
-        pairs = combinations(self.names, 2)
-        return [pair for pair in pairs if width_of(self.matches[pair]) > self.width]
+        width = inf if self.width is None else self.width
+        return [(first, second) for (_, first, second), met in self.meetings.items() if met.width > width]
 
     @property
     def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
         """What each agent has lost by naming no free cell; agents that always named one are not listed."""
-        losses = dict.fromkeys(self.names, tuple[Forfeited, ...]())
-        for name, other in permutations(self.names, 2):
-            losses[name] += self.matches[name, other].forfeits[0]
-        return {name: summed(lost) for name, lost in losses.items() if lost}
+        return {name: lost for name in self.names if (lost := forfeits_of(name, self.meetings))}
 
     def __repr__(self) -> str:
         return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
@@ -179,6 +199,9 @@ class Tournament(Saved):
         return {
             "format": self.FORMAT,
             "game": game_to_dict(self.game),
+            "system": self.system,
+            "rounds": self.rounds,
+            "is_complete": self.is_complete,
             "width": self.width,
             "agents": [
                 {
@@ -189,10 +212,11 @@ class Tournament(Saved):
                 }
                 for name in self.names
             ],
-            "matches": [
-                {"first": first, "second": second, **self.matches[first, second].to_dict()}
-                for first, second in combinations(self.names, 2)
+            "meetings": [
+                {**meeting._asdict(), "points": share(met), **met.to_dict()}
+                for meeting, met in self.meetings.items()
             ],
+            "byes": [{"round": number, "name": name} for number, name in self.byes.items()],
             "not_judged": self.not_judged,
         }
 
@@ -203,18 +227,24 @@ class Tournament(Saved):
         names = tuple(agent.text("name") for agent in agents)
         if len(names) < 2 or len(set(names)) < len(names):
             raise entries.error("agents", "two or more of different names are needed")
-        unjudged = entries.part("not_judged")
+        unjudged, system = entries.part("not_judged"), entries.choice("system", get_args(System))
+        rounds = entries.integer("rounds", 1)
+        is_wide = not entries.is_null("width")
         played = cls(
             game,
             names,
-            _read_matches(entries, names, game),
+            _read_meetings(entries, names, rounds, game),
             {
                 name: agent.optional(agent.read, "exploitability", Exploitability.from_dict)
                 for name, agent in zip(names, agents, strict=True)
             },
-            entries.number("width", _LEAST_WIDTH, _MOST_WIDTH),
+            entries.number("width", _LEAST_WIDTH, _MOST_WIDTH) if is_wide else None,
             {name: unjudged.text(name) for name in entries.table("not_judged")},
+            system,
+            rounds,
+            _read_byes(entries, names, rounds, system),
         )
+        entries.agrees("is_complete", played.is_complete)
         for name, agent in zip(names, agents, strict=True):
             agent.is_near("rating", played.ratings[name], _CLOSE_RATING)
             agent.is_near("score", played.scores[name], CLOSE)
@@ -237,11 +267,12 @@ class Tournament(Saved):
         return figure
 
     def _score(self, row: str, column: str) -> float:
-        return nan if row == column else self.matches[row, column].score
+        met = self.matches.get((row, column))
+        return nan if met is None else met.score
 
     def _notes(self) -> list[str]:
         """What a reader has to know about the numbers."""
-        sampled = any(not played.exact for played in self.matches.values())
+        sampled = any(not played.exact for played in self.meetings.values())
         notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
@@ -253,22 +284,31 @@ class Tournament(Saved):
 
 def _score_text(played: Match) -> str:
     """The score of the first agent, with its margin where it is sampled."""
-    return signed(played.score, 2) + ("" if played.exact else f" ±{margin_of(played):.2f}")
+    return signed(played.score, 2) + ("" if played.exact else f" ±{played.margin:.2f}")
 
 
-def _read_matches(entries: Fields, names: Sequence[str], game: Game) -> dict[tuple[str, str], Match]:
-    """The match of each pair from both sides; in a file each pair is once, in the order of the names."""
-    matches = {}
-    for each in entries.parts("matches"):
-        pair = each.choice("first", names), each.choice("second", names)
-        if pair in matches:
-            raise each.error("second", f"{shown(pair[0])} and {shown(pair[1])} have met before")
-        matches[pair] = played = each.whole(Match.from_dict)
+def _read_meetings(entries: Fields, names: Sequence[str], rounds: int, game: Game) -> dict[Meeting, Match]:
+    """The matches of the meetings; each pair is there once a round at most."""
+    meetings: dict[Meeting, Match] = {}
+    for each in entries.parts("meetings"):
+        first, second = each.choice("first", names), each.choice("second", names)
+        meeting = Meeting(each.integer("round", 1, rounds), first, second)
+        if first == second or {meeting, Meeting(meeting.round, second, first)} & meetings.keys():
+            raise each.error("second", f"{shown(first)} and {shown(second)} have met before")
+        meetings[meeting] = played = each.whole(Match.from_dict)
+        each.is_near("points", share(played), CLOSE)
         for lost in (*played.forfeits[0], *played.forfeits[1]):
             _check_position(each, lost.position, game)
-    if list(matches) != list(combinations(names, 2)):
-        raise entries.error("matches", "each pair of agents is to meet once, in the order of the agents")
-    return matches | {(second, first): turned(played) for (first, second), played in matches.items()}
+    return meetings
+
+
+def _read_byes(entries: Fields, names: Sequence[str], rounds: int, system: System) -> dict[int, str]:
+    """The byes by round: in a Swiss tournament of an odd number, for nobody twice."""
+    parts = entries.parts("byes")
+    byes = {each.integer("round", 1, rounds): each.choice("name", names) for each in parts}
+    if parts and (system != "swiss" or len(names) % 2 == 0 or len(set(byes.values())) < len(parts)):
+        raise entries.error("byes", "nobody has one, or somebody has two")
+    return byes
 
 
 def _check_position(match: Fields, text: str, game: Game) -> None:
@@ -280,7 +320,7 @@ def _check_gains(agent: Fields, played: Tournament, name: str) -> None:
     if (exploited := played.exploitability[name]) is None:
         return
     for other in played.names:
-        met = None if other == name else played.matches[name, other]
+        met = played.matches.get((name, other))
         if met is None or not met.exact:
             continue
         if -met.as_x.value > exploited.as_x + CLOSE or -met.as_o.value > exploited.as_o + CLOSE:
@@ -345,43 +385,47 @@ def tournament(
         agents_by_name[name]  # an agent that cannot be made raises its error now, not after hours of play
     shared.check_sendable({f"the agent {name!r}": entrant for name, entrant in entrants.items()})
     entropy = int(as_generator(rng).integers(2**63))
-    pairs = list(combinations(sorted(entrants), 2))
+    rounds = Rounds("all-play-all", sorted(entrants), 1)
     entered = list(entrants) if exploitability or is_tabulated(agents_by_name.game) else []
-    total = len(entered) + len(pairs)
+    total = len(entered) + comb(len(entrants), 2)
     with shared, _told(progress) as tell:
         run = partial(shared.run, timeout=timeout)
-        entries = run(
-            partial(entry, agents_by_name),
+        examinations = run(
+            partial(examined, agents_by_name),
             [(name,) for name in entered],
             named=lambda name: f"the agent {name!r}, asked in all positions",
             progress=lambda done, _: tell(done, total),
         )
-        known = {name: each for name, each in zip(entered, entries, strict=True) if isinstance(each, Entry)}
+        known = {
+            name: each for name, each in zip(entered, examinations, strict=True) if isinstance(each, Examined)
+        }
         players = {name: each.player for name, each in known.items() if each.player}
-        unjudged = [each for each in entries if isinstance(each, NotJudged)]
-        pairs = [pair for pair in pairs if not {each.name for each in unjudged} & set(pair)]
-        results = run(
-            partial(pairing, Field(agents_by_name.game, entrants | players), entropy, width, max_games),
-            pairs,
-            named=lambda first, second: f"{first!r} v {second!r}",
-            progress=lambda done, _: tell(len(entered) + done, total),
-        )
-    unjudged += [each for each in results if isinstance(each, NotJudged)]
+        unjudged = [each for each in examinations if isinstance(each, NotJudged)]
+        field_of_players = Field(agents_by_name.game, entrants | players)
+
+        def meet(meetings: list[Meeting]) -> Iterable[tuple[Meeting, Match | NotJudged]]:
+            ready = [each for each in meetings if not {name for name, _ in unjudged} & set(each[1:])]
+            results = run(
+                partial(pairing, field_of_players, entropy, width, max_games),
+                [each[1:] for each in ready],
+                named=lambda first, second: f"{first!r} v {second!r}",
+                progress=lambda done, _: tell(len(entered) + done, total),
+            )
+            return zip(ready, results, strict=True)
+
+        rounds.play(meet)
+    unjudged += rounds.not_judged.values()
     not_judged = {name: reason for name, reason in reversed(unjudged)}
     names = tuple(name for name in entrants if name not in not_judged)
     if len(names) < 2:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_judged.items())
         raise PlayerError(f"fewer than two agents can be judged: {reasons}")
-    matches = {
-        pair: played
-        for pair, played in zip(pairs, results, strict=True)
-        if isinstance(played, Match) and not_judged.keys().isdisjoint(pair)
-    }
-    matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
+    matches = pooled(rounds.meetings)
     exploited = dict.fromkeys(names)
     if exploitability:
         exploited |= {name: known[name].exploitability for name in names if name in known}
-    return Tournament(agents_by_name.game, names, matches, exploited, width, not_judged)
+    meetings = {Meeting(1, *pair): matches[pair] for pair in combinations(names, 2)}
+    return Tournament(agents_by_name.game, names, meetings, exploited, width, not_judged)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ttt_env.agent import Agent, BatchAgent, Floats, checked_policies
+from ttt_env.agent import Agent, Floats, checked_policies
 from ttt_env.analysis.evaluation import best_response, explored_between
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Values, backward_induction, best
@@ -14,7 +14,7 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.sizes import check_enumerable, is_tabulated
 
 
-class Frozen(BatchAgent):
+class Frozen(Agent):
     """Plays uniformly among the cells that `agent` may play now, however that agent changes later.
 
     This is the agent's policy where that is uniform among some cells, as greedy policies are: those of

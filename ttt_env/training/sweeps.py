@@ -13,12 +13,12 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any, Self, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
 from ttt_env.agent import Agent
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError, shown, unknown
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown, unknown
 from ttt_env.render.table import Column, Table
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
@@ -152,12 +152,14 @@ def sweep(
     _check_folder(folder)
     names = {trial.name for trial in trials}
     with ExitStack() as stack:
-        results = stack.enter_context(Results(folder / "results.jsonl"))
-        ended = {name: result for name, result in results.read().items() if _stays(result, asha)}
+        file = LineFile(folder / "results.jsonl", "ttt_env trial", "holds no results of a sweep")
+        stack.enter_context(file)
+        results = {result.trial: result for result in file.read(TrialResult.from_dict)}  # the last one counts
+        ended = {name: result for name, result in results.items() if _stays(result, asha)}
         left = [trial for trial in trials if trial.name not in ended]
 
         def keep(trial: Trial, result: TrialResult) -> None:
-            results.append(result)
+            file.add(result.to_dict(), is_synced=True)
             ended[trial.name] = result
             if result.is_whole:
                 checkpoint_of(folder / trial.file).unlink(missing_ok=True)
@@ -311,38 +313,3 @@ def _check_folder(folder: Path) -> None:
         raise ParameterError(f"{folder} cannot be the folder of a sweep: {reason(error)}") from error
     if not os.access(folder, os.W_OK):
         raise ParameterError(f"{folder} cannot be the folder of a sweep: nothing may be written there")
-
-
-class Results:
-    """The results of a sweep in a file, a line for each trial; see `LineFile` for what a file is refused for.
-
-    Inside a `with` block no other process may write to it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = LineFile(path, "ttt_env trial", "holds no results of a sweep")
-
-    def __enter__(self) -> Self:
-        self._file.reserve()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._file.release()
-
-    def read(self) -> dict[str, TrialResult]:
-        """The last result of every trial, by its name; none if there is no file.
-
-        Raises `ResultFileError`, which names the line, for a file of something else.
-        """
-        results = {}
-        for number, line in enumerate(self._file.read(), 1):
-            try:
-                result = TrialResult.from_dict(line)
-            except ResultFileError as error:
-                raise self._file.error(number, error) from error
-            results[result.trial] = result
-        return results
-
-    def append(self, result: TrialResult) -> None:
-        """Add a line, which is on the disk when this returns."""
-        self._file.add(result.to_dict(), is_synced=True)

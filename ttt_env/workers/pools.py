@@ -33,7 +33,7 @@ class Pool(Protocol):
         """Those of the handles, at least one, whose batch is done or lost; waits for it."""
 
     def result(self, handle: Any) -> tuple[list[Outcome], float] | None:
-        """What `work_of` returned; None if the batch was lost with its process."""
+        """The result of `work_of`; None if the batch was lost with its process."""
 
     def stop(self, handles: list[Any]) -> None:
         """End the processes that work on these batches."""

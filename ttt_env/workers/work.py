@@ -1,4 +1,4 @@
-"""What happens in a process that works: a batch of tasks, and what came of each of them."""
+"""The work in one process: a batch of tasks, and the outcome of each of them."""
 
 import faulthandler
 import traceback
@@ -36,13 +36,13 @@ def imported_cloudpickle() -> Any:
 
 
 class Value(NamedTuple):
-    """What a task returned."""
+    """The value that a task returned."""
 
     value: Any
 
 
 class Failure(NamedTuple):
-    """How a task failed: its error, where that can be sent, and the text of it."""
+    """The failure of a task: its error, if that can be sent, and its text."""
 
     error: bytes | None
     text: str
@@ -69,7 +69,7 @@ class Failure(NamedTuple):
 
 
 class Late(NamedTuple):
-    """That a task did not end within the seconds that it has."""
+    """A task that did not end within its time limit, in seconds."""
 
     seconds: float
 

@@ -51,7 +51,7 @@ class Workers:
 
     @property
     def are_here(self) -> bool:
-        """Whether all tasks run in this process."""
+        """True if all tasks run in this process."""
         return self.backend == "loky" and self.workers in (None, 1)
 
     def check_sendable(self, values: Mapping[str, object]) -> None:
@@ -112,7 +112,7 @@ class Workers:
         named: Callable[..., str] = lambda *task: f"the task {shown(task)}",
         timeout: float | None = None,
     ) -> Iterator[tuple[int, Any]]:
-        """What `run` returns, one by one as they are done: the number of a task, and its result."""
+        """The results of `run`, one by one as they are done: the number of a task, and its result."""
         limit = None if timeout is None else as_seconds("timeout", timeout, "a task")
         if self._pool is not None:
             return _shared_out(self._pool, pickled(shown(function), function), tasks, named, limit)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Effort, Floats, of_legal_cells
+from ttt_env.agent import Agent, Effort, Floats, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, Unit, named_cells
 from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
@@ -26,7 +26,7 @@ _MAX_C = 1e6
 _SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
 
 
-class AlphaZero(BatchAgent):
+class AlphaZero(Agent):
     """AlphaZero: plays the move that a search guided by its network visits most.
 
     Each of the `simulations` follows the moves with the largest Q + c·P·√n / (1 + n_move) down the tree to a
@@ -82,7 +82,7 @@ class AlphaZero(BatchAgent):
     ) -> None:
         from ttt_env.agents.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
 
-        BatchAgent.__init__(self, network.game)
+        Agent.__init__(self, network.game)
         self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, _MAX_SIMULATIONS))
         self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
         as_bool("solve", solve, "alphazero")

@@ -46,7 +46,7 @@ class NetworkSize(NamedTuple):
 
 
 def is_convolutional(game: Game) -> bool:
-    """Whether a network of the game is made of convolutions: its board has two or three axes.
+    """True if the network of this game has convolutions: the board has two or three axes.
 
     The cells of another board, such as that of a game that is a list of winning sets, are no neighbours of
     each other; its network is dense.

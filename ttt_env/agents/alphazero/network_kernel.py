@@ -49,7 +49,7 @@ class Network(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the layers write: the signals of all places, the inputs that are not 0, the heads' numbers."""
+    """The outputs of the layers: the signals of all places, the inputs that are not 0, the heads' numbers."""
 
     signals: Weights
     inside: Weights

@@ -27,11 +27,11 @@ _ASKED_AT_ONCE = 1024  # positions that the network evaluates between two looks 
 
 
 class Found(NamedTuple):
-    """What searches have found, of each position's moves, `[B, cells]`; 0 for moves that are not legal.
+    """The results of searches for each position's moves, `[B, cells]`; 0 for moves that are not legal.
 
     `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN if
-    there were none, `priors` the network's probabilities. `values` are proved: 1, 0 or −1, else NaN, as
-    all are if nothing is to be proved, or the network was asked about the position itself alone.
+    there were none, `priors` the network's probabilities. `values` are proved: 1, 0 or −1, else NaN. They are
+    all NaN if nothing is to be proved, or if the network was asked only about the position itself.
     `proved` `[B]` are the proved values of the positions themselves for the player to move, else NaN, and
     `expected` `[B]` the means of all simulations.
     """
@@ -92,11 +92,11 @@ class PuctSearch:
         )
         self._known = puct.nothing_known(self.game.n_cells, _rows_for(self.game))
         self.evaluated = 0
-        """How many positions the network has evaluated."""
+        """The number of positions that the network has evaluated."""
         self.seconds = 0.0
-        """How long that took."""
+        """The time that this took."""
         self.moves = 0
-        """How many moves were made in the trees: on the way down, and to see which of them end the game."""
+        """The number of moves made in the trees: on the way down, and to see which of them end the game."""
 
     def ask(self, network: PolicyValueNetwork) -> None:
         """Go on with another network, and forget what the last one said."""
@@ -106,10 +106,10 @@ class PuctSearch:
     def find(
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None = None
     ) -> Found:
-        """What so many simulations find in each of these positions, in which the game goes on.
+        """Search each of these positions, in which the game goes on, with this number of simulations.
 
         The first simulation asks the network about the position itself, and begins no move. A search ends
-        sooner if its position is proved. `noise` `[B, cells]` is mixed into the priors of the positions.
+        early if its position is proved. `noise` `[B, cells]` is mixed into the priors of the positions.
         """
         slots = 1 + simulations * int(self.game.n_cells - boards.ply.min(initial=self.game.n_cells))
         chunk = int(np.clip(_TREE_BYTES // (slots * puct.NODE.itemsize), 1, _MAX_GAMES))
@@ -131,7 +131,7 @@ class PuctSearch:
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None
     ) -> Found:
         n_free = int(self.game.n_cells - boards.ply.min())
-        forest = puct.new_forest(len(boards), self.game.n_cells, 1 + simulations * n_free)
+        forest = puct.new_forest(self.game, len(boards), 1 + simulations * n_free)
         settings = self._settings
         if simulations == 1:  # the network is asked about the position itself alone, and nothing is added
             settings = settings._replace(threats=False)
@@ -167,7 +167,7 @@ class PuctSearch:
 
 
 def _found(forest: puct.Forest, n_cells: int) -> Found:
-    """What the trees say of the moves of their roots."""
+    """The statistics of the moves at the roots of the trees."""
     visits, numbers = (
         np.zeros((len(forest.nodes), n_cells), np.int64),
         np.zeros((3, len(forest.nodes), n_cells)),
@@ -183,7 +183,7 @@ def _found(forest: puct.Forest, n_cells: int) -> Found:
 
 
 def _rows_for(game: Game) -> int:
-    """How many positions are kept: as many as fit into the memory, or as the game can have."""
+    """The number of positions to keep: as many as fit into the memory, or as the game can have."""
     most = _KNOWN_BYTES // (4 * game.n_cells + 32)
     return int(min(most, max(4096, 3**game.n_cells)))
 

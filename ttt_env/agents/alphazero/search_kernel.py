@@ -18,10 +18,12 @@ from ttt_env.compiled.bits import NONE, cell_of, completes, completing, is_sever
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below, next_bits
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.proofs.search_kernel import Threats, new_threats, wins_by_threats
+from ttt_env.compiled.threats import Threats, new_threats, wins_by_threats
 from ttt_env.rules.boards import Masks
+from ttt_env.rules.game import Game
 
 LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
+_THREAT_NODES = 100  # threats that are tried for one sequence
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
 _29, _32 = np.uint64(29), np.uint64(32)
 _OCTETS, _8, _255 = 8, np.uint64(8), np.uint64(255)
@@ -96,11 +98,11 @@ class Images(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the network has said, or is to be asked: a hash table of positions, symmetric ones merged.
+    """The network's answers and open questions: a hash table of positions, symmetric ones merged.
 
     `places` are rows, or −1, by a hash of the position, `boards` `[rows, 2]` the positions. `counts` are the
-    rows in use and those of them that the network has evaluated, which come first. `priors` `[rows, cells]`
-    and `values` `[rows]` are what it said, the value for the player to move.
+    rows in use, and how many of them the network has evaluated; these come first. `priors` `[rows, cells]`
+    and `values` `[rows]` are its answers, the value for the player to move.
     """
 
     places: NDArray[np.int32]
@@ -110,20 +112,20 @@ class Known(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def new_forest(n_games: int, n_cells: int, slots: int) -> Forest:
+def new_forest(game: Game, n_games: int, slots: int) -> Forest:
     """Trees without roots, with so many slots each."""
     return Forest(
         nodes=np.empty((n_games, slots), NODE),
         used=np.zeros(n_games, np.int64),
         roots=np.zeros((n_games, 2), np.uint64),
         left=np.zeros(n_games, np.int64),
-        noise=np.zeros((n_games, n_cells), np.float32),
-        paths=np.zeros((n_games, n_cells + 1), np.int32),
+        noise=np.zeros((n_games, game.n_cells), np.float32),
+        paths=np.zeros((n_games, game.n_cells + 1), np.int32),
         lengths=np.zeros(n_games, np.int64),
         leaves=np.zeros((n_games, 2), np.uint64),
         moves=np.zeros(n_games, np.int64),
         random=np.zeros(1, np.uint64),
-        threats=new_threats(),
+        threats=new_threats(game, remembers=False),
     )
 
 
@@ -270,7 +272,7 @@ def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
         if is_several(block):
             tree[leaf].value = WIN
             return
-        if wins_by_threats(mine, theirs, block, sets, forest.threats):
+        if wins_by_threats(mine, theirs, block, sets, forest.threats, _THREAT_NODES):
             tree[leaf].value = LOSS
             return
         if block == NONE:
@@ -334,8 +336,9 @@ def expand(
     is_last, winning = free == lowest(free), NONE
     if settings.threats and leaf == 0 and completing(mine, theirs, sets.masks) == NONE:
         block = completing(theirs, mine, sets.masks)
-        if not is_several(block) and wins_by_threats(mine, theirs, block, sets, forest.threats):
-            winning = forest.threats.gain[0]
+        t = forest.threats
+        if not is_several(block) and wins_by_threats(mine, theirs, block, sets, t, _THREAT_NODES):
+            winning = t.gain[0]
         free = block if block != NONE else free
     n = 0
     while free != NONE:

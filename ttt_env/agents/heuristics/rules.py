@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from ttt_env.agent import Agent, BatchAgent, Floats, chances
+from ttt_env.agent import Agent, Floats, chances
 from ttt_env.agent.explanation import Explanation, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
 from ttt_env.errors import ParameterError, unknown
@@ -160,7 +160,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-class Rules(BatchAgent):
+class Rules(Agent):
     """Moves by the first rule of a list that proposes a free cell, uniformly among its cells; else at random.
 
     `rules` are names joined by `+`: `win`, `block`, `fork`, `block-fork`, `centre`, `opposite-corner`,
@@ -217,7 +217,7 @@ _SENTENCES = {
 
 
 def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    """Why a rule proposes these cells, in a sentence, and the winning sets that it has looked at."""
+    """The reason why a rule proposes these cells, in a sentence, and the winning sets that it looked at."""
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
     sentence = _SENTENCES[name].format(cells=named_cells(cells), mover=mover, other=other)
     own, others = (position.mine, position.theirs), (position.theirs, position.mine)

@@ -49,7 +49,7 @@ class OpenSets:
 
 
 class Sight:
-    """What a rule looks at: a batch of positions, and the open sets of both players."""
+    """The input of a rule: a batch of positions, and the open sets of both players."""
 
     def __init__(self, boards: Boards) -> None:
         self.boards, self.game = boards, boards.game
@@ -75,7 +75,7 @@ def open_sets(game: Game, stones: int, others: int, missing: int) -> list[tuple[
 
 
 def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
-    """How many winning sets consist of `stones` but for one cell, which is empty, `[B]`."""
+    """The number of winning sets that consist of `stones` but for one cell, which is empty, `[B]`."""
     counts = np.zeros(len(stones), np.int64)
     for mask in set_masks(game):  # one by one: millions of positions come at once
         counts += (bit_counts(game, mask & ~stones) == 1) & ~have_bits(game, mask & others)

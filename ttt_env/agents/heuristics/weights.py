@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, open_sets
 from ttt_env.compiled.sets import holding
@@ -12,7 +12,7 @@ from ttt_env.rules.game import Game, Position
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
-    """What each cell is worth to the player to move, `[B, cells]`, and to the other; 0 on taken cells.
+    """The weight of each cell for the player to move, `[B, cells]`, and for the other; 0 on taken cells.
 
     Every winning set without stones of the other player adds t² + 1 to each of its empty cells, t being
     the number of one's own stones in it.
@@ -36,7 +36,7 @@ def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
     return weights
 
 
-class Weights(BatchAgent):
+class Weights(Agent):
     """Wins, else blocks, else takes the cell that is worth most to either player (Sundeep Agarwal).
 
     The hard opponent of "Square Tic Tac Toe AI". Of the two players' largest weights (see `cell_weights`) the
@@ -71,7 +71,7 @@ class Weights(BatchAgent):
 
 
 def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    """Which of the agent's rules decides, in a sentence, and the winning sets that do."""
+    """The rule of the agent that decides, in a sentence, and the winning sets behind it."""
     game, mine, theirs = position.game, position.mine, position.theirs
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
     if sets := open_sets(game, mine, theirs, missing=1):

@@ -87,7 +87,7 @@ class BoardNetwork:
         return np.hstack([cells, own]) if self.view == "xo+turn" else cells
 
     def values(self, boards: Boards) -> Floats:
-        """How good positions are for the player who has just moved, `[B]`, inside [−1, 1]."""
+        """The values of positions for the player who has just moved, `[B]`, inside [−1, 1]."""
         signals = self.inputs(boards)
         for layer in self.layers:
             signals = np.tanh(signals @ layer[:, :-1].T + layer[:, -1])
@@ -159,7 +159,7 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
 
 
 def _is_chain(layers: list[Floats], n_inputs: int) -> bool:
-    """Whether each layer has as many inputs as the one before has outputs, and the last has one output."""
+    """True if each layer has as many inputs as the one before has outputs, and the last has one output."""
     for layer in layers:
         if not len(layer) or layer.shape[1] != n_inputs + 1:
             return False

@@ -28,10 +28,10 @@ _TIE = 1e-6  # totals closer than this share of the largest one are equal: they 
 
 @dataclass(frozen=True)
 class StrategySnapshot:
-    """Where a training stands: iterations made, moves looked at, seconds used, and the strategies.
+    """The state of a training: iterations made, moves looked at, seconds used, and the strategies.
 
-    `average` is the average strategy of all iterations, to which the theorem speaks, and `purified` the same
-    with all but its most likely moves left out, uniform among equals.
+    `average` is the average strategy of all iterations, to which the theorem applies, and `purified` keeps
+    only its most likely moves, uniform among equals.
     """
 
     iterations: int

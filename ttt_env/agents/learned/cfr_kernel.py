@@ -12,12 +12,12 @@ BOTH = -1  # seats that learn in a sweep, where it is not 0 (X) or 1 (O) alone
 
 
 class Regrets(NamedTuple):
-    """What is kept of every move of a `Graph` (`[moves]`) and of every position (`[P]`).
+    """The statistics of every move of a `Graph` (`[moves]`) and of every position (`[P]`).
 
     `regret` is how much more a move would have earned until now than what was played, `total` the sum of
-    the strategies so far, weighted by how often they came to be played, and `now` the strategy at present.
-    `seat` is who moves in a position, `reach` `[2, P]` how likely each seat's own moves lead there, summed
-    over all ways to it, and `value` what the position is worth to the player to move.
+    the strategies so far, weighted by how often they were reached, and `now` the current strategy.
+    `seat` is the player to move in a position, `reach` `[2, P]` how likely each seat's own moves lead there,
+    summed over all ways to it, and `value` the value of the position for the player to move.
     """
 
     regret: NDArray[np.float64]

@@ -128,7 +128,7 @@ class _Habits(NamedTuple):
         return self.counts[:, at, motions(self.game)[moved_by[0]]], self.games[:, at]
 
     def policies(self, stones: Stones) -> tuple[NDArray[np.bool_], Floats]:
-        """Which positions are known, `bool[B]`, and the policies there, `[B, cells]`; 0 in unknown ones."""
+        """The known positions, `bool[B]`, and the policies there, `[B, cells]`; 0 in unknown ones."""
         keys, moved_by = canonical_rows(self.game, stones)
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import ROUNDING, Agent, AgentLike, BatchAgent, Effort, Floats, chances, checked_policies
+from ttt_env.agent import ROUNDING, Agent, AgentLike, Effort, Floats, chances, checked_policies
 from ttt_env.agent.explanation import Explanation
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
@@ -47,7 +47,7 @@ def codes(boards: Boards) -> Codes:
 
 
 def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
-    """Which cells are free on the boards with these base-3 codes, `[B, cells]`."""
+    """The free cells of the boards with these base-3 codes, `[B, cells]`."""
     weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
     is_free: NDArray[np.bool_] = codes[:, None] // weights % np.uint64(3) == 2
     return is_free
@@ -59,7 +59,7 @@ def check_coded(game: Game) -> None:
         raise GameTooLargeError(f"{game.name} has {game.n_cells} cells; base-3 codes hold {CODE_CELLS}")
 
 
-class Lookup(BatchAgent):
+class Lookup(Agent):
     """Plays from a table that holds a policy for each position, by base-3 code, symmetric positions merged.
 
     Without a path the table is that of the solved game, which has to be one that can be enumerated.
@@ -114,7 +114,7 @@ class Lookup(BatchAgent):
         With `merged` the positions are canonical ones, which stand for all that are symmetric to them.
         """
         lookup = cls.__new__(cls)
-        BatchAgent.__init__(lookup, game)
+        Agent.__init__(lookup, game)
         lookup._path = lookup._solution = None
         lookup._codes, lookup._policies, lookup._merged = codes, policies, merged
         return lookup

@@ -8,13 +8,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import BatchAgent, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.analysis.induction import softmax
-from ttt_env.envs.observation import flat_of, planes_of
+from ttt_env.envs.observation import flat_of
 from ttt_env.errors import ParameterError, PolicyError, shown
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number, one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
@@ -25,14 +24,8 @@ _BATCH = 1 << 14
 _ROUNDING = 1e-2  # of the largest score: what numbers of 16 bits, such as bfloat16, are off by
 
 
-def network_agent(
-    game: Game | str,
-    network: Network,
-    *,
-    observation: NetworkInput = "planes",
-    temperature: float = 0.0,
-) -> BatchAgent:
-    """The agent that plays the free cell to which a network gives the highest score.
+class NetworkAgent(Agent):
+    """Plays the free cell to which a network gives the highest score: see `make_agent`, which makes it.
 
     `network` is a `torch.nn.Module`, or any function, from a batch of observations to scores `[B, cells]`:
     action values, logits or the like, in an array or tensor of any library. Those of taken cells do not
@@ -40,14 +33,9 @@ def network_agent(
     of scores / temperature over the free cells, so that 1 turns logits into their probabilities.
 
     The network sees what environments show that are made with the same `observation`: "planes",
-    `int8[B, *shape, 2]`, as `planes_of` gives them, or "flat", `float32[B, 2·cells]`. A function gets NumPy
-    arrays. A module gets tensors on the device and of the number type of its first parameter (`float32` if it
-    has none); it is asked in `eval` mode and without gradients, and left in the mode that it was in.
-
-    >>> corners_and_centre = [2, 1, 2, 1, 3, 1, 2, 1, 2]
-    >>> agent = network_agent("tictactoe-v0", lambda planes: [corners_and_centre] * len(planes))
-    >>> agent.policy(agent.game.start.play(4)).tolist()
-    [0.25, 0.0, 0.25, 0.0, 0.0, 0.0, 0.25, 0.0, 0.25]
+    `int8[B, *shape, 2]`, as `Boards.planes` gives them, or "flat", `float32[B, 2·cells]`. A function gets
+    NumPy arrays. A module gets tensors on the device and of the number type of its first parameter (`float32`
+    if it has none); it is asked in `eval` mode and without gradients, and left in the mode that it was in.
 
     The agent declares a fixed policy, so that results about it are exact. Hence the scores may depend on
     nothing but the position: not on chance, on former calls, or on the rest of the batch. The agent asks the
@@ -58,28 +46,29 @@ def network_agent(
     another shape, for scores of free cells that are not finite, and if the scores of a position are not the
     same alone and in a batch.
     """
-    if not callable(network) or isinstance(network, type):
-        raise ParameterError(
-            f"network={shown(network)}: a function or an object that can be called is needed"
-        )
-    return NetworkAgent(
-        get_game(game),
-        network,
-        one_of("observation of a network", observation, ("planes", "flat")),
-        as_number("temperature", temperature, "a network"),
-    )
-
-
-class NetworkAgent(BatchAgent):
-    """Plays by the scores that a network gives to the cells: see `network_agent`, which makes it."""
 
     is_fixed = True
     asks_others = True
 
-    def __init__(self, game: Game, network: Network, observation: NetworkInput, temperature: float) -> None:
+    def __init__(
+        self, game: Game, network: Network, observation: NetworkInput = "planes", temperature: float = 0.0
+    ) -> None:
+        if not callable(network) or isinstance(network, type):
+            raise ParameterError(
+                f"network={shown(network)}: a function or an object that can be called is needed"
+            )
         super().__init__(game)
         check_size(game)
-        self.network, self.observation, self.temperature = network, observation, temperature
+        self.network = network
+        self.observation = one_of("observation of a network", observation, ("planes", "flat"))
+        self.temperature = as_number("temperature", temperature, "a network")
+
+    @classmethod
+    def of(
+        cls, network: Network, game: Game, observation: NetworkInput = "planes", temperature: float = 0.0
+    ) -> "NetworkAgent":
+        """The agent of this network, for `make_agent`."""
+        return cls(game, network, observation, temperature)
 
     def __repr__(self) -> str:
         name = getattr(self.network, "__name__", type(self.network).__name__)
@@ -105,7 +94,7 @@ class NetworkAgent(BatchAgent):
 
     def _scores(self, boards: Boards) -> Floats:
         """The scores of the cells, `[B, cells]`; 0 on taken ones."""
-        seen: Any = planes_of(boards)
+        seen: Any = boards.planes
         if self.observation == "flat":
             seen = flat_of(seen)
         answer = _answer(self.network, seen)
@@ -141,7 +130,7 @@ class NetworkAgent(BatchAgent):
 
 
 def _answer(network: Network, observations: Any) -> Any:
-    """What the network says; tensors of PyTorch come back as NumPy's arrays."""
+    """The network's answer; tensors of PyTorch are converted to NumPy's arrays."""
     torch: Any = sys.modules.get("torch")  # never imported here: who made the network has done so
     if torch is None:
         return network(observations)

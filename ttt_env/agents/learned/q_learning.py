@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes
 from ttt_env.agents.pretrained import pretrained_file
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Goal = Literal["unbeatable", "optimal"]
 
 
-class QLearning(BatchAgent):
+class QLearning(Agent):
     """Plays the move with the largest Q-value, uniformly among equals (Watkins 1989).
 
     Q(s, a), the value of move a in position s for the player who makes it, is stored under the position that
@@ -61,7 +61,7 @@ class QLearning(BatchAgent):
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":
         """The agent with the `values` `[P]` of canonical `positions`, given by ascending base-3 code."""
         agent = cls.__new__(cls)
-        BatchAgent.__init__(agent, game)
+        Agent.__init__(agent, game)
         agent._positions, agent._values = positions, values
         return agent
 
@@ -116,7 +116,7 @@ def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
 
 @dataclass(frozen=True)
 class TableSnapshot:
-    """Where a training stands: games played, moves made in them, seconds used, the agent as it plays now."""
+    """The state of a training: games played, moves made in them, seconds used, the agent as it plays now."""
 
     games: int
     moves: int

@@ -41,7 +41,7 @@ def play_games(
 
 @inner
 def target(graph: Graph, q: NDArray[np.float64], position: int) -> float:
-    """What a move was worth: the reward if it ended the game, else the negative of the other's best value."""
+    """The target of a move: the reward if it ended the game, else minus the other player's best value."""
     first, last = graph.first[position], graph.first[position + 1]
     return -best_value(graph, q, position) if first < last else float(graph.reward[position])
 

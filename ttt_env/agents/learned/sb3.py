@@ -15,10 +15,9 @@ from zipfile import ZipFile
 import numpy as np
 from gymnasium import spaces
 
-from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.analysis.induction import softmax
-from ttt_env.envs.observation import planes_of
 from ttt_env.errors import PolicyFileError, UnknownAgentError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position
@@ -33,7 +32,7 @@ _BATCH = 1 << 10  # what a layer gives for so many positions stays in the proces
 _MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 
 
-class SB3(BatchAgent):
+class SB3(Agent):
     """A model that Stable-Baselines3 or sb3-contrib has saved, of any algorithm for discrete actions.
 
     Illegal cells are masked, whether the model was trained with masks or not. `deterministic` plays
@@ -67,7 +66,7 @@ class SB3(BatchAgent):
         Raises `PolicyFileError` for a model of another game.
         """
         agent = cls.__new__(cls)
-        BatchAgent.__init__(agent, game)
+        Agent.__init__(agent, game)
         check_size(game)
         policy = model.policy
         facts = _Facts.of(getattr(model, "game", None), policy.observation_space, policy.action_space)
@@ -81,7 +80,7 @@ class SB3(BatchAgent):
         policy = type(old)(**old._get_constructor_parameters())
         policy.load_state_dict(old.state_dict())
         copied = type(self).__new__(type(self))
-        BatchAgent.__init__(copied, self.game)
+        Agent.__init__(copied, self.game)
         copied._policy, copied._deterministic, copied._shape = policy, self._deterministic, self._shape
         return copied
 
@@ -112,7 +111,7 @@ class SB3(BatchAgent):
 
     @property
     def _has_values(self) -> bool:
-        """Whether the network gives action values, not probabilities."""
+        """True if the network gives action values, not probabilities."""
         return hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
 
     def _explained(self, position: Position) -> Explanation:
@@ -136,7 +135,7 @@ class SB3(BatchAgent):
         import torch
 
         policy: Any = self._policy
-        planes = planes_of(boards).reshape(len(boards), *self._shape)
+        planes = boards.planes.reshape(len(boards), *self._shape)
         observation: Any = planes
         if isinstance(policy.observation_space, spaces.Dict):
             observation = {"observation": planes, "action_mask": boards.legal.astype(np.int8)}
@@ -228,7 +227,7 @@ def _load(path: str, game: Game) -> "BasePolicy":
 
 
 def _content(path: str) -> tuple[dict[str, Any], Any]:
-    """What a model file says of the model, and the weights of its policy."""
+    """The data of a model file about its model, and the weights of its policy."""
     try:  # before seconds go by in the import of what reads it
         stream = opened(path if Path(path).exists() else f"{path}.zip")  # as Stable-Baselines3 names files
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import BatchAgent, Effort, Floats, chances, of_legal_cells
+from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
@@ -30,11 +30,11 @@ CYCLES: dict[Opponents, list[tuple[bool, bool]]] = {
     "random": [(NET, RANDOM), (RANDOM, NET)],
     "self": [(NET, NET)],
 }
-"""Who plays X and who plays O, game after game, from the first again after the last."""
+"""The players of X and O, game after game; after the last pair the first follows again."""
 _CHUNK = 6_000  # games between two reports: whole cycles
 
 
-class ValueNetwork(BatchAgent):
+class ValueNetwork(Agent):
     """Looks one move ahead and takes the position that its network likes best, uniformly among equals.
 
     The network, 9–18–9–3–1 tanh units on 3×3, says how good a position is for the player who has just moved
@@ -63,7 +63,7 @@ class ValueNetwork(BatchAgent):
     def of(cls, network: BoardNetwork) -> "ValueNetwork":
         """The agent with this network."""
         agent = cls.__new__(cls)
-        BatchAgent.__init__(agent, network.game)
+        Agent.__init__(agent, network.game)
         agent.network = network
         return agent
 
@@ -74,7 +74,7 @@ class ValueNetwork(BatchAgent):
         return policies
 
     def _values(self, boards: Boards) -> Floats:
-        """How good the network finds the position after each move for who makes it, `[B, cells]`; else −∞."""
+        """The network's value of the position after each move, for its mover, `[B, cells]`; else −∞."""
         rows, cells = np.nonzero(boards.legal)
         values = np.full(boards.legal.shape, -np.inf)
         values[rows, cells] = self.network.values(boards[rows].play(cells))
@@ -97,7 +97,7 @@ class ValueNetwork(BatchAgent):
 
 @dataclass(frozen=True)
 class NetworkSnapshot:
-    """Where a training stands: games played, moves made in them, seconds used, the agent as it plays now.
+    """The state of a training: games played, moves made in them, seconds used, the agent as it plays now.
 
     `is_good` and `is_against_random`, `[games]`, are about the games since the last report, in their order:
     whether the network drew with itself or beat the random player, and whether it played the latter.

@@ -26,12 +26,12 @@ class Network(NamedTuple):
 
 
 class BoardView(NamedTuple):
-    """How a network sees the board, with the arrays for one game.
+    """The network's view of the board, with the arrays for one game.
 
     The input of an empty cell is `empty`. Stones and the output are seen from the side of the player who has
-    just moved (`of_mover`) or of X; an input more than there are cells says who has just moved. `sums` are
-    the weighted sums of the first layer for a position; `masks` `[cells, 2]` are the stones after each ply of
-    the last game, of the player who moved and of the other.
+    just moved (`of_mover`) or of X; in a network with one input more than cells, that input says who has just
+    moved. `sums` are the weighted sums of the first layer for a position; `masks` `[cells, 2]` are the stones
+    after each ply of the last game, of the player who moved and of the other.
     """
 
     of_mover: bool

@@ -198,7 +198,7 @@ class Search:
 
     @property
     def visits(self) -> NDArray[np.int64]:
-        """How many simulations began with each cell, `[cells]`."""
+        """The number of simulations that began with each cell, `[cells]`."""
         return self._by_cell("visits", 0).astype(np.int64)
 
     @property
@@ -219,7 +219,7 @@ class Search:
 
     @property
     def is_proved(self) -> bool:
-        """Whether the value of the position is proved."""
+        """True if the value of the position is proved."""
         return bool(self._tree.nodes[0]["value"] != kernel.UNKNOWN)
 
     @property

@@ -159,7 +159,7 @@ def run_evaluated(
 
 @inner
 def has_room(tree: Tree) -> bool:
-    """Whether there are enough free slots to expand any node."""
+    """True if there are enough free slots to expand any node."""
     return bool(len(tree.nodes) - tree.counts[0] >= len(tree.path) - 1)
 
 

@@ -78,9 +78,9 @@ class Adaptive(Agent):
         return policy
 
     def chances_of_temperatures(self, positions: Sequence[Position]) -> Floats:
-        """How likely the opponent has each of `TEMPERATURES` after its moves between these positions, `[T]`.
+        """The probability of each of `TEMPERATURES` after the opponent's moves in these positions, `[T]`.
 
-        The positions are those of a game in their order, from any on; in the last one the agent is to move.
+        The positions follow each other in one game, starting anywhere; in the last one the agent is to move.
         """
         likelihoods = np.ones(len(TEMPERATURES))
         for before, after in pairwise(positions):
@@ -99,10 +99,10 @@ class Adaptive(Agent):
         return values
 
     def _known(self, position: Position) -> tuple[Floats, Floats]:
-        """What is known of a position's moves for each temperature, `[T, cells]`.
+        """The known numbers of a position's moves for each temperature, `[T, cells]`; NaN for illegal moves.
 
-        That is their probabilities for an opponent who moves there, and the action values of the best
-        response if the agent does; NaN for moves that are not legal.
+        First the probabilities of an opponent who moves there, then the action values of the best response if
+        the agent moves.
         """
         key = position.mine, position.theirs
         if key not in self._memo:

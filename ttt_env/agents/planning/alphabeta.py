@@ -184,7 +184,7 @@ class _Searcher:
         return tuple(line)
 
     def _is_at_least(self, position: Position, depth: int, threshold: int) -> bool:
-        """Whether the value for the player to move, looking ahead so far, is at least the threshold."""
+        """True if the value for the player to move, at this depth of search, is at least the threshold."""
         kernel = self._kernel
         if abs(threshold) >= kernel.WIN and threshold != kernel.WIN:
             return threshold < 0

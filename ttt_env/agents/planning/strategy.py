@@ -49,7 +49,7 @@ class ProvedStrategy(Agent):
         return self.fallback.seconds_per_move
 
     def _cell(self, position: Position) -> int | None:
-        """What the strategy plays; None where it plays nothing."""
+        """The strategy's move; None where it has none."""
         strategy = self._strategies.get(position.to_move)
         return None if strategy is None else strategy.cell(position)
 

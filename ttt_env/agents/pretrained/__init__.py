@@ -40,9 +40,9 @@ def pretrained_file(name: str, game: Game) -> Path:
 
 
 def effort_of_network(name: str, game: Game, path: object) -> Effort:
-    """What it takes to load an agent's network, that of `path` or the one that comes with this package.
+    """The cost of loading an agent's network: the one in `path`, or the one that comes with this package.
 
-    Raises as `pretrained_file` does where there is none, `GameTooLargeError` for more than 64 cells.
+    Raises like `pretrained_file` if there is none, and `GameTooLargeError` for more than 64 cells.
     """
     check_size(game)
     if path is None:

@@ -8,12 +8,12 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from ttt_env.agent import Agent, ForfeitError, make_agent, quoted
+from ttt_env.agent import Agent, make_agent, quoted
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.advice import hint
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.session import Player, PlaySession
-from ttt_env.errors import IllegalMoveError, ParameterError
+from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.coordinates import cells_text, parse_cell
 from ttt_env.rules.catalogue import game_names
 from ttt_env.rules.checks import as_seat
@@ -183,7 +183,7 @@ class Terminal:
         self._say(f"Score: {self.session.score}.")
 
     def _result(self) -> Text:
-        """How the game ended, in words."""
+        """The result of the game, in words."""
         winner, resigned = self.session.winner, self.session.resigned
         if winner is None:
             return Text("A draw.", "bold")

@@ -55,7 +55,7 @@ class PlaySession:
         self.restart()
 
     def player(self, seat: Seat) -> Player:
-        """Who has this seat."""
+        """The player on this seat."""
         return self.score.players[self._number(seat)]
 
     def _number(self, seat: Seat) -> int:
@@ -78,7 +78,7 @@ class PlaySession:
 
     @property
     def is_over(self) -> bool:
-        """Whether the game is finished or somebody has resigned."""
+        """True if the game is finished or a player has resigned."""
         return self.resigned is not None or self.position.is_over
 
     @property

@@ -50,7 +50,7 @@ class Tile:
 
     @property
     def known(self) -> str:
-        """What is known about a move there, in words."""
+        """The known facts about a move to this cell, in words."""
         if self.insight is None:
             return ""
         known = self.insight
@@ -102,7 +102,7 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
 
 
 def strokes_of(game: Game, masks: Iterable[int]) -> tuple[tuple[str, ...], ...]:
-    """By layer, a path of SVG, in cells, through its cells of each of these winning sets."""
+    """SVG paths through the cells of these winning sets, a tuple for each layer; the unit is one cell."""
     sets = [[_indices(game, cell) for cell in cells_of(mask)] for mask in masks]
     return tuple(
         tuple(path for places in sets for path in _part(places, layer)) for layer in range(_n_layers(game))

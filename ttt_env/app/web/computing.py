@@ -25,8 +25,8 @@ from ttt_env.stopping import stopped_by
 
 Answer = TypeVar("Answer")
 Lane = Literal["quick", "search", "plan", "sweep"]
-"""What takes milliseconds; searches and proofs; moves of agents that go through all positions of a large game
-first; what else goes through all positions."""
+"""A queue of work: `quick` takes milliseconds, `search` has searches and proofs, `plan` moves of agents that
+first go through all positions of a large game, `sweep` whatever else goes through all positions."""
 
 MAX_WAITING = 100  # in a lane
 MAX_KEPT_BYTES = 32_000_000  # of answers, as they are pickled
@@ -133,7 +133,7 @@ class ThreadLane:
             job.run(self._call)
 
 
-class Desk:
+class WorkQueues:
     """Takes questions, each for one of the lanes, and gives the answers to all who wait for them.
 
     `plans` and `sweeps` are the lanes of these names, by default a thread each in this process.

@@ -16,10 +16,10 @@ from ttt_env.rules.specs import parameters_of, split_items, split_spec
 
 @dataclass(frozen=True)
 class Control:
-    """How a parameter is set: a number from `least` to `most`, a slider if `ends` are named, or a choice.
+    """The control of a parameter: a number from `least` to `most`, a slider if `ends` are named, or a choice.
 
-    A text is read by `read`, which gives it its usual form or raises `ParameterError`. `needed` stands for a
-    parameter that is left empty although the agent requires it.
+    `read` parses a text into its usual form or raises `ParameterError`. `needed` is the value of a parameter
+    that is left empty although the agent requires it.
     """
 
     name: str
@@ -35,12 +35,12 @@ class Control:
 
     @property
     def is_common(self) -> bool:
-        """Whether the control is always shown; the others are behind `More`."""
+        """True if the control is always shown; the others are behind `More`."""
         return self.name not in ("c", "draw", "playout", "seed", "solve", "prefer")
 
     @property
     def is_whole(self) -> bool:
-        """Whether only integers are allowed."""
+        """True if only integers are allowed."""
         return self.step == int(self.step)
 
     def checked(self, text: str) -> str:
@@ -159,7 +159,7 @@ def _plain_names() -> tuple[str, ...]:
 
 
 def _is_plain(build: type[Agent]) -> bool:
-    """Whether an agent is made of no others."""
+    """True if an agent is not made of others."""
     return not build.takes_agent and "agents" not in parameters_of(build, skip=1)
 
 

@@ -49,7 +49,7 @@ def parse_game(text: str) -> Game:
 
 
 def _is_number(text: str) -> bool:
-    """Whether Python's `int` takes the text, as it takes `+500`."""
+    """True if Python's `int` takes the text, as it takes `+500`."""
     try:
         int(text)
     except ValueError:

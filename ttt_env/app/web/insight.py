@@ -1,8 +1,9 @@
-"""What is true about the moves of a position: who would play them, and what they are worth."""
+"""The facts about the moves of a position: their values, and the agents' probabilities."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
@@ -12,6 +13,7 @@ from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.advice import MoveVerdict, hint, judge
 from ttt_env.app.web.computing import Keeper
+from ttt_env.app.web.inside.values import TreeSolver
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
@@ -35,7 +37,7 @@ SQUARE_SCORES = {
     (_SQUARE, "weights"): Result(0.984144439053, 0.015833660413, 2.1900534e-05),
     (_SQUARE, "minimax"): Result(0.916930636904, 0.083069363096, 0.0),
 }
-"""What `score` takes up to a minute to compute on 4×4; the tests compute it again."""
+"""Results of `score` that take up to a minute to compute on 4×4; the tests compute them again."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class MoveInsight:
 
     @property
     def worth_in_words(self) -> str:
-        """What the move is worth, and how that is known."""
+        """The value of the move, and how it is known."""
         if self.value is not None:
             return f"worth a {OUTCOMES[self.value]} under best play"
         if self.estimate is None:
@@ -96,7 +98,7 @@ class Insight:
         return next(larger, None) if self.simulations else None
 
 
-class Sage:
+class InsightSolver:
     """Computes what is known about the moves on a table, and keeps the sweeps that this takes."""
 
     def __init__(self, roster: Roster) -> None:
@@ -104,10 +106,10 @@ class Sage:
         self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
 
     def insight(self, table: PlayTable, edition: int = 0, simulations: int = SEARCHES[-1]) -> Insight:
-        """What is known about each move of the position on the table. `edition` is as in `strength`.
+        """The known facts about each move of the position on the table. `edition` is as in `strength`.
 
-        In a game that is not solved, so many simulations estimate what is not proved. Proofs are tried with
-        the largest number of `SEARCHES` alone, so that there is soon something to see.
+        In a game that is not solved, this many simulations estimate the values that are not proved. Proofs
+        are tried only with the largest number of `SEARCHES`, so that first results are shown soon.
         """
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])
@@ -183,7 +185,7 @@ class Sage:
 
 
 def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
-    """What a search expects of each move that it has made, and how often it has made it."""
+    """The expected score and the visits of each move that a search has tried."""
     if search is None:
         return {}
     visits, wins = search.visits, search.wins
@@ -192,7 +194,7 @@ def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
 
 
 def _value(search: Search | None) -> float | None:
-    """What a search expects for the player to move, by its most visited moves."""
+    """The score that a search expects for the player to move, by its most visited moves."""
     if search is None:
         return None
     cells = search.best_cells()
@@ -220,7 +222,7 @@ def _result(win: float, loss: float) -> Result:
 
 
 def judged_moves(table: PlayTable) -> list[MoveVerdict]:
-    """What each move on the board was worth."""
+    """The verdict on each move on the board."""
     return [
         judge(position, cell) for position, cell in zip(table.record.positions(), table.cells, strict=False)
     ]
@@ -237,7 +239,7 @@ def score(roster: Roster, player: str, game: Game) -> Result | None:
 
 
 def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
-    """How much an agent gives away to a best response, exactly, in words; or why that is not known.
+    """The exact loss of an agent against a best response, in words; or the reason why it is not known.
 
     `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
     """
@@ -253,3 +255,19 @@ def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
         return "gives nothing away"
     value = solve(game).value
     return f"gives away {worst.as_x + value:.3f} as X, {worst.as_o - value:.3f} as O"
+
+
+@dataclass
+class Evaluators:
+    """The agents, and the solvers that compute and keep facts about them."""
+
+    roster: Roster
+    tree_solver: TreeSolver = field(default_factory=TreeSolver)
+
+    def __post_init__(self) -> None:
+        self.insight_solver = InsightSolver(self.roster)
+
+    @classmethod
+    def of(cls, models: Mapping[str, str], games_file: Path | None) -> "Evaluators":
+        """The evaluators with a roster of these models, as `Roster` takes them."""
+        return cls(Roster(models, games_file))

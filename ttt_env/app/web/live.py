@@ -1,4 +1,4 @@
-"""What the browser needs to compute figures of softmax minimax by itself, while a slider moves."""
+"""The data with which the browser computes figures of softmax minimax by itself, while a slider moves."""
 
 from dataclasses import dataclass
 

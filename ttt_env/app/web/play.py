@@ -14,12 +14,12 @@ from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import SIDES, form_of_game, game_of_form, kinds, parse_game, rule_of
-from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength
 from ttt_env.app.web.live import sweep_at
-from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
+from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
+from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.proofs.known import is_solved
 from ttt_env.rules.catalogue import parameters_of_game
@@ -32,8 +32,8 @@ _MAX_BODY_BYTES = 100
 class PlayPages:
     """The pages under /play; they keep nothing between two requests."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""
@@ -69,10 +69,10 @@ class PlayPages:
             after = visit.table.played(cell)
         except (TttEnvError, ImportError, BusyError) as error:
             return await self._shown(visit, [str(error)])
-        ticket = self._house.tickets.next(visit.table, visit.ticket, after)
+        ticket = self._services.tickets.next(visit.table, visit.ticket, after)
         moved = replace(visit, table=after, ticket=ticket)
         try:
-            await self._house.desk.move("quick", self._house.record, moved)
+            await self._services.queues.move("quick", self._services.record, moved)
         except GameLogError as error:
             return await self._shown(moved, [str(error)])
         return RedirectResponse(moved.url(), 303)
@@ -89,16 +89,16 @@ class PlayPages:
             return cell_of(form)
         if agent is None:
             raise IllegalMoveError("No agent is to move here.")
-        return await self._house.choice(table)
+        return await self._services.choice(table)
 
     async def settle(self, request: Request) -> Response:
         """A redirection to the table with the game and the players that the form describes."""
         form = fields_of(request)
-        visit, complaints = read_visit(dict(parse_qsl(form.get("was", ""))), self._house.roster)
+        visit, complaints = read_visit(dict(parse_qsl(form.get("was", ""))), self._services.roster)
         if complaints:
             return await self._shown(visit, complaints)
         try:
-            table = settled(visit.table, form, self._house.roster)
+            table = settled(visit.table, form, self._services.roster)
         except TttEnvError as error:
             return await self._shown(visit, [str(error)])
         is_new = table.game != visit.table.game or "anew" in form
@@ -113,18 +113,18 @@ class PlayPages:
         if asked not in allowed:
             complaints.append(unknown("number of simulations", asked[:40], allowed))
         if complaints:
-            return self._house.refused(complaints)
+            return self._services.refused(complaints)
         seen = await self._seen(visit, int(asked))
-        return self._house.page("see.html", visit=visit, **seen)
+        return self._services.page("see.html", visit=visit, **seen)
 
     async def _seen(self, visit: Visit, simulations: int = SEARCHES[-1]) -> dict[str, Any]:
         table = visit.table
-        desk, sage = self._house.desk, self._house.sage
-        lane = await self._house.lane_of_study(table.game, table.x, table.o)
-        edition = self._house.roster.edition(table.x, table.o)
+        queues, insight_solver = self._services.queues, self._services.insight_solver
+        lane = await self._services.lane_of_study(table.game, table.x, table.o)
+        edition = self._services.roster.edition(table.x, table.o)
         if lane == "sweep":  # for all positions of the game: whoever plays on meanwhile waits for the same
-            await desk.study(lane, sage.prepare, table.game, table.x, table.o, edition)
-        insight = await desk.study(lane, sage.insight, table, edition, simulations)
+            await queues.study(lane, insight_solver.prepare, table.game, table.x, table.o, edition)
+        insight = await queues.study(lane, insight_solver.insight, table, edition, simulations)
         board = board_of(table.position, table.last, insight.moves)
         return {"board": board, "insight": insight, "sweep": sweep_at(table)}
 
@@ -132,24 +132,24 @@ class PlayPages:
         """The moves of the game with the mistakes among them, as a part of a page."""
         visit, complaints = self._read(request)
         if complaints:
-            return self._house.refused(complaints)
-        return self._house.page("moves.html", visit=visit, **await self._judged(visit))
+            return self._services.refused(complaints)
+        return self._services.page("moves.html", visit=visit, **await self._judged(visit))
 
     async def _judged(self, visit: Visit) -> dict[str, Any]:
-        lane = await self._house.lane_of_study(visit.table.game)
-        return {"verdicts": await self._house.desk.study(lane, judged_moves, visit.table)}
+        lane = await self._services.lane_of_study(visit.table.game)
+        return {"verdicts": await self._services.queues.study(lane, judged_moves, visit.table)}
 
     async def strength(self, request: Request) -> Response:
-        """How strong an agent is, as a part of a page."""
+        """The strength of an agent, as a part of a page."""
         fields = fields_of(request)
         try:
             game = parse_game(fields.get("game", ""))
-            player = self._house.roster.parse(fields.get("player", ""))
+            player = self._services.roster.parse(fields.get("player", ""))
         except TttEnvError as error:
-            return self._house.refused([str(error)])
-        lane = await self._house.lane_of_study(game, player) if is_solved(game) else "quick"
-        roster, edition = self._house.roster, self._house.roster.edition(player)
-        sentence = await self._house.desk.study(lane, strength, roster, player, game, edition)
+            return self._services.refused([str(error)])
+        lane = await self._services.lane_of_study(game, player) if is_solved(game) else "quick"
+        roster, edition = self._services.roster, self._services.roster.edition(player)
+        sentence = await self._services.queues.study(lane, strength, roster, player, game, edition)
         return PlainTextResponse(sentence)
 
     async def ready(self, request: Request) -> Response:
@@ -159,36 +159,36 @@ class PlayPages:
         """
         visit, complaints = self._read(request)
         if complaints:
-            return self._house.refused(complaints)
-        desk, roster = self._house.desk, self._house.roster
+            return self._services.refused(complaints)
+        queues, roster = self._services.queues, self._services.roster
         for player in await self._planners(visit.table):
-            await desk.move("plan", roster.prepare, player, visit.table.game)
+            await queues.move("plan", roster.prepare, player, visit.table.game)
         return HTMLResponse("")
 
     async def _planners(self, table: PlayTable) -> list[str]:
         """The agents at a table whose moves wait until they have looked at all positions of the game."""
-        desk, roster = self._house.desk, self._house.roster
+        queues, roster = self._services.queues, self._services.roster
         players = dict.fromkeys((table.x, table.o))
         return [
             player
             for player in players
-            if await desk.move("quick", roster.lane_of_move, player, table.game) == "plan"
+            if await queues.move("quick", roster.lane_of_move, player, table.game) == "plan"
         ]
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
-        return read_visit(fields_of(request), self._house.roster)
+        return read_visit(fields_of(request), self._services.roster)
 
     async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
         table = visit.table
-        desk, roster = self._house.desk, self._house.roster
-        offers = await desk.move("quick", roster.offers, table.game)
+        queues, roster = self._services.queues, self._services.roster
+        offers = await queues.move("quick", roster.offers, table.game)
         if not complaints:
             players = dict.fromkeys((table.x, table.o))
-            told = [await desk.move("quick", roster.refusal, player, table.game) for player in players]
+            told = [await queues.move("quick", roster.refusal, player, table.game) for player in players]
             complaints = [refusal for refusal in told if refusal]
         delay = PACES[visit.pace] if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
-        return self._house.page(
+        return self._services.page(
             "play.html",
             400 if complaints else 200,
             **{"board": board_of(table.position, table.last)} | parts,
@@ -205,13 +205,13 @@ class PlayPages:
             ready_url=f"/play/ready?{table.fresh().query()}" if await self._planners(table) else None,
             see_url=visit.url("/play/see") + ("" if is_solved(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),
-            is_live=await self._house.is_quick_to_study(table.game, table.x, table.o),
+            is_live=await self._services.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,
             kinds=kinds(),
             can_be_misere="misere" in parameters_of_game(table.game.name),
             sides=SIDES,
             form=form_of_game(table.game),
-            is_known=self._house.tickets.holds(table, visit.ticket),
+            is_known=self._services.tickets.holds(table, visit.ticket),
             branch=self._branch(visit).url(),
         )
 
@@ -219,21 +219,21 @@ class PlayPages:
         """The levels of the game and their exact results against a random player."""
         if visit.rival is None:
             return []
-        desk, roster, game = self._house.desk, self._house.roster, visit.table.game
+        queues, roster, game = self._services.queues, self._services.roster, visit.table.game
         return [
-            (preset, await desk.study("quick", score, roster, preset.player, game))
+            (preset, await queues.study("quick", score, roster, preset.player, game))
             for preset in presets(game)
         ]
 
     def _branch(self, visit: Visit) -> Visit:
         """The visit that plays on from the position on the board."""
         table = visit.table.branched()
-        ticket = self._house.tickets.next(visit.table, visit.ticket, table)
+        ticket = self._services.tickets.next(visit.table, visit.ticket, table)
         return replace(visit, table=table, ticket=ticket, is_review=False, is_resigned=False)
 
 
 def reply_of(visit: Visit) -> str:
-    """Where an agent has just moved, for visitors who hear the page; empty after a person's move."""
+    """The last move of an agent, for visitors who hear the page; empty after a person's move."""
     table = visit.table
     if table.last is None or visit.is_review:
         return ""

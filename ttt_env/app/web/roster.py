@@ -1,4 +1,4 @@
-"""Who may play: people, the registered agents, the models of the command line, and presets by level."""
+"""The players on offer: people, registered agents, the models of the command line, and presets by level."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,7 +10,6 @@ from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
-from ttt_env.engines.player import EngineAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.proofs.known import is_solved
 from ttt_env.rules.catalogue import get_game
@@ -24,7 +23,7 @@ from ttt_env.rules.sizes import (
 )
 from ttt_env.rules.specs import split_spec
 from ttt_env.storage.models import spec_of
-from ttt_env.text.players import CommandAgent
+from ttt_env.text.players.program import ProgramAgent
 
 PERSON = "person"
 _PROGRAMS = ("process", "uci", "piskvork")  # the agents of a command
@@ -147,11 +146,11 @@ class Roster:
         return self.editions if READER in players else 0
 
     def learns(self, player: str) -> bool:
-        """Whether this player learns from the games played here, so that answers about it grow old."""
+        """True if this player learns from the games played here, so that answers about it become stale."""
         return player == READER
 
     def refusal(self, player: str, game: Game) -> str:
-        """Why this player cannot play the game here, in a sentence; empty if it can."""
+        """The reason why this player cannot play the game here, in a sentence; empty if it can."""
         return self._refusals.get_or_make(game, player, lambda: self._refusal(player, game))
 
     def _refusal(self, player: str, game: Game) -> str:
@@ -173,10 +172,10 @@ class Roster:
         return refusal, "looks at all positions first, some seconds" if is_slow else ""
 
     def effort(self, player: str, game: Game) -> Effort:
-        """What it takes to make the agent that a player is, which is not made for it.
+        """The cost of constructing this player's agent; does not construct it.
 
-        Raises what the agent raises that does not play the game, and `GameTooLargeError` for one that takes
-        too much of this server.
+        Raises the agent's error if it does not play the game, and `GameTooLargeError` if it takes too much of
+        this server.
         """
         effort: Effort = "little" if player == PERSON else effort_of(self.spec(player), game)
         limit, told = _LIMITS.get(effort, (game.n_cells, ""))
@@ -185,7 +184,7 @@ class Roster:
         return effort
 
     def lane_of_move(self, player: str, game: Game) -> Lane:
-        """Where a move of this player is computed. The agent may be made to find out."""
+        """The lane in which this player's moves are computed. May construct the agent to find out."""
         if self.refusal(player, game):
             return "quick"
         effort = self.effort(player, game)
@@ -194,7 +193,7 @@ class Roster:
         return "quick" if self._seconds_per_move(player, game) <= _QUICK_SECONDS else "search"
 
     def lane_of_study(self, game: Game, *players: str) -> Lane:
-        """Where something is computed for which these players' policies in every position may be needed."""
+        """The lane for a computation that may need these players' policies in every position."""
         if not is_instant(game):
             return "sweep" if is_solved(game) else "search"
         if "plan" in [self.lane_of_move(player, game) for player in players]:
@@ -235,7 +234,7 @@ def _name_of_model(spec: str) -> str:
     agent, _, rest = spec.partition(":")
     if agent.strip() in _PROGRAMS or agent.strip().endswith(".py"):
         program = make_agent(spec)
-        assert isinstance(program, CommandAgent | EngineAgent)
+        assert isinstance(program, ProgramAgent)
         return program.label
     file = Path(rest.partition(",")[0] or agent)
     if not file.is_file():
@@ -290,12 +289,12 @@ def presets(game: Game) -> tuple[Preset, ...]:
 
 
 def first_opponent(game: Game) -> str:
-    """Whom a visitor meets first in this game: the second level, where there is one."""
+    """The first opponent of a visitor in this game: the second level, if there is one."""
     return presets(game)[:2][-1].player
 
 
 def moved_over(player: str, before: Game, after: Game) -> str:
-    """Who plays on when another game is chosen: a preset becomes the preset of the same level there."""
+    """The player after a change of game: a preset becomes the preset of the same level there."""
     offered = presets(after)
     for number, preset in enumerate(presets(before)):
         if preset.player == player:

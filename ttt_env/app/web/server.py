@@ -17,14 +17,13 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ttt_env.app.web.assets import Assets
-from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
-from ttt_env.app.web.house import House
 from ttt_env.app.web.inside.pages import InsidePages
-from ttt_env.app.web.leaving import answer_while_there
-from ttt_env.app.web.origin import REFUSED, is_foreign, is_opened
+from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.play import PlayPages
+from ttt_env.app.web.services import Services
+from ttt_env.app.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
 from ttt_env.storage.game_log import GameLog
 
 
@@ -42,14 +41,14 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",  # else browsers keep the origin of a form to themselves
 }
-_PAGES: list[tuple[str, str, Callable[[House], Pages]]] = [
+_PAGES: list[tuple[str, str, Callable[[Services], Pages]]] = [
     ("/play", "Play", PlayPages),
     ("/inside", "Look inside", InsidePages),
     ("/compare", "Compare", ComparePages),
 ]
 """Address, name and class of each page: a new page is a new line here."""
 _OPENED = {"/", *(path for path, _, _ in _PAGES), *TABS}
-"""What links of other sites may lead to. Other addresses compute, and are for these pages alone."""
+"""The addresses that links of other sites may open. Others compute, and are for these pages alone."""
 
 
 def create_app(
@@ -63,12 +62,12 @@ def create_app(
     `models` are spec strings of further agents by name, `log` takes the finished games, `runs` is a folder of
     training curves. With `is_local` it only answers requests to the names of this machine.
     """
-    bench = Bench.of(models or {}, None if log is None else log.path)
-    house = House(bench, log, runs, tuple((path, name) for path, name, _ in _PAGES))
+    evaluators = Evaluators.of(models or {}, None if log is None else log.path)
+    services = Services(evaluators, log, runs, tuple((path, name) for path, name, _ in _PAGES))
     app = Starlette(
         routes=[
             Route("/", _home),
-            *(route for _, _, page in _PAGES for route in page(house).routes()),
+            *(route for _, _, page in _PAGES for route in page(services).routes()),
             Mount("/static", Assets()),
         ],
         middleware=[
@@ -76,13 +75,13 @@ def create_app(
             Middleware(_Guard),
         ],
         exception_handlers={
-            HTTPException: partial(_refused, house),
+            HTTPException: partial(_refused, services),
             BusyError: _busy,
             ClientDisconnect: _gone,
         },
-        lifespan=partial(_closing, house),
+        lifespan=partial(_closing, services),
     )
-    app.state.house = house
+    app.state.services = services
     return app
 
 
@@ -90,9 +89,9 @@ async def _home(request: Request) -> Response:
     return RedirectResponse("/play")
 
 
-async def _refused(house: House, request: Request, error: Exception) -> Response:
+async def _refused(services: Services, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = house.page("refused.html", error.status_code, status=error.status_code, reason=error.detail)
+    response = services.page("refused.html", error.status_code, status=error.status_code, reason=error.detail)
     if error.status_code == 405:
         # Files refuse other methods without saying which ones they take.
         response.headers["allow"] = (error.headers or {}).get("Allow", "GET, HEAD")
@@ -108,9 +107,9 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 @asynccontextmanager
-async def _closing(house: House, app: Starlette) -> AsyncIterator[None]:
+async def _closing(services: Services, app: Starlette) -> AsyncIterator[None]:
     yield
-    house.desk.close()
+    services.queues.close()
 
 
 class _Guard:

@@ -57,7 +57,7 @@ def start(
 
         def ready() -> None:
             say(f"Play at {url} (Ctrl-C ends it)")
-            app.state.house.sweeper.start()  # while the visitor looks at the first page
+            app.state.services.sweeper.start()  # while the visitor looks at the first page
 
         server = PromptServer(config_of(app, log_level="warning"), ready)
         # Computations that the end of the server cuts off are no errors to report.
@@ -88,7 +88,7 @@ class PromptServer(uvicorn.Server):
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:
-    """How uvicorn serves the pages."""
+    """The configuration with which uvicorn serves the pages."""
     return uvicorn.Config(app, http=PromptConnection, ws="none", timeout_graceful_shutdown=1, **more)
 
 

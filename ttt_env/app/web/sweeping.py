@@ -2,8 +2,8 @@
 
 They would hold up the pages, which share one interpreter, and what they keep would fill the memory. The
 process has a limit on its memory: it is replaced by a fresh one when it is full, and what is too large for a
-fresh one is refused. All that is sent is pickled; the objects of a `Bench`, which both processes have, are
-sent by name.
+fresh one is refused. All that is sent is pickled; the objects of `Evaluators`, which both processes have,
+are sent by name.
 """
 
 import os
@@ -18,15 +18,15 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import IO, Any, BinaryIO
 
-from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.computing import BusyError, Job, ThreadLane
+from ttt_env.app.web.insight import Evaluators
 from ttt_env.stopping import StoppedError, stopped_by
 
 MAX_SWEEP_MB = 1000
-"""Of memory that the process of the sweeps may use. It is enforced on Linux."""
+"""The memory that the process of the sweeps may use, in MB. It is enforced on Linux."""
 
 MAX_MB = 1700
-"""Of memory that the server takes, the process of the sweeps included."""
+"""The memory that the server may take, in MB, the process of the sweeps included."""
 
 _FULL_MB = 850  # after an answer: the process is replaced before the next question
 _TRIES = 2  # of a question, if the process ends while it is at it
@@ -37,7 +37,7 @@ signal(SIGINT, SIG_IGN)  # Ctrl-C is for the server, which then ends this proces
 from {__name__} import serve
 serve()
 """
-_SHARED = ("roster", "sage", "foreseer")
+_SHARED = ("roster", "insight_solver", "tree_solver")
 _LENGTH = 8  # bytes before each message that say how long it is
 _NO_MORE = -1  # instead of an edition: the answer is not wanted any more
 
@@ -49,10 +49,10 @@ class Sweeper:
     out. The process is started by `start` or the first of them, and ends with this one.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, evaluators: Evaluators) -> None:
         self.plans = _SweepLane(self, "plan")
         self.sweeps = _SweepLane(self, "sweep")
-        self._bench = bench
+        self._evaluators = evaluators
         self._process: _Process | None = None
         self._is_closed = False
         self._lock = Lock()
@@ -70,7 +70,7 @@ class Sweeper:
 
     def answer(self, job: Job) -> Any:
         """The result of a job, from the process. Raises `BusyError` if the process ends again and again."""
-        question = _pickled((job.function, job.arguments), self._bench)
+        question = _pickled((job.function, job.arguments), self._evaluators)
         for _ in range(_TRIES):
             process = self._begin(job, question)
             reply = process.answers[id(job)].result()
@@ -92,7 +92,7 @@ class Sweeper:
         if self._is_closed:
             raise BusyError("The server is about to end.")
         if self._process is None or self._process.has_ended:
-            self._process = _Process(self._bench)
+            self._process = _Process(self._evaluators)
         return self._process
 
     def _end(self, process: "_Process", job: Job, reply: "_Reply | None") -> None:
@@ -132,7 +132,7 @@ class _SweepLane(ThreadLane):
 
 @dataclass
 class _Reply:
-    """What came of a question: its pickled answer or error, and the memory that the process holds then."""
+    """The reply to a question: its pickled answer or error, and the memory that the process holds then."""
 
     content: bytes
     megabytes: float
@@ -151,10 +151,10 @@ class _Process:
     `answers` has the reply that is awaited for each job in work, by its `id`; it is None if the process ends.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, evaluators: Evaluators) -> None:
         self.answers: dict[int, Future[_Reply | None]] = {}
         self.has_ended = False
-        self._roster = bench.roster
+        self._roster = evaluators.roster
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         self._popen = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM],
@@ -212,7 +212,7 @@ def serve() -> None:
         os.dup2(2, 1)  # whatever is printed must not end up between the answers
         _limit()
         source = sys.stdin.buffer
-        server = _Server(Bench.of(*pickle.loads(_receive(source))), output)
+        server = _Server(Evaluators.of(*pickle.loads(_receive(source))), output)
         with suppress(EOFError):
             while True:
                 server.take(*pickle.loads(_receive(source)))
@@ -222,15 +222,15 @@ def serve() -> None:
 class _Server:
     """Answers each question in a thread of its own: there are as many at a time as lanes."""
 
-    def __init__(self, bench: Bench, output: BinaryIO) -> None:
-        self._bench, self._output = bench, output
+    def __init__(self, evaluators: Evaluators, output: BinaryIO) -> None:
+        self._evaluators, self._output = evaluators, output
         self._unwanted: dict[int, Event] = {}
         self._lock = Lock()
 
     def take(self, number: int, editions: int, question: bytes) -> None:
         """Begin to answer a question, or stop where `editions` is `_NO_MORE`."""
         if editions != _NO_MORE:
-            self._bench.roster.catch_up(editions)
+            self._evaluators.roster.catch_up(editions)
             self._unwanted[number] = Event()
             Thread(target=self._answer, args=(number, question), daemon=True).start()
         elif (unwanted := self._unwanted.get(number)) is not None:  # else it is being answered
@@ -250,7 +250,7 @@ class _Server:
     def _result(self, number: int, question: bytes) -> tuple[Any, Exception | None]:
         """The answer to a question, or the error instead. Raises `MemoryError`."""
         try:
-            function, arguments = _Unpickler(question, self._bench).load()
+            function, arguments = _Unpickler(question, self._evaluators).load()
             with stopped_by(self._unwanted[number]):
                 return function(*arguments), None
         except MemoryError:
@@ -293,30 +293,30 @@ def resident(pid: int | None = None) -> float:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles what a bench has as its name."""
+    """Pickles what the evaluators has as its name."""
 
-    def __init__(self, file: BytesIO, bench: Bench) -> None:
+    def __init__(self, file: BytesIO, evaluators: Evaluators) -> None:
         super().__init__(file)
-        self._bench = bench
+        self._evaluators = evaluators
 
     def persistent_id(self, thing: object) -> str | None:
-        return next((name for name in _SHARED if thing is getattr(self._bench, name)), None)
+        return next((name for name in _SHARED if thing is getattr(self._evaluators, name)), None)
 
 
 class _Unpickler(pickle.Unpickler):
     """Reads what `_Pickler` has written."""
 
-    def __init__(self, content: bytes, bench: Bench) -> None:
+    def __init__(self, content: bytes, evaluators: Evaluators) -> None:
         super().__init__(BytesIO(content))
-        self._bench = bench
+        self._evaluators = evaluators
 
     def persistent_load(self, name: str) -> object:
-        return getattr(self._bench, name)
+        return getattr(self._evaluators, name)
 
 
-def _pickled(thing: object, bench: Bench) -> bytes:
+def _pickled(thing: object, evaluators: Evaluators) -> bytes:
     file = BytesIO()
-    _Pickler(file, bench).dump(thing)
+    _Pickler(file, evaluators).dump(thing)
     return file.getvalue()
 
 

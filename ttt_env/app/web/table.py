@@ -1,4 +1,4 @@
-"""What the address of a page says: the game and its players, the moves, and how they are shown."""
+"""The address of a page: the game and its players, the moves, and how they are shown."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -54,11 +54,11 @@ class PlayTable:
 
     @property
     def mover(self) -> str:
-        """Who is to move."""
+        """The player to move."""
         return self._at(self.at)
 
     def player(self, seat: Seat) -> str:
-        """Who has this seat: `person`, `model:name` or a spec string."""
+        """The player on this seat: `person`, `model:name` or a spec string."""
         return self.x if seat == "X" else self.o
 
     def _at(self, ply: int) -> str:
@@ -93,7 +93,7 @@ class PlayTable:
 
     @property
     def is_back(self) -> bool:
-        """Whether moves were taken back that are still known."""
+        """True if there are moves that were taken back and are still known."""
         return self.at < len(self.cells)
 
     def branched(self) -> "PlayTable":
@@ -252,12 +252,12 @@ class Visit:
 
     @property
     def is_over(self) -> bool:
-        """Whether the game has ended, by a resignation or on the board."""
+        """True if the game has ended, by a resignation or on the board."""
         return self.is_resigned or self.table.position.is_over
 
     @property
     def winner(self) -> Seat | None:
-        """Who has won: against a person who has resigned, the other one."""
+        """The winner: if a person has resigned, the other player."""
         if not self.is_resigned:
             return self.table.position.winner
         persons = [seat for seat in SEATS if self.table.player(seat) == PERSON]
@@ -266,7 +266,7 @@ class Visit:
 
     @property
     def can_resign(self) -> bool:
-        """Whether a person has a game to give up."""
+        """True if a person has a game to give up."""
         return bool(self.table.cells) and not (self.is_over or self.is_review or self.is_watched)
 
     @property
@@ -286,18 +286,18 @@ class Visit:
 
     @property
     def move_url(self) -> str | None:
-        """Where a person's move is sent; None if no person may move."""
+        """The address for a person's move; None if no person may move."""
         can_move = not (self.is_over or self.is_review or self.agent_to_move)
         return self.url("/play/move") if can_move else None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an agent waits to be told to move: what was taken back is not made anew by itself."""
+        """True if an agent waits to be told to move: moves taken back are not made again by themselves."""
         return self.is_paused or self.table.is_back
 
     @property
     def is_watched(self) -> bool:
-        """Whether agents play each other."""
+        """True if agents play each other."""
         return PERSON not in (self.table.x, self.table.o)
 
     @property
@@ -329,7 +329,7 @@ class Visit:
 
     @property
     def is_against_level(self) -> bool:
-        """Whether a person plays one of the levels of this game, or another person."""
+        """True if a person plays one of the levels of this game, or another person."""
         levels = [PERSON, *(preset.player for preset in presets(self.table.game))]
         return self.rival is not None and self.table.player(self.rival) in levels
 

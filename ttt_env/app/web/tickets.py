@@ -24,7 +24,7 @@ class Tickets:
         self._lock = Lock()
 
     def holds(self, table: PlayTable, ticket: str) -> bool:
-        """Whether the ticket proves that the table's moves were made here. An empty board needs none."""
+        """True if the ticket proves that the table's moves were made here. An empty board needs none."""
         number, _, _ = ticket.partition("-")
         fits = hmac.compare_digest(self._signed(table, number).encode(), ticket.encode())
         return fits or (not table.cells and not ticket)
@@ -36,7 +36,7 @@ class Tickets:
         return self._signed(after, ticket.partition("-")[0] or secrets.token_urlsafe(6).replace("-", "_"))
 
     def spend(self, ticket: str) -> bool:
-        """Whether the game of this ticket is to be recorded: True once, even if its end is taken back."""
+        """Mark this ticket's game as recorded; True the first time only, even if its end is taken back."""
         number = ticket.partition("-")[0]
         with self._lock:
             if number in self._recorded:

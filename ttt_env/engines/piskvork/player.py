@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from ttt_env.agent import Answer
-from ttt_env.engines.grid import rows_and_columns
+from ttt_env.engines.grid import answered, as_milliseconds, rows_and_columns
 from ttt_env.engines.piskvork.notation import PROTOCOL, board_lines, format_cell, read_cell_name
-from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered, as_milliseconds
 from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.text.players.accidents import STARTUP
+from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 _SECONDS = 1.0
 _NO_LIMIT = 2**31 - 1
 _PASSED_OVER = ("MESSAGE", "DEBUG", "SUGGEST")
 
 
-class PiskvorkAgent(EngineAgent):
+class PiskvorkAgent(ProgramAgent):
     """Plays as an engine answers that speaks the protocol of Piskvork and Gomocup.
 
     The engine is told the size of the board, and plays five in a row there or whatever it was made for; that
@@ -38,12 +38,14 @@ class PiskvorkAgent(EngineAgent):
         memory: int | None = None,
         startup: float = STARTUP,
     ) -> None:
-        super().__init__(game, command, timeout, folder, memory, startup, seconds=seconds)
+        super().__init__(game, command, timeout=timeout, folder=folder, memory=memory, startup=startup)
+        self._settings = {"seconds": seconds}
         self._milliseconds = as_milliseconds(seconds, "piskvork")
         self._seconds = float(seconds)
-        self._known: Position | None = None  # the board that the engine has, with its own last move
+        self._known: WeakKeyDictionary[Program, Position] = WeakKeyDictionary()
+        """The board that each process has, with its own last move."""
 
-    FAREWELL = "END"
+    FAREWELL = ("END",)
 
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
@@ -53,16 +55,16 @@ class PiskvorkAgent(EngineAgent):
     def seconds_per_move(self) -> float:  # noqa: D102
         return self._seconds
 
-    def _greet(self, talk: Conversation) -> None:
+    def _greet(self, program: Program) -> None:
         rows, columns = rows_and_columns(self.game, PROTOCOL)
         start = f"START {rows}" if rows == columns else f"RECTSTART {columns},{rows}"
-        talk.send(start)
-        answer = _said(talk)
+        program.send(start)
+        answer = _said(program)
         self._check_lines(answer)
         if not answer.upper().startswith("OK"):
             self._refuse(f"answers {answer!r} to {start}")
-        self._known = self.game.start
-        talk.send(
+        self._known[program] = self.game.start
+        program.send(
             f"INFO timeout_turn {self._milliseconds}",
             "INFO timeout_match 0",
             f"INFO time_left {_NO_LIMIT}",
@@ -71,43 +73,44 @@ class PiskvorkAgent(EngineAgent):
             "INFO rule 0",
         )
 
-    def _is_move(self, line: str) -> bool:
+    def _is_untrusted(self, line: str) -> bool:
         return line[:1].isdigit()
 
-    def _ask(self, talk: Conversation, position: Position) -> Answer:
-        last_move = self._move_to(position)
+    def _ask(self, program: Program, position: Position) -> Answer:
+        last_move = self._last_move(program, position)
         if last_move is not None:
-            talk.send(f"TURN {format_cell(last_move, self.game)}")
+            program.send(f"TURN {format_cell(last_move, self.game)}")
         else:
-            self._clear(talk)
-            talk.send(*(board_lines(position) if position.ply else ["BEGIN"]))
-        self._known = None  # until it is sure that the engine has the same board
-        answer = answered(read_cell_name, _said(talk), position)
+            self._clear(program)
+            program.send(*(board_lines(position) if position.ply else ["BEGIN"]))
+        self._known.pop(program, None)  # until it is sure that the engine has the same board
+        answer = answered(read_cell_name, _said(program), position)
         if answer.cell is not None:
-            self._known = position.child(answer.cell)
+            self._known[program] = position.child(answer.cell)
         return answer
 
-    def _move_to(self, position: Position) -> int | None:
+    def _last_move(self, program: Program, position: Position) -> int | None:
         """The one move that leads to the position from the board that the engine has; None if none does."""
-        if self._known is None or position.theirs & self._known.mine != self._known.mine:
+        known = self._known.get(program)
+        if known is None or position.theirs & known.mine != known.mine:
             return None
-        moves = cells_of(position.occupied_mask & ~self._known.occupied_mask)
-        is_next = len(moves) == 1 and position.mine == self._known.theirs
+        moves = cells_of(position.occupied_mask & ~known.occupied_mask)
+        is_next = len(moves) == 1 and position.mine == known.theirs
         return moves[0] if is_next else None
 
-    def _clear(self, talk: Conversation) -> None:
+    def _clear(self, program: Program) -> None:
         """Have the engine clear its board. Raises `PlayerError` if it does not."""
-        if self._known is not None and not self._known.ply:
+        if self._known.get(program) == self.game.start:
             return
-        talk.send("RESTART")
-        answer = _said(talk)
+        program.send("RESTART")
+        answer = _said(program)
         self._check_lines(answer)
         if not answer.upper().startswith("OK"):
-            self._greet(talk)  # RESTART is optional
+            self._greet(program)  # RESTART is optional
 
 
-def _said(talk: Conversation) -> str:
+def _said(program: Program) -> str:
     """The next line that is an answer. Raises `NoLineError` if there is none."""
-    while (line := talk.read()).upper().startswith(_PASSED_OVER) or not line:
+    while (line := program.read().strip()).upper().startswith(_PASSED_OVER) or not line:
         pass
     return line

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ttt_env.agent import Answer
-from ttt_env.engines.player import TIMEOUT, Conversation, EngineAgent, answered, as_milliseconds
+from ttt_env.engines.grid import answered, as_milliseconds
 from ttt_env.engines.uci.notation import (
     check_squares,
     position_command,
@@ -16,13 +16,13 @@ from ttt_env.engines.uci.notation import (
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.checks import as_integer, as_path
 from ttt_env.rules.game import Game, Position
-from ttt_env.text.players.accidents import STARTUP
+from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 _SECONDS = 1.0
 _VARIANT, _FILE = "UCI_Variant", "VariantPath"
 
 
-class UciAgent(EngineAgent):
+class UciAgent(ProgramAgent):
     """Plays as a UCI engine answers, such as Fairy-Stockfish, which plays every game of k in a row.
 
     The engine thinks for `seconds` a move (the default, 1), to a `depth`, or for a number of `nodes`; it ends
@@ -56,10 +56,12 @@ class UciAgent(EngineAgent):
         memory: int | None = None,
         startup: float = STARTUP,
     ) -> None:
-        super().__init__(
-            game, command, timeout, folder, memory, startup, variant=variant, variants=variants,
-            seconds=seconds, depth=depth, nodes=nodes, options=options,
-        )  # fmt: skip
+        super().__init__(game, command, timeout=timeout, folder=folder, memory=memory, startup=startup)
+        settings = {
+            "variant": variant, "variants": variants, "seconds": seconds, "depth": depth, "nodes": nodes,
+            "options": options,
+        }  # fmt: skip
+        self._settings = {name: value for name, value in settings.items() if value is not None}
         if seconds is None and depth is None and nodes is None:
             seconds = _SECONDS
         limits = {
@@ -74,7 +76,7 @@ class UciAgent(EngineAgent):
         self._variant, self._variants = variant, _checked_file(variants)
         self._options = _checked_options(options)
 
-    FAREWELL = "quit"
+    FAREWELL = ("quit",)
 
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
@@ -84,69 +86,69 @@ class UciAgent(EngineAgent):
     def seconds_per_move(self) -> float:  # noqa: D102
         return self._seconds
 
-    def _greet(self, talk: Conversation) -> None:
-        choices = _choices(talk)
+    def _greet(self, program: Program) -> None:
+        choices = _choices(program)
         for name, value in self._options.items():
             if name.lower() not in choices:
                 self._refuse(f"has no option {name!r}; it has {', '.join(sorted(choices))}")
-            talk.send(f"setoption name {name} value {value}")
+            program.send(f"setoption name {name} value {value}")
         if self._variants is not None:
-            choices = self._with_variants(talk, choices, self._variants)
+            choices = self._with_variants(program, choices, self._variants)
         variant = self._variant or variant_name(self.game)
         if _VARIANT.lower() in choices:
             if variant not in choices[_VARIANT.lower()] and self._variant is None and self._variants is None:
-                choices = self._told(talk, choices)
+                choices = self._told(program, choices)
             if variant not in choices[_VARIANT.lower()]:
                 self._refuse(f"has no variant {variant!r}; it has {', '.join(choices[_VARIANT.lower()])}")
-            talk.send(f"setoption name {_VARIANT} value {variant}")
+            program.send(f"setoption name {_VARIANT} value {variant}")
         elif self._variant is not None:
             self._refuse(f"has no option {_VARIANT}, and variant={self._variant} needs it")
-        self._wait(talk)
+        self._wait(program)
 
-    def _told(self, talk: Conversation, choices: dict[str, list[str]]) -> dict[str, list[str]]:
+    def _told(self, program: Program, choices: dict[str, list[str]]) -> dict[str, list[str]]:
         """The engine's options after it has read the rules of the game from a file."""
         with TemporaryDirectory() as folder:
             file = Path(folder) / "variants.ini"
             file.write_text(variants_file(self.game), encoding="ascii")
-            return self._with_variants(talk, choices, file)
+            return self._with_variants(program, choices, file)
 
     def _with_variants(
-        self, talk: Conversation, choices: dict[str, list[str]], file: Path
+        self, program: Program, choices: dict[str, list[str]], file: Path
     ) -> dict[str, list[str]]:
         """The engine's options after it has read a file of variants."""
         if _FILE.lower() not in choices:
             self._refuse(
                 f"reads no files of variants; its own are {', '.join(choices.get(_VARIANT.lower(), []))}"
             )
-        talk.send(f"setoption name {_FILE} value {file}")
-        return _choices(talk)
+        program.send(f"setoption name {_FILE} value {file}")
+        return _choices(program)
 
-    def _is_move(self, line: str) -> bool:
+    def _is_untrusted(self, line: str) -> bool:
         return line.split()[:1] == ["bestmove"]
 
-    def _wait(self, talk: Conversation) -> None:
+    def _wait(self, program: Program) -> None:
         """Wait until the engine has done what it was told. Raises `UntrustedAnswersError` for a late move."""
-        talk.send("isready")
-        while (line := talk.read()) != "readyok":
+        program.send("isready")
+        while (line := program.read().strip()) != "readyok":
             self._check_lines(line)
 
-    def _ask(self, talk: Conversation, position: Position) -> Answer:
-        self._wait(talk)
-        talk.send(position_command(position), self._go)
+    def _ask(self, program: Program, position: Position) -> Answer:
+        self._wait(program)
+        program.send(position_command(position), self._go)
         while True:
-            line = talk.read()
-            if self._is_move(line):
+            line = program.read().strip()
+            if self._is_untrusted(line):
                 return answered(read_move, " ".join(line.split()[1:2]), position)
 
 
-def _choices(talk: Conversation) -> dict[str, list[str]]:
+def _choices(program: Program) -> dict[str, list[str]]:
     """What the engine answers to `uci`: the names of its options in small letters, and the values of each.
 
     Only options of a list have values: an engine that has read a file of variants names them here.
     """
-    talk.send("uci")
+    program.send("uci")
     choices: dict[str, list[str]] = {}
-    while (line := talk.read()) != "uciok":
+    while (line := program.read().strip()) != "uciok":
         words = line.split()
         if words[:2] == ["option", "name"] and "type" in words:
             at = words.index("type")

@@ -1,7 +1,7 @@
-"""Where the arrays of a vector environment are: in NumPy's memory, or on a device of another library.
+"""The place of a vector environment's arrays: NumPy's memory, or a device of another library.
 
-The environment calls the functions of the Python array API standard, as `xp`. What the standard leaves open
-(random numbers, transfers), and what makes the host wait for a device, is here.
+The environment calls the functions of the Python array API standard, as `xp`. The parts that
+the standard leaves open (random numbers, transfers) and those that make the host wait for a device are here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ class Backend(Protocol):
     """One array library. A *source* is its generator of random numbers."""
 
     is_remote: bool
-    """Whether the arrays are on a device: to look at a value, the host would have to wait for it."""
+    """True if the arrays are on a device: to look at a value, the host would have to wait for it."""
 
     def __hash__(self) -> int: ...
 
@@ -56,7 +56,7 @@ class Backend(Protocol):
         """The entries with these numbers, `int64[B]`, along an axis, as a contiguous copy."""
 
     def count(self, passed: Array) -> Array:
-        """How many entries of each row of `bool[B, 8 k]` are True, `[B]`."""
+        """The number of True entries in each row of `bool[B, 8 k]`, `[B]`."""
 
     def cells(self, actions: ArrayLike, size: int, n_cells: int) -> Array | None:
         """The actions as `int64[size]`; None unless they are `size` integers in [0, n_cells)."""
@@ -68,7 +68,7 @@ class Backend(Protocol):
         """Numbers in [0, 1), `float64` of this shape."""
 
     def state(self, source: RandomSource) -> SourceState:
-        """What `restore` needs so that the source draws the same numbers again."""
+        """The state from which `restore` makes the source draw the same numbers again."""
 
     def restore(self, source: RandomSource, state: SourceState) -> None:
         """Bring the source back to a state."""

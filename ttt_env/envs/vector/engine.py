@@ -1,6 +1,6 @@
-"""What happens in a batch of games: replies of opponents, openings of episodes, and whole steps.
+"""The dynamics of a batch of games: replies of opponents, openings of episodes, and whole steps.
 
-All of this is done by operations on whole arrays, for every store, opponent and start; `compiled.py` makes
+Everything is done by operations on whole arrays, for every store, opponent and start; `compiled.py` makes
 the same steps faster where they are a few look-ups.
 """
 
@@ -10,13 +10,13 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, Forfeit, ForfeitError, checked_policies, chosen_cell, sample_each
+from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
 from ttt_env.compiled.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT, Floats, Games, Outcome, Worth
 from ttt_env.envs.board import MAX_STARTS, PlayAs
 from ttt_env.envs.opponents import Lineup
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
-from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError
+from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import SEATS, Position
 
@@ -164,7 +164,7 @@ class Openings:
         return begin(games, where, replies, draws, rng)
 
     def are_look_ups(self, replies: Replies | None) -> bool:
-        """Whether episodes begin by look-ups alone, which cannot fail and need no numbers but `draws`."""
+        """True if episodes begin by look-ups alone, which cannot fail and need no numbers but `draws`."""
         if self.first is None or not isinstance(self.store, TableStore):
             return False
         return replies is None or (replies.is_tabulated and self._never_ends_at_once)

@@ -188,7 +188,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return Worth(of_looker, of_looker[OF_OTHER], winners)
 
     def _rows_of_draws(self) -> int:
-        """How many rows of random numbers a step draws."""
+        """The number of rows of random numbers that a step draws."""
         if self.illegal == "resample":
             return RESAMPLE + 1
         if self._replies is None:
@@ -263,7 +263,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return self._seen(self._games)
 
     def _checked_options(self, options: dict[str, Any]) -> Array:
-        """Which sub-envs to reset, `bool[B]`. Replaces `options["position"]` by a list for all sub-envs."""
+        """The sub-envs to reset, `bool[B]`. Replaces `options["position"]` by a list for all sub-envs."""
         check_names("reset options", options, _OPTIONS)
         if "play_as" in options:
             one_of("play_as", options["play_as"], get_args(PlayAs) if self._replies else ("random",))
@@ -413,10 +413,10 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return None
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What each sub-env has under this name, `[num_envs]`; a method is called first.
+        """Call this method, or get this attribute, for each sub-env, `[num_envs]`.
 
-        `position`, `seat`, `action_masks` and `render` are those of each sub-env. All else the sub-envs have
-        in common: the attribute of the vector env, or what its method returns when it is called once.
+        `position`, `seat`, `action_masks` and `render` differ between sub-envs. Everything else is common to
+        them: the attribute of the vector env, or the result of its method, which is called once.
         Raises `AttributeError` for an unknown name.
         """
         if name in _OF_EACH:
@@ -525,7 +525,7 @@ def _as_seeds(seed: int | Sequence[int], size: int) -> list[int]:
 
 
 def _as_reset_mask(mask: Array | None, size: int, backend: Backend) -> Array:
-    """Which sub-envs to reset, `bool[size]`; None is all. Raises `ParameterError` for anything else."""
+    """The sub-envs to reset, `bool[size]`; None is all. Raises `ParameterError` for anything else."""
     xp = backend.xp
     if mask is None:
         return xp.ones(size, dtype=xp.bool, device=backend.device)

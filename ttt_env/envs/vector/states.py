@@ -28,7 +28,6 @@ from ttt_env.compiled.codes import (
     WON_BY_OTHER,
 )
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.envs.observation import planes_of
 from ttt_env.envs.vector.backends import Array, Backend
 from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards, Masks, full_mask, set_masks
@@ -52,7 +51,7 @@ class Store(Protocol):
 
     @property
     def backend(self) -> Backend:
-        """Where the arrays are."""
+        """The back end of the arrays."""
 
     def of(self, boards: Boards) -> State:
         """The state of positions that are not over, each seen by the player to move."""
@@ -61,16 +60,16 @@ class Store(Protocol):
         """The state after each looker has chosen a cell, `[B]`, seen by the other player."""
 
     def codes(self, state: State) -> Array:
-        """How each board stands for its looker, `int64[B]`: `OPEN`, `WON`, … of `compiled.codes`."""
+        """The status of each board for its looker, `int64[B]`: `OPEN`, `WON`, … of `compiled.codes`."""
 
     def is_open(self, state: State) -> Array:
-        """Whether the game goes on on each board, `bool[B]`."""
+        """True where the game goes on, `bool[B]`."""
 
     def is_legal(self, state: State, cells: Cells) -> Array:
-        """Whether these cells may be played, `bool[B]`."""
+        """True where these cells may be played, `bool[B]`."""
 
     def planes(self, state: State) -> Array:
-        """What the lookers see, `int8[B, *shape, 2]`: plane 0 has their stones."""
+        """The stones as the lookers see them, `int8[B, *shape, 2]`: plane 0 has their own."""
 
     def masks(self, state: State) -> Array:
         """The cells that the lookers may play, `int8[B, cells]`; all of them where the game is over."""
@@ -133,7 +132,7 @@ class TableStore:
             np.where(is_turned, boards.theirs, boards.mine),
             np.where(is_turned, boards.mine, boards.theirs),
         ]
-        planes = planes_of(Boards(self.game, *views))
+        planes = Boards(self.game, *views).planes
         is_open = (codes == OPEN)[:, None]
         free = boards.cells(~boards.occupied_masks)
         is_legal, masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
@@ -260,7 +259,7 @@ class BitStore:
         return cells - MASK_CELLS * number if number else cells
 
     def _own_through(self, stones: State, cells: Cells) -> NDArray[np.bool_]:
-        """Whether stones, `[words, B]`, own a winning set through these cells, `bool[B]`."""
+        """True where stones, `[words, B]`, own a winning set through these cells, `bool[B]`."""
         sets = (of_word.take(cells, axis=1) for of_word in self._sets_through)
         owned = (masks & word == masks for masks, word in zip(sets, stones, strict=True))
         won: NDArray[np.bool_] = reduce(np.logical_and, owned).any(axis=0)
@@ -282,7 +281,7 @@ class BitStore:
         return (reduce(np.bitwise_or, taken) & np.uint64(1) | state[-1]) == 0
 
     def planes(self, state: State) -> Array:  # noqa: D102
-        return planes_of(Boards(self.game, *map(self._masks_of, self._stones(state))))
+        return Boards(self.game, *map(self._masks_of, self._stones(state))).planes
 
     def masks(self, state: State) -> Array:  # noqa: D102
         mine, theirs = self._stones(state)

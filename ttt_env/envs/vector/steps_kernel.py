@@ -44,7 +44,7 @@ def of_types(function: Code, *arguments: object) -> Code:
 
 @compiled
 def are_below(cells: Integers, n_cells: int) -> bool:
-    """Whether all are in [0, n_cells)."""
+    """True if all cells are in [0, n_cells)."""
     are_good = True
     for cell in cells:
         are_good &= 0 <= cell < n_cells

@@ -39,7 +39,7 @@ class Onnx(NetworkAgent):
     """A network in an ONNX file, from whatever library: plays the free cell of the highest score.
 
     The network has one input, the stones of the player to move and of the other, in a tensor `[B, *shape, 2]`
-    as `planes_of` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
+    as `Boards.planes` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
     first output, has a number for each cell, `[B, cells]`: action values, logits or the like. Those of taken
     cells do not matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is
     the softmax of scores / temperature. By default that is the temperature that the file says, else 0.
@@ -115,7 +115,7 @@ class OnnxNetwork:
         return temperature
 
     def observation_of(self, game: Game) -> NetworkInput:
-        """How the network sees a position. Raises `PolicyFileError` if it is no network of this game."""
+        """The kind of input the network takes. Raises `PolicyFileError` if it is no network of this game."""
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
@@ -151,7 +151,7 @@ def _content(path: str) -> bytes:
 
 
 def _session(path: str, content: bytes) -> Any:
-    """What runs the network, in one thread: on boards of some cells more of them only cost time."""
+    """A session that runs the network in one thread: on small boards more threads only cost time."""
     try:
         import onnxruntime
     except ImportError as error:

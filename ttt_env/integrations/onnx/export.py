@@ -164,9 +164,9 @@ class _OfSB3(ScoresOfCells):
 
 
 class _OfValueNetwork(ScoresOfCells):
-    """How good a value network finds the position after each move.
+    """The scores of a value network for the position after each move.
 
-    The last tanh is left out: it keeps the order, and makes good moves equal in numbers of 32 bits.
+    The last tanh is left out: it keeps the order, but in 32 bits it would make good moves equal.
     """
 
     def __init__(self, network: BoardNetwork) -> None:
@@ -221,7 +221,7 @@ class _OfAlphaZero(ScoresOfCells):
         return torch.gather(logits, 1, self.get_buffer("to_images")[chosen])
 
     def _smallest(self, images: Tensor) -> Tensor:
-        """Which image, the first of equals, has the smallest mask of the mover, then of the other, `[B]`."""
+        """The first image with the smallest mask of the mover, then of the other, as its number, `[B]`."""
         is_least = torch.ones_like(images[:, :, 0, 0])
         masks = images.transpose(2, 3) @ self.get_buffer("bits")  # [B, symmetries, 2, parts]
         for part in masks.flatten(2).unbind(2):
@@ -246,6 +246,6 @@ class _OfAlphaZero(ScoresOfCells):
 
 
 def _around(signals: Tensor, taps: Tensor) -> Tensor:
-    """What each place sees, `[B, T, taps·C]`, of signals `[B, cells, C]`; zeros beyond the edge."""
+    """The neighbours of each place, `[B, T, taps·C]`, in signals `[B, cells, C]`; zeros beyond the edge."""
     beyond = torch.zeros_like(signals[:, :1])
     return torch.cat([signals, beyond], dim=1)[:, taps].flatten(2)

@@ -1,15 +1,46 @@
-"""A running program that is sent lines and read line by line."""
+"""A program as a player: run in a process of its own, asked by lines, and judged by what it answers."""
 
 import os
 import selectors
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from hashlib import file_digest, sha256
+from itertools import chain, count, repeat
 from pathlib import Path
-from typing import Literal, NamedTuple
+from threading import Condition, Thread
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
+from ttt_env.agent import Answer, AskedAgent, Effort, Outcome, quoted
+from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, UntrustedAnswersError, shown
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_integer, as_path, as_seconds
+from ttt_env.rules.game import Game, Position
+from ttt_env.rules.specs import unwrapped
+
+TRIES = 3
+"""The most times that a program is asked in a position; after the first a fresh process is asked."""
+CRASHES = 2
+"""The crashes there after which this is its answer: a fresh process has then crashed as well."""
+TIMEOUT = 60.0
+"""Seconds for an answer beyond the time that the program is given to think, by default."""
+STARTUP = 30.0
+"""Seconds that a program may take to start, by default."""
+_END_GRACE = 1.0  # seconds for a program whose input has ended to say the rest, and to end
+_STARTING = 10.0  # seconds that the start of a process takes at most
+_TIMES = {1: "once", 2: "twice"}
+_DIGITS = 12  # of the fingerprint
+_SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
+_MOST_MEMORY = 1 << 30  # mebibytes
 _KEEPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")))
 _CHUNK = 1 << 16  # bytes
 _LONGEST_LINE = 1 << 16  # bytes
@@ -17,24 +48,45 @@ _MOST_STDERR = 1 << 20  # bytes between two questions
 _STDERR_BYTES = 900  # the last of them are kept
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
 _GRACE = 1.0  # seconds for a program that has closed its output to end
+_OWN_SIGNALS = {
+    getattr(signal, name)
+    for name in ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS", "SIGSYS", "SIGTRAP")
+    if hasattr(signal, name)
+}
+_OF_SHELLS = 128  # a shell whose program was ended by a signal exits with this and the signal's number
 
 
-class Said(NamedTuple):
-    """One line of a program, or the reason why there is none.
+class NoLineError(Exception):
+    """A program has said no line when one was due; it is of no further use, and has to be ended.
 
-    `text` is the line, or the start of one that is too long; else the end of what the program wrote to
-    standard error, after its exit `status` if it has ended. "not started": nothing could be run.
+    `said` is the start of a line that is too long, or the end of what the program wrote to standard error,
+    after its exit `status` if it has ended.
     """
 
-    outcome: Literal["line", "too much", "ended", "too late", "not started"]
-    text: str
-    status: int | None = None
+    def __init__(
+        self,
+        why: Literal["timed out", "cannot be started", "ended", "flooded"],
+        said: str,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(why, said, status)
+        self.why, self.said, self.status = why, said, status
+
+    @property
+    def accident(self) -> str:
+        """The event in words; of those who write too much it is no accident."""
+        if self.why != "ended":
+            return self.why
+        killer = 0 if self.status is None else -self.status if self.status < 0 else self.status - _OF_SHELLS
+        if killer > 0 and killer not in _OWN_SIGNALS and killer in set(signal.Signals):
+            return f"was ended by {signal.Signals(killer).name}"
+        return "crashed"
 
 
 class Program:
     """A running program that is sent lines on its standard input and read line by line.
 
-    It runs in the working directory `folder`, with at most `memory` bytes of address space for each of its
+    It runs in the working directory `folder`, with at most `memory` MiB of address space for each of its
     processes, by default in ours and without a limit. No shell is used.
 
     It is started by a keeper (see `keeper.py`) in a session of its own, so that Ctrl-C does not reach it, and
@@ -50,7 +102,7 @@ class Program:
         self._trouble, trouble = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [*_KEEPER, str(lifeline), str(trouble), str(memory or 0), *arguments],
+                [*_KEEPER, str(lifeline), str(trouble), str((memory or 0) << 20), *arguments],
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,
@@ -71,6 +123,7 @@ class Program:
         for descriptor in (self._in, self._out, self._err, self._trouble):
             os.set_blocking(descriptor, False)
         self._unread, self._stderr, self._n_stderr = bytearray(), bytearray(), 0
+        self._deadline = time.monotonic()
         self.n_lines = 0
         """The number of its lines that have been read."""
 
@@ -85,27 +138,28 @@ class Program:
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._in, "".join(f"{line}\n" for line in lines).encode())
 
-    def read_line(self, deadline: float) -> Said:
-        """The next line that it says until `deadline` by the monotonic clock; its last one may have no end.
+    def allow(self, seconds: float) -> None:
+        """Give it these seconds from now to say the lines that are read next."""
+        self._deadline = time.monotonic() + seconds
 
-        After anything but a line the program is of no further use, and has to be ended.
-        """
+    def read(self) -> str:
+        """The next line that it says in its time; its last one may have no end. Raises `NoLineError`."""
         with self._listening() as selector:
             while b"\n" not in self._unread:
-                left = deadline - time.monotonic()
+                left = self._deadline - time.monotonic()
                 if left <= 0:
-                    return self._said("too late")
+                    raise self._no_line("timed out")
                 if self._n_stderr > _MOST_STDERR:
-                    return self._said("too much")
+                    raise self._no_line("flooded")
                 if len(self._unread) > _LONGEST_LINE:
-                    return Said("too much", _text(self._unread[:_LONGEST_LINE]))
+                    raise NoLineError("flooded", _text(self._unread[:_LONGEST_LINE]))
                 if not self._hear(selector, min(left, _LOOK_UP)):
                     if self._unread:
                         break
-                    return self._ended()
+                    raise self._ended()
         line, _, self._unread = self._unread.partition(b"\n")
         self.n_lines += 1
-        return Said("line", _text(line))
+        return _text(line)
 
     def unread(self) -> str:
         """The lines that it has said by now and nobody has read; they are forgotten here."""
@@ -114,15 +168,22 @@ class Program:
                 self._unread += chunk
         return self._forgotten()
 
-    def end_input(self) -> None:
-        """Close its standard input, so that it ends."""
+    @property
+    def has_input(self) -> bool:
+        """Whether it may still be sent lines."""
+        return self._process.stdin is not None and not self._process.stdin.closed
+
+    def end_input(self, *lines: str) -> None:
+        """Send it these last lines and close its standard input; it has a second to say the `rest`."""
+        self.send(*lines)
         if self._process.stdin is not None:
             self._process.stdin.close()
+        self.allow(_END_GRACE)
 
-    def rest(self, deadline: float) -> str:
-        """The unread lines that it says until it ends, or until `deadline` by the monotonic clock."""
+    def rest(self) -> str:
+        """The unread lines that it says until it ends, or its time does."""
         with self._listening() as selector:
-            while (left := deadline - time.monotonic()) > 0 and len(self._unread) < _LONGEST_LINE:
+            while (left := self._deadline - time.monotonic()) > 0 and len(self._unread) < _LONGEST_LINE:
                 if not self._hear(selector, left):
                     break
         return self._forgotten()
@@ -160,7 +221,7 @@ class Program:
         self._stderr = (self._stderr + chunk)[-_STDERR_BYTES:]
         return bool(chunk)
 
-    def _ended(self) -> Said:
+    def _ended(self) -> NoLineError:
         deadline = time.monotonic() + _GRACE
         with selectors.DefaultSelector() as selector:
             selector.register(self._err, selectors.EVENT_READ)
@@ -171,13 +232,14 @@ class Program:
             self._process.wait(max(0.0, deadline - time.monotonic()))
         with suppress(BlockingIOError):
             if trouble := os.read(self._trouble, _CHUNK):
-                return Said("not started", _text(trouble), self.status)
-        return self._said("ended")
+                return NoLineError("cannot be started", _text(trouble), self.status)
+        return self._no_line("ended")
 
-    def _said(self, outcome: Literal["ended", "too late", "too much"]) -> Said:
+    def _no_line(self, why: Literal["ended", "timed out", "flooded"]) -> NoLineError:
         status = self.status
-        shown = "" if status is None else f"exit status {status}"
-        return Said(outcome, ": ".join(filter(None, [shown, _text(self._stderr).strip()])), status)
+        exit_status = "" if status is None else f"exit status {status}"
+        said = ": ".join(filter(None, [exit_status, _text(self._stderr).strip()]))
+        return NoLineError(why, said, status)
 
     def kill(self) -> None:
         """Have it killed, and all that it has started; whoever asks it learns that it has ended."""
@@ -197,3 +259,305 @@ class Program:
 
 def _text(said: bytes | bytearray) -> str:
     return said.decode("utf-8", "replace")
+
+
+class ProgramAgent(AskedAgent, ABC):
+    """Plays as a program answers that is asked by lines.
+
+    A subclass is a protocol. It says how a new process is greeted (`_greet`) and asked (`_ask`), which lines
+    are not to be believed when nobody waits for them (`_is_untrusted`), how a process is told to end
+    (`FAREWELL`), and which games there are no words for (`check`). Its other parameters are its `_settings`.
+
+    As many processes of the program run as questions are asked at once. Each has `startup` seconds to start,
+    and `timeout` for an answer beyond its time to think. One that ends between two questions with exit status
+    0 is just started again. After an accident a fresh process is asked: see `docs/bots.md`. `close`, the end
+    of a `with` block and the end of Python end them all, and what they have started.
+
+    Raises `ParameterError` for a command that names no program, or a script that is not there, and for a
+    folder that is none. `answer` raises `NotJudgedError` where accidents leave no answer,
+    `UntrustedAnswersError`, as `check_asked` does, for a line too many, and `PlayerError` after `close`.
+    """
+
+    FAREWELL: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self,
+        game: Game | str,
+        command: str | Sequence[str],
+        *,
+        timeout: float = TIMEOUT,
+        folder: str | Path | None = None,
+        memory: int | None = None,
+        startup: float = STARTUP,
+    ) -> None:
+        super().__init__(get_game(game))
+        self.check(self.game)
+        owner = type(self).__name__
+        self.folder = None if folder is None else as_path("folder", folder, owner)
+        if self.folder is not None and not self.folder.is_dir():
+            raise ParameterError(f"folder={shown(str(self.folder))} of {owner}: there is no such folder")
+        self.arguments = _split_command(command, self.folder)
+        self.timeout = as_seconds("timeout", timeout, owner)
+        self.memory = None if memory is None else as_integer("memory", memory, owner, 1, _MOST_MEMORY)
+        self.startup = as_seconds("startup", startup, owner)
+        self._settings: dict[str, Any] = {}
+        self._numbers = count(1)  # for protocols that number their questions
+        self._lock = Condition()
+        self._n_starting = 0
+        self._programs: set[Program] = set()
+        self._idle: list[Program] = []
+        self._is_closed = False
+        weakref.finalize(self, _end_all, self._programs)
+
+    def __repr__(self) -> str:
+        settings = "".join(f" {name}={value}" for name, value in self._settings.items())
+        return f"<{type(self).__name__} {self.label}{settings} of {self.game.name}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[()]]:
+        names = ("timeout", "folder", "memory", "startup")
+        settings = {name: getattr(self, name) for name in names} | self._settings
+        return partial(type(self), self.game, self.arguments, **settings), ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def label(self) -> str:
+        """The names of the program and of the script that it is given, as in "python mybot.py".
+
+        Other arguments are shown nowhere, since some may be secret.
+        """
+        return " ".join(Path(each).name for each in (self.arguments[0], *self._script))
+
+    @cached_property
+    def identity(self) -> str:
+        """The label and the settings, and a fingerprint of the command line, the program and the script.
+
+        So the answers of a bot that has been changed are not taken for those of the new one. What else it
+        reads, such as weights or other modules, is not looked at.
+        """
+        fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass"))
+        for path in (_found(self.arguments[0], self.folder), *map(self._in_folder, self._script)):
+            if path is not None:
+                with Path(path).open("rb") as file:
+                    fingerprint.update(file_digest(file, "sha256").digest())
+        return f"{self!r} ({fingerprint.hexdigest()[:_DIGITS]})"
+
+    @property
+    def _script(self) -> list[str]:
+        """The first argument that is no option, if it is a file."""
+        words = [argument for argument in self.arguments[1:] if not argument.startswith("-")]
+        return [word for word in words[:1] if os.path.isfile(self._in_folder(word))]
+
+    def _in_folder(self, path: str) -> Path:
+        return Path(self.folder or ".", path)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        cls.check(game)
+        return "little"
+
+    @staticmethod
+    def check(game: Game) -> None:
+        """Raise `ParameterError` for a game that the protocol has no words for."""
+
+    def _greet(self, program: Program) -> None:
+        """Set up a new process. Raises `PlayerError` if it cannot play the game."""
+
+    @abstractmethod
+    def _ask(self, program: Program, position: Position) -> Answer:
+        """The answer in a position. The process is asked no more if its input is ended here."""
+
+    @abstractmethod
+    def _is_untrusted(self, line: str) -> bool:
+        """Whether this line, for which nobody waits, makes it doubtful what the program answers."""
+
+    def answer(self, position: Position) -> Answer:  # noqa: D102
+        failures: list[NoLineError] = []
+        tries = chain([self._taken], repeat(self._started))  # after an accident a fresh process is asked
+        while len(failures) < TRIES:
+            try:
+                return self._asked(position, next(tries))
+            except NoLineError as failure:
+                failures.append(failure)
+                if failure.why == "flooded":
+                    return Answer.failed("flooded", failure.said)
+                if [each.accident for each in failures].count("crashed") == CRASHES:
+                    return Answer.failed("crashed", failure.said)
+        raise self._not_judged(position, failures)
+
+    def _not_judged(self, position: Position, accidents: list[NoLineError]) -> NotJudgedError:
+        kinds = [each.accident for each in accidents]
+        limits = f" ({self.timeout + self.seconds_per_move:g} s each, and {self.startup:g} s to start)"
+        parts = []
+        for what in dict.fromkeys(kinds):
+            times = kinds.count(what)
+            within = limits if what == "timed out" else ""
+            parts.append(f"{what} {_TIMES.get(times, f'{times} times')}{within}")
+        reasons = {each.why for each in accidents}
+        loses_by: Outcome | None = "crashed" if "ended" in reasons else None
+        last = quoted(accidents[-1].said, "crashed") if accidents[-1].said else ""
+        reason = ", ".join(parts) + (f" [{last}]" if last else "")
+        return NotJudgedError(
+            repr(self), position, reason, "timed out" if "timed out" in reasons else loses_by
+        )
+
+    def check_asked(self) -> None:
+        """As that of `Agent`; the processes end, and the next question starts one again."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for program in idle:
+            program.end_input(*self.FAREWELL)
+        for text in [self._last_lines(program) for program in idle]:
+            self._check_lines(text)
+
+    def _check_lines(self, text: str) -> None:
+        """Raise `UntrustedAnswersError` for lines that nobody waits for, unless they harm nobody."""
+        for line in filter(self._is_untrusted, map(str.strip, text.splitlines())):
+            raise UntrustedAnswersError(
+                f"{self!r} has said a line too many, {shown(line)}: a line for each question is due, and "
+                "no other. So its lines may answer other questions than they seem to, and none of them is "
+                "believed"
+            )
+
+    def _asked(self, position: Position, take: Callable[[], Program]) -> Answer:
+        """The answer of the process that `take` gives. Raises `NoLineError` if there is none."""
+        while True:
+            program = take()
+            is_new, is_kept = not program.n_lines, False
+            try:
+                if is_new:
+                    program.allow(self.startup)
+                    self._greet(program)
+                self._check_lines(program.unread())
+                seconds = self.timeout + self.seconds_per_move
+                program.allow(seconds + (0 if program.n_lines else self.startup))
+                answer = self._ask(program, position)
+                is_kept = program.has_input
+                return answer
+            except NoLineError as failure:
+                if self._is_closed:
+                    self._refuse("is closed")
+                if is_new or failure.why != "ended" or failure.status != 0:
+                    raise
+                # It has ended after another question, as it may: a new one is asked.
+            finally:
+                if is_kept:
+                    self._keep(program)
+                else:  # in the middle of a conversation nothing more can be asked
+                    self._drop(program)
+
+    def _taken(self) -> Program:
+        """A process that nobody asks at the moment, a new one if there is none."""
+        while True:
+            with self._lock:
+                self._check_open()
+                program = self._idle.pop() if self._idle else None
+            if program is None:
+                return self._started()
+            if program.status is None:
+                return program
+            program.end_input()
+            self._check_lines(self._last_lines(program))
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            self._refuse("is closed")
+
+    def _started(self) -> Program:
+        """A new process, started by a thread of its own, which Ctrl-C does not interrupt half-way."""
+        with self._lock:
+            self._check_open()
+            self._n_starting += 1
+        started: Future[Program] = Future()
+
+        def start() -> None:
+            try:
+                program = Program(self._command_line(), self.folder, self.memory)
+            except OSError as error:
+                started.set_exception(NoLineError("cannot be started", error.strerror or ""))
+            except BaseException as error:  # it is raised by who waits
+                started.set_exception(error)
+            else:
+                self._programs.add(program)
+                started.set_result(program)
+            with self._lock:
+                self._n_starting -= 1
+                self._lock.notify_all()
+
+        Thread(target=start, name="starting").start()
+        return started.result()
+
+    def _command_line(self) -> tuple[str, ...]:
+        """The arguments by which a process is started."""
+        return self.arguments
+
+    def _keep(self, program: Program) -> None:
+        """Keep a process for the next question."""
+        with self._lock:
+            if not self._is_closed:
+                self._idle.append(program)
+                return
+        self._drop(program)
+
+    def _drop(self, program: Program) -> None:
+        with self._lock:
+            self._programs.discard(program)
+        program.end()
+
+    def _last_lines(self, program: Program) -> str:
+        """The unread lines of a process whose input has ended, which is ended then."""
+        try:
+            return program.rest()
+        finally:
+            self._drop(program)
+
+    def _refuse(self, why: str) -> NoReturn:
+        """Raise `PlayerError` for a program that is of no use here."""
+        raise PlayerError(f"{self!r} {why}")
+
+    def close(self) -> None:
+        """End all processes; whoever waits for an answer gets a `PlayerError`."""
+        with self._lock:
+            self._is_closed = True
+            self._lock.wait_for(lambda: not self._n_starting, _STARTING)
+            for program in self._programs:
+                program.kill()  # those that are asked now are ended by who asks them
+            idle, self._idle = self._idle, []
+        for program in idle:
+            self._drop(program)
+
+
+def _end_all(programs: set[Program]) -> None:
+    while programs:
+        programs.pop().end()
+
+
+def _split_command(command: str | Sequence[str], folder: Path | None) -> tuple[str, ...]:
+    """The arguments of a command. Raises `ParameterError` if there is no such program, or no such script.
+
+    The message shows these alone, as other arguments may be secret.
+    """
+    try:
+        arguments = tuple(shlex.split(unwrapped(command.strip())) if isinstance(command, str) else command)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"command: a command line, or a list of arguments, is needed: {error}") from None
+    if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
+        raise ParameterError("command: a program and its arguments are needed, as texts")
+    if _found(arguments[0], folder) is None:
+        raise ParameterError(f"command: there is no program {shown(arguments[0])} that can be run")
+    script = next((word for word in arguments[1:] if not word.startswith("-")), "")
+    is_script = script.lower().endswith(_SCRIPTS) and script.split() == [script]  # and no code for `sh -c`
+    if is_script and not os.path.isfile(Path(folder or "", script)):
+        raise ParameterError(
+            f"command: there is no file {shown(script)} in the folder {folder or Path.cwd()}"
+        )
+    return arguments
+
+
+def _found(program: str, folder: Path | None) -> str | None:
+    """The file of a program, None if it cannot be run; a relative path is one from the folder."""
+    return shutil.which(Path(folder, program) if folder and os.path.dirname(program) else program)

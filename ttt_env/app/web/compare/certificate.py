@@ -1,4 +1,4 @@
-"""What is proved about an agent, for the page: its certificate, and the games that refute it."""
+"""The proved facts about an agent, for the page: its certificate, and the games that refute it."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -34,14 +34,14 @@ class Tick:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is along one side: its label with the unit, its ends and its ticks."""
+    """One axis: its label with the unit, its ends and its ticks."""
 
     label: str
     low: float
     high: float
 
     def place(self, value: float) -> float:
-        """Where a value is, in percent of the way from the low end to the high one."""
+        """The place of a value, in percent of the way from the low end to the high one."""
         return 100 * (value - self.low) / (self.high - self.low)
 
     @property

@@ -8,7 +8,7 @@ from ttt_env.agent import Agent
 from ttt_env.analysis.dossier import LADDER
 from ttt_env.analysis.evaluation import Match, match
 from ttt_env.analysis.play import play_game
-from ttt_env.analysis.recorded import Recorded, declared_agent
+from ttt_env.analysis.recorded import RecordedAgent, declared_agent
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
@@ -16,7 +16,6 @@ from ttt_env.render.words import signed
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import TABLE_CELLS
-from ttt_env.tournament.pairings import turned
 
 GAMES = {
     "tictactoe-v0": "Tic-tac-toe",
@@ -83,11 +82,11 @@ def ladder(roster: Roster, game: Game) -> Ladder:
     missing = []
     for agent in (*ENTRANTS, *roster.models):
         try:
-            agents[agent] = Recorded(declared_agent(roster.make(agent, game), game))
+            agents[agent] = RecordedAgent(declared_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
             missing.append(f"{agent} is not here: {error}")
     matches = {(a, b): match(agents[a], agents[b], game) for a, b in combinations(agents, 2)}
-    matches |= {(second, first): turned(played) for (first, second), played in matches.items()}
+    matches |= {(second, first): played.turned() for (first, second), played in matches.items()}
     names = sorted(agents, key=lambda name: (-round(_mean(name, tuple(agents), matches), 9), name))
     return Ladder(tuple(names), matches, tuple(missing))
 

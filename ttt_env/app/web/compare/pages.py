@@ -41,12 +41,12 @@ from ttt_env.app.web.compare.softmax import OPENINGS, SLIDERS, curves, temperatu
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import kinds, parse_game
-from ttt_env.app.web.house import House, fields_of
 from ttt_env.app.web.insight import judged_moves
 from ttt_env.app.web.live import sweep_of
-from ttt_env.app.web.origin import is_foreign, is_whole
 from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PlayTable, Visit, short_name
+from ttt_env.app.web.visitors import is_foreign, is_whole
 from ttt_env.errors import ParameterError, TttEnvError, unknown
 from ttt_env.rules.checks import as_seat
 from ttt_env.rules.game import SEATS, Game, Seat
@@ -152,7 +152,7 @@ class Replay:
 
     @property
     def status(self) -> str:
-        """What the last move was, and what it was worth, in a line."""
+        """The last move and its worth, in a line."""
         at, n_moves = self.table.at, len(self.table.cells)
         if not at:
             return f"The empty board, before {n_moves} moves"
@@ -164,7 +164,7 @@ class Replay:
 
     @property
     def mistake(self) -> str:
-        """What the last move gave away, in a sentence; empty if nothing."""
+        """The mistake of the last move in a sentence: what it gave away; empty if nothing."""
         return self.verdicts[self.table.at - 1].sentence if self.table.at else ""
 
     @property
@@ -195,23 +195,23 @@ def addresses_for(request: Request) -> Callable[..., str]:
 class ComparePart:
     """A part of the page; it keeps nothing between two requests."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._agent = an_agent(house.roster)
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._agent = an_agent(services.roster)
 
     def _page(self, request: Request, name: str, complaints: list[str], **context: Any) -> Response:
         shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": addresses_for(request)}
         status = 400 if complaints else 200
-        return self._house.page(name, status, complaints=complaints, **shared, **context)
+        return self._services.page(name, status, complaints=complaints, **shared, **context)
 
     async def _study(
         self, make: Callable[..., Answer], game: Game, agents: tuple[str, ...], *more: int
     ) -> Answer:
         """The result of `make` for these agents, computed once and kept, unless one of them still learns."""
-        desk, roster = self._house.desk, self._house.roster
-        lane = await self._house.lane_of_study(game, *agents)
+        queues, roster = self._services.queues, self._services.roster
+        lane = await self._services.lane_of_study(game, *agents)
         learns = any(map(roster.learns, agents))
-        return await (desk.move if learns else desk.study)(lane, make, roster, game, *agents, *more)
+        return await (queues.move if learns else queues.study)(lane, make, roster, game, *agents, *more)
 
     async def _replay(
         self, whole: PlayTable, path: str, shown: dict[str, object], reader: AddressReader
@@ -219,8 +219,8 @@ class ComparePart:
         """The game after as many moves as the field `at` says, by default all."""
         n_moves = len(whole.cells)
         at = reader.read("at", a_number("at", n_moves, n_moves))
-        lane = await self._house.lane_of_study(whole.game)
-        verdicts = await self._house.desk.study(lane, judged_moves, whole)
+        lane = await self._services.lane_of_study(whole.game)
+        verdicts = await self._services.queues.study(lane, judged_moves, whole)
         stays_whole = {"whole": 1} if reader.fields.get("whole") == "1" else {}
         return Replay(whole.at_move(at), tuple(verdicts), path, shown | stays_whole)
 
@@ -268,12 +268,12 @@ class Matches(ComparePart):
         reader = AddressReader(fields_of(request))
         game = reader.read("game", A_GAME)
         if reader.complaints:
-            return self._house.refused(reader.complaints)
+            return self._services.refused(reader.complaints)
         context = await self._laddered(game, reader)
-        return self._house.page("compare_ladder.html", game=game, address=address, **context)
+        return self._services.page("compare_ladder.html", game=game, address=address, **context)
 
     async def _laddered(self, game: Game, reader: AddressReader) -> dict[str, Any]:
-        table = await self._house.desk.study("sweep", ladder, self._house.roster, game)
+        table = await self._services.queues.study("sweep", ladder, self._services.roster, game)
         return {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
 
 
@@ -317,7 +317,7 @@ class Certificates(ComparePart):
         if "at" in fields:
             shown["at"] = reader.read("at", a_number("at", game.n_cells))
         context = {"complaints": complaints + reader.complaints, "game": game, "agent": agent, **proof}
-        offers = await self._house.desk.move("quick", self._house.roster.offers, game)
+        offers = await self._services.queues.move("quick", self._services.roster.offers, game)
         refused = {offer.name: offer.refusal for offer in offers if offer.refusal}
         return self._page(request, "compare_agent.html", shown=shown, refused=refused, **context)
 
@@ -326,7 +326,7 @@ class Certificates(ComparePart):
 
         A search is given a seed: without one there is nothing to prove about it.
         """
-        who, roster = fields.get("agent", AGENT), self._house.roster
+        who, roster = fields.get("agent", AGENT), self._services.roster
         was = roster.parse(was)
         if who in roster.models:
             return who
@@ -340,8 +340,8 @@ class Certificates(ComparePart):
         reader = AddressReader(fields_of(request))
         context = await self._proof(reader)
         if reader.complaints:
-            return self._house.refused(reader.complaints)
-        return self._house.page("compare_proof.html", address=address, **context)
+            return self._services.refused(reader.complaints)
+        return self._services.page("compare_proof.html", address=address, **context)
 
     async def _proof(self, reader: AddressReader) -> dict[str, Any]:
         game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
@@ -385,11 +385,11 @@ class Certificates(ComparePart):
         reader = AddressReader(fields_of(request))
         game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
         if reader.complaints:
-            return self._house.refused(reader.complaints)
+            return self._services.refused(reader.complaints)
         try:
             response = respond(await self._study(prove, game, (agent,)))
         except (TttEnvError, ImportError) as error:
-            return self._house.refused([str(error)])
+            return self._services.refused([str(error)])
         response.headers["content-disposition"] = f'attachment; filename="certificate.{kind}"'
         return response
 
@@ -408,7 +408,7 @@ class Curves(ComparePart):
             x, o = temperatures(fields_of(request))
         except ParameterError as error:
             complaints, (x, o) = [str(error)], temperatures({})
-        ends, chances, worth = await self._house.desk.study("quick", curves, x, o)
+        ends, chances, worth = await self._services.queues.study("quick", curves, x, o)
         return self._page(
             request,
             "compare_softmax.html",
@@ -424,10 +424,10 @@ class Curves(ComparePart):
 
     async def runs(self, request: Request) -> Response:
         """The curves of the runs that the address names among those in the folder."""
-        desk, folder = self._house.desk, self._house.runs
+        queues, folder = self._services.queues, self._services.runs
         reader = AddressReader(fields_of(request, lists=("run",)))
         over = reader.read("over", a_choice("axis", OVER))
-        listed = [] if folder is None else await desk.move("quick", runs_in, folder)
+        listed = [] if folder is None else await queues.move("quick", runs_in, folder)
         names = request.query_params.getlist("run")
         drawn_curves: list[Curve] = []
         tags, tag = list[str](), TAG
@@ -437,9 +437,9 @@ class Curves(ComparePart):
             reader.complaints.append(str(error))
             runs = chosen_runs(listed, [])
         try:
-            tags = in_order([tag for run in runs for tag in await desk.study("search", measures, run)])
+            tags = in_order([tag for run in runs for tag in await queues.study("search", measures, run)])
             tag = reader.read("tag", a_choice("measure", [*tags, *MEANINGS]))
-            drawn_curves = [await desk.study("search", curve, run, tag) for run in runs]
+            drawn_curves = [await queues.study("search", curve, run, tag) for run in runs]
         except ImportError as error:
             reader.complaints.append(str(error))
         return self._page(
@@ -459,7 +459,7 @@ class Curves(ComparePart):
 
 
 class People(ComparePart):
-    """How people have done here against agents."""
+    """The results of people against agents on this server."""
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""
@@ -472,8 +472,8 @@ class People(ComparePart):
     async def show(self, request: Request) -> Response:
         """The page of the games of one kind that people have played."""
         reader = AddressReader(fields_of(request))
-        game, log = reader.read("game", AddressField(GAME, parse_game)), self._house.log
-        played = {} if log is None else await self._house.desk.move("quick", games_of, log)
+        game, log = reader.read("game", AddressField(GAME, parse_game)), self._services.log
+        played = {} if log is None else await self._services.queues.move("quick", games_of, log)
         whole = {"records": await self._records(game), "alone": False} if is_whole(request) else {}
         return self._page(
             request,
@@ -490,35 +490,37 @@ class People(ComparePart):
         reader = AddressReader(fields_of(request))
         game = reader.read("game", AddressField(GAME, parse_game))
         if reader.complaints:
-            return self._house.refused(reader.complaints)
+            return self._services.refused(reader.complaints)
         return self._part(game, await self._records(game), alone=False)
 
     async def agent(self, request: Request) -> Response:
-        """What people got against one agent, as a part of a page; nothing if nobody has played it."""
+        """The results of people against one agent, as a part of a page; nothing if nobody has played it."""
         reader = AddressReader(fields_of(request))
         game = reader.read("game", AddressField(GAME, parse_game))
-        agent = reader.read("agent", AddressField(AGENT, self._house.roster.parse))
+        agent = reader.read("agent", AddressField(AGENT, self._services.roster.parse))
         if reader.complaints:
-            return self._house.refused(reader.complaints)
+            return self._services.refused(reader.complaints)
         return self._part(game, await self._records(game, agent), alone=True)
 
     def _part(self, game: Game, records: list[PersonalRecord], alone: bool) -> Response:
         context = {"game": game, "records": records, "alone": alone, "address": address}
-        return self._house.page("compare_people_table.html", **context)
+        return self._services.page("compare_people_table.html", **context)
 
     async def _records(self, game: Game, agent: str | None = None) -> list[PersonalRecord]:
-        """What people got against this agent, or against those of most games."""
-        desk, roster, log = self._house.desk, self._house.roster, self._house.log
+        """The results of people against this agent, or against the agents with the most games."""
+        queues, roster, log = self._services.queues, self._services.roster, self._services.log
         if log is None:
             return []
-        n_games = (await desk.move("quick", log.counts)).get(game.name, 0)
-        tallies = await desk.study("quick", tallies_here, log, roster, game, n_games)
+        n_games = (await queues.move("quick", log.counts)).get(game.name, 0)
+        tallies = await queues.study("quick", tallies_here, log, roster, game, n_games)
         wanted = [tally for tally in tallies if agent in (None, tally.agent)][:MAX_AGENTS]
         return [PersonalRecord(tally, await self._expectation(tally.agent, game)) for tally in wanted]
 
     async def _expectation(self, agent: str, game: Game) -> Expectation:
         if not is_tabulated(game):
-            return random_against(self._house.roster, game, agent)  # which says at once that it is too large
+            return random_against(
+                self._services.roster, game, agent
+            )  # which says at once that it is too large
         try:
             return await self._study(random_against, game, (agent,))
         except BusyError as error:
@@ -528,8 +530,8 @@ class People(ComparePart):
 class ComparePages:
     """The pages under /compare; they keep nothing between two requests."""
 
-    def __init__(self, house: House) -> None:
-        self._parts = Matches(house), Certificates(house), Curves(house), People(house)
+    def __init__(self, services: Services) -> None:
+        self._parts = Matches(services), Certificates(services), Curves(services), People(services)
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""

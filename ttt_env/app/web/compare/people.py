@@ -1,4 +1,4 @@
-"""How people have done here against agents, beside the exact chances of a random player."""
+"""The results of people against agents here, next to the exact chances of a random player."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ttt_env.rules.game import Game, Seat
 from ttt_env.storage.game_log import GameLog
 
 MAX_AGENTS = 30
-"""Of a table: those against whom most games were played."""
+"""The maximum number of agents in a table: the ones with the most games."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def random_against(roster: Roster, game: Game, agent: str) -> Expectation:
 
 
 def games_of(log: GameLog) -> dict[str, int]:
-    """How many games the log holds of each game that this page offers, by its name."""
+    """The number of games in the log, by name, for each game that this page offers."""
     return {name: count for name, count in log.counts().items() if _is_offered(name)}
 
 

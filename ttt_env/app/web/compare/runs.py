@@ -48,7 +48,7 @@ MEANINGS = {
     "games/good": "good games of a hundred: draws with itself, wins over the random player",
     "games/good against random": "good games of a hundred against the random player",
 }
-"""What a measure is, for the tags that this package, its scripts and Stable-Baselines3 log."""
+"""The meaning of each tag that this package, its scripts and Stable-Baselines3 log."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Run:
 
     @property
     def changed(self) -> int:
-        """When it was last written to."""
+        """The time of the last change to its files."""
         return max(changed for _, _, changed in self.files)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What a run logged of a measure: steps, seconds of training and values `[n]`."""
+    """The logged values of one measure in a run: steps, seconds of training and values `[n]`."""
 
     name: str
     steps: tuple[int, ...]
@@ -179,7 +179,7 @@ def in_order(tags: Iterable[str]) -> list[str]:
 
 
 def curve(run: Run, tag: str = TAG) -> Curve:
-    """What a run logged of a measure. A training that was resumed goes on where it stopped."""
+    """The logged values of a measure in a run. A resumed training continues where it stopped."""
     points: list[tuple[int, float, float]] = []
     before = 0.0
     for content in _contents(run):

@@ -25,7 +25,7 @@ _GRID = [round(0.05 * step, 2) for step in range(41)]  # the temperatures that t
 
 @dataclass(frozen=True)
 class Ends:
-    """How the game of two temperatures ends, from X's side, and what its openings are worth to X."""
+    """The result of the game between two temperatures, from X's side, and the value of its openings for X."""
 
     result: Result
     openings: dict[str, float]
@@ -38,7 +38,7 @@ def temperatures(fields: Mapping[str, str]) -> tuple[float, float]:
 
 
 def ends(x: float, o: float) -> Ends:
-    """How the game ends if both seats play by softmax and know the other's temperature: one sweep."""
+    """The result if both seats play softmax minimax and know the other's temperature: one sweep."""
     outcomes = backward_induction(reachable(GAME), softmax(x), softmax(o))
     win, loss = outcomes.start
     q = outcomes.values().q(Boards.start(GAME))[0]

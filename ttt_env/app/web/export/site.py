@@ -8,18 +8,17 @@ from importlib.resources import files as resources
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ttt_env.app.web.bench import Bench
 from ttt_env.app.web.board import board_of, strokes_of
 from ttt_env.app.web.compare.certificate import Proved, prove
 from ttt_env.app.web.compare.ladder import ENTRANTS, ladder
 from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.export.tables import facts_of
 from ttt_env.app.web.games import rule_of
-from ttt_env.app.web.house import House, templates_of
+from ttt_env.app.web.inside.branch import Branch, grid_of, stones_of
 from ttt_env.app.web.inside.look import SETTINGS
-from ttt_env.app.web.inside.twig import Twig, grid_of, stones_of
-from ttt_env.app.web.insight import Insight, judged_moves, score, strength
+from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, score, strength
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
+from ttt_env.app.web.services import Services, templates_of
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
@@ -87,7 +86,7 @@ def address(path: str, **fields: object) -> str:
 
 
 def play_url(x: str, o: str, cells: tuple[int, ...] = ()) -> str:
-    """Where a game is played on after these moves."""
+    """The address at which a game continues after these moves."""
     return (
         f"index.html#{urlencode({'x': x, 'o': o, 'moves': moves_text(cells)}, safe=':,=', quote_via=quote)}"
     )
@@ -120,7 +119,7 @@ class _Site:
         levels = [preset.player for preset in self._levels]
         named = (*agents, *levels, _SOFTMAX, *roster.models)
         self._players = list(dict.fromkeys(roster.parse(each) for each in named))
-        self._templates = templates_of(House(Bench(roster), pages=PAGES))
+        self._templates = templates_of(Services(Evaluators(roster), pages=PAGES))
         self._templates.globals |= {
             "static": "",
             "scripts": (FACTS, SCRIPT),
@@ -235,7 +234,7 @@ def _steps(agent: str, seat: Seat, cells: tuple[int, ...]) -> list[Replay]:
 
 
 def _told(step: Replay) -> dict[str, object]:
-    """What the page says of a position of a game; the script writes it."""
+    """The texts of the page for one position of a game; the script shows them."""
     is_mistake = step.table.at > 0 and step.verdicts[step.table.at - 1].is_mistake
     return {"status": step.status, "mistake": step.mistake, "isMistake": is_mistake, "play": step.play_url}
 
@@ -244,9 +243,9 @@ def _drawings(game: Game) -> dict[str, list[str]]:
     """The paths of the stones and the tile of each cell on the small boards of a tree."""
     cells = range(game.n_cells)
     # A position with an O has an X too, elsewhere.
-    with_x = [stones_of(_twig(Position(game, 0, 1 << cell), cell)) for cell in cells]
+    with_x = [stones_of(_branch(Position(game, 0, 1 << cell), cell)) for cell in cells]
     with_o = [
-        stones_of(_twig(Position(game, 1 << (cell + 1) % game.n_cells, 1 << cell), cell)) for cell in cells
+        stones_of(_branch(Position(game, 1 << (cell + 1) % game.n_cells, 1 << cell), cell)) for cell in cells
     ]
     return {
         "x": [paths["x"] for paths in with_x],
@@ -255,8 +254,8 @@ def _drawings(game: Game) -> dict[str, list[str]]:
     }
 
 
-def _twig(position: Position, cell: int) -> Twig:
-    return Twig(position, (cell,), "", "", share=1.0, tone=0.0)
+def _branch(position: Position, cell: int) -> Branch:
+    return Branch(position, (cell,), "", "", share=1.0, tone=0.0)
 
 
 def script() -> str:

@@ -1,4 +1,4 @@
-"""How agents move, as facts for the scripts of an exported page: `policies.js` reads them."""
+"""The policies of agents, as facts for the scripts of an exported page: `policies.js` reads them."""
 
 from itertools import count
 from typing import Any
@@ -17,10 +17,10 @@ _UNIFORM = 1e-6  # Lookup holds single precision
 
 
 def facts_of(roster: Roster, player: str, game: Game) -> dict[str, Any]:
-    """How this player of the roster moves, for JSON.
+    """The policy of this player of the roster, for JSON.
 
     Softmax minimax is given by its temperatures and epsilon by its agent and its chance: the browser computes
-    what they do. Of all others there is a table.
+    the probabilities. All other agents get a table.
     """
     name = split_spec(player).name
     values = roster.values(player)

@@ -1,10 +1,10 @@
-"""What the address of the page `Look inside` says: the table, the view and its settings."""
+"""The address of the page `Look inside`: the table, the view and its settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ttt_env.app.web.controls import BOUNDS, Control, controls_of
-from ttt_env.app.web.inside.twig import end_of
+from ttt_env.app.web.inside.branch import end_of
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.table import PlayTable, read_table
 from ttt_env.errors import ParameterError
@@ -62,7 +62,7 @@ class InsideLook:
 
     @property
     def is_running(self) -> bool:
-        """Whether the search goes on by itself."""
+        """True if the search continues by itself."""
         return self["mcts.run"] == "yes" and not self.table.position.is_over and self.done < MAX_SIMULATIONS
 
     @property
@@ -84,7 +84,7 @@ EXAMPLE = InsideLook(
 
 
 def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[InsideLook, list[str]]:
-    """What an address asks to look at, and what is wrong with the address; the wrong parts are left out."""
+    """The look that an address asks for, and the errors in the address; wrong parts are left out."""
     table, complaints = read_table(fields, roster)
     settings: dict[str, str] = {}
     for name, control in SETTINGS.items():

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import kinds, parse_game
-from ttt_env.app.web.house import House, fields_of
+from ttt_env.app.web.inside.branch import Branch, grid_of, stones_of, tree_layout
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
     MAX_SIMULATIONS,
@@ -22,12 +22,12 @@ from ttt_env.app.web.inside.look import (
 )
 from ttt_env.app.web.inside.reason import AgentMove, board_of_reason, explained, last_move_of_an_agent
 from ttt_env.app.web.inside.search import searched
-from ttt_env.app.web.inside.twig import Twig, grid_of, plan_of, stones_of
 from ttt_env.app.web.live import sweep_of
-from ttt_env.app.web.origin import is_whole
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
+from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PlayTable
+from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameTooLargeError, IllegalMoveError, TttEnvError
 from ttt_env.proofs.known import is_solved
 from ttt_env.rules.sizes import is_instant
@@ -47,8 +47,8 @@ _MANY = 5  # cells that are only counted
 class InsidePages:
     """The pages under /inside; what they show follows from the address alone."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     def routes(self) -> list[Route]:
         """The addresses of these pages and what answers them."""
@@ -64,12 +64,14 @@ class InsidePages:
         return await self._shown(*self._read(request), whole=is_whole(request))
 
     async def tree(self, request: Request) -> Response:
-        """What the view shows, the board and what is beside it, as a part of a page: it may take seconds."""
+        """The view with the board and its surroundings, as a part of a page: this may take seconds."""
         look, complaints = self._read(request)
         if complaints:
-            return self._house.refused(complaints)
+            return self._services.refused(complaints)
         context = await self._seen(look)
-        return self._house.page("inside_lack.html" if "lack" in context else PARTS[look["view"]], **context)
+        return self._services.page(
+            "inside_lack.html" if "lack" in context else PARTS[look["view"]], **context
+        )
 
     async def move(self, request: Request) -> Response:
         """A redirection to the position after the player to move has played the cell that the body names."""
@@ -95,12 +97,12 @@ class InsidePages:
         return RedirectResponse(look.url({"mcts.done": min(look.done + 1, MAX_SIMULATIONS)}), 303)
 
     def _read(self, request: Request) -> tuple[InsideLook, list[str]]:
-        return read_look(fields_of(request), self._house.roster)
+        return read_look(fields_of(request), self._services.roster)
 
     async def _shown(self, look: InsideLook, complaints: list[str], whole: bool = False) -> Response:
         is_later = not whole and await self._is_slow(look)
         context = self._around(look) if is_later else await self._seen(look)
-        return self._house.page(
+        return self._services.page(
             "inside.html",
             400 if complaints else 200,
             complaints=complaints,
@@ -111,15 +113,15 @@ class InsidePages:
         )
 
     async def _is_slow(self, look: InsideLook) -> bool:
-        """Whether what the view shows comes after the page, because it may take seconds."""
+        """True if the view is sent after the page, because it may take seconds."""
         if look["view"] != "move":
             return look["view"] == "tree" and not is_instant(look.table.game)
         try:
             move = last_move_of_an_agent(look.table)
         except TttEnvError:
             return False
-        desk, roster = self._house.desk, self._house.roster
-        lane = await desk.move("quick", roster.lane_of_move, move.player, move.table.game)
+        queues, roster = self._services.queues, self._services.roster
+        lane = await queues.move("quick", roster.lane_of_move, move.player, move.table.game)
         return lane != "quick"
 
     def _around(self, look: InsideLook) -> dict[str, Any]:
@@ -132,7 +134,7 @@ class InsidePages:
             "settings": SETTINGS,
             "grid": grid_of(look.table.game),
             "stones_of": stones_of,
-            "to": lambda twig: look.url(table=_followed(look.table, twig)),
+            "to": lambda branch: look.url(table=_followed(look.table, branch)),
             "example": EXAMPLE.url(),
             "most": MAX_SIMULATIONS,
             "is_live": look["view"] == "tree" and is_instant(look.table.game),
@@ -158,16 +160,16 @@ class InsidePages:
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
         question = look.table.position, _temperatures(look), int(look["tree.plies"])
-        lane = await self._house.lane_of_study(game)
-        foresight = await self._house.desk.study(lane, self._house.foreseer.foresee, *question)
+        lane = await self._services.lane_of_study(game)
+        solved_tree = await self._services.queues.study(lane, self._services.tree_solver.tree_of, *question)
         is_soft = look["tree.agent"] == "softmax"
         sweep = sweep_of(game, look.table.record.cells, "x-temperature", "o-temperature") if is_soft else None
-        return {"foresight": foresight, "plan": plan_of(foresight.tree), "sweep": sweep}
+        return {"solved_tree": solved_tree, "plan": tree_layout(solved_tree.tree), "sweep": sweep}
 
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         question = look.table.position, look.done, *_search_settings(look)
-        result = await self._house.desk.study("quick", searched, *question)
-        return {"result": result, "plan": plan_of(result.tree)}
+        result = await self._services.queues.study("quick", searched, *question)
+        return {"result": result, "plan": tree_layout(result.tree)}
 
     async def _last_move(self, look: InsideLook) -> dict[str, Any]:
         move = last_move_of_an_agent(look.table)
@@ -185,10 +187,10 @@ class InsidePages:
 
     async def _explained(self, look: InsideLook, move: AgentMove) -> dict[str, Any]:
         """The variables of the template that shows why this move was made."""
-        desk, roster = self._house.desk, self._house.roster
-        lane = await desk.move("quick", roster.lane_of_move, move.player, move.table.game)
+        queues, roster = self._services.queues, self._services.roster
+        lane = await queues.move("quick", roster.lane_of_move, move.player, move.table.game)
         question = roster, move.player, move.table.position, roster.edition(move.player)
-        why = await desk.study(lane, explained, *question)
+        why = await queues.study(lane, explained, *question)
         is_search = move.player.partition(":")[0] == "mcts"
         return {
             "move": move,
@@ -221,7 +223,7 @@ def _temperatures(look: InsideLook) -> tuple[float, float]:
     return float(look["x.temperature"]), float(look["o.temperature"])
 
 
-def _followed(table: PlayTable, twig: Twig) -> PlayTable:
-    """The table after the moves that lead to a twig."""
-    cells = (*table.cells[: table.at], *twig.cells)
+def _followed(table: PlayTable, branch: Branch) -> PlayTable:
+    """The table after the moves that lead to a branch."""
+    cells = (*table.cells[: table.at], *branch.cells)
     return replace(table, cells=cells, at=len(cells))

@@ -1,4 +1,4 @@
-"""Why an agent has moved, or would move: whose move is looked at, and the board with its figures."""
+"""The reason for a move that an agent has made or would make: the agent, and the board with its figures."""
 
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ class AgentMove:
 
     @property
     def headline(self) -> str:
-        """Who has played where, in a few words."""
+        """The last move, or the player to move, in a few words."""
         name = f"{short_name(self.player)} ({self.seat})"
         return f"{name} is to move" if self.cell is None else f"{name} has played {self.cell}"
 
@@ -44,7 +44,7 @@ def last_move_of_an_agent(table: PlayTable) -> AgentMove:
 
 
 def explained(roster: Roster, player: str, position: Position, edition: int = 0) -> Explanation:
-    """Why the agent moves there as it does. `edition` is `Roster.edition`, by which answers grow old."""
+    """The agent's reasons for its move there. `edition` is `Roster.edition`, by which answers get stale."""
     return roster.make(player, position.game).explain(position)
 
 

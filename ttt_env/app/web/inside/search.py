@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from ttt_env.agents.mcts.search import Search
 from ttt_env.agents.mcts.tree import Node
-from ttt_env.app.web.inside.twig import Twig, end_of
+from ttt_env.app.web.inside.branch import Branch, end_of
 from ttt_env.rules.game import SEATS, Position, Seat
 
 MAX_NODES, MAX_CHOICES = 20, 9
@@ -19,9 +19,9 @@ Cells = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Simulation:
-    """What one simulation did: the cells it took in the tree, whether the last one was new, who won.
+    """One simulation: the cells of its path in the tree, whether the last one was new, the winner.
 
-    `is_ended` says that the game was over there, so that nothing was played on.
+    `is_ended` is True if the game was over there, so that there was no playout.
     """
 
     path: Cells
@@ -54,7 +54,7 @@ class Searched:
     `best` are the most visited cells.
     """
 
-    tree: Twig
+    tree: Branch
     by_cell: dict[int, Choice]
     n_nodes: int
     last: Simulation | None
@@ -78,7 +78,7 @@ def searched(position: Position, done: int, seed: int, c: float, draw: float, pl
     lit = {path[:depth] for depth in range(len(path) + 1)}
     choices = [_choice(cell, child, root.visits, c) for cell, child in _moves(root)]
     return Searched(
-        _twig(root, position, (), root.visits, path, drawn(visits) | lit),
+        _branch(root, position, (), root.visits, path, drawn(visits) | lit),
         {choice.cell: choice for choice in choices},
         len(visits),
         _simulation(search, root, path) if done else None,
@@ -89,7 +89,7 @@ def searched(position: Position, done: int, seed: int, c: float, draw: float, pl
 
 
 def _visits(node: Node, cells: Cells) -> dict[Cells, int]:
-    """How often the node and those below it were visited, by the cells that lead there, parents first."""
+    """The visits of the node and its descendants, by the cells that lead there, parents first."""
     visits = {cells: node.visits}
     for cell, child in _moves(node):
         visits |= _visits(child, (*cells, cell))
@@ -131,13 +131,13 @@ def _most_visited_path(visits: Mapping[Cells, int]) -> set[Cells]:
     return path
 
 
-def _twig(
+def _branch(
     node: Node, position: Position, cells: Cells, n_parent: int, path: Cells, shown: set[Cells]
-) -> Twig:
+) -> Branch:
     """The node and what is drawn below it: the most visited moves first, equal ones by their cells."""
     is_lit = path[: len(cells)] == cells
     children = tuple(
-        _twig(child, position.child(cell), (*cells, cell), node.visits, path, shown)
+        _branch(child, position.child(cell), (*cells, cell), node.visits, path, shown)
         for cell, child in sorted(_moves(node), key=lambda move: (-move[1].visits, move[0]))
         if (*cells, cell) in shown
     )
@@ -146,7 +146,7 @@ def _twig(
     tone = (2 * mean - 1) * (1 if position.ply % 2 else -1)  # the node counts for who has just moved
     below = f"{node.wins:.4g}/{node.visits}"
     share = node.visits / max(n_parent, 1)
-    return Twig(position, cells, above, below, share, tone, children=children, is_lit=is_lit)
+    return Branch(position, cells, above, below, share, tone, children=children, is_lit=is_lit)
 
 
 def _simulation(search: Search, root: Node, path: Cells) -> Simulation:

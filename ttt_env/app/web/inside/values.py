@@ -7,7 +7,7 @@ from math import isclose
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.app.web.computing import Keeper
-from ttt_env.app.web.inside.twig import Twig, end_of
+from ttt_env.app.web.inside.branch import Branch, end_of
 from ttt_env.render.words import percent, signed
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
@@ -41,7 +41,7 @@ def told_value(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Foresight:
+class SolvedTree:
     """The value of a position for X, as the page writes it, its moves, and the tree of `plies` below it.
 
     `is_cut` says whether fewer plies are in it than were asked for.
@@ -49,7 +49,7 @@ class Foresight:
 
     told: str
     moves: tuple[Move, ...]
-    tree: Twig
+    tree: Branch
     plies: int
     is_cut: bool
 
@@ -59,13 +59,13 @@ class Foresight:
         return {move.cell: move for move in self.moves}
 
 
-class Foreseer:
+class TreeSolver:
     """Computes the values of games at the temperatures of both seats, and keeps them."""
 
     def __init__(self) -> None:
         self._values: Keeper[Values] = Keeper(32, 1)
 
-    def foresee(self, position: Position, temperatures: tuple[float, float], plies: int) -> Foresight:
+    def tree_of(self, position: Position, temperatures: tuple[float, float], plies: int) -> SolvedTree:
         """The tree where X and O move by softmax of these temperatures; at 0 that is minimax."""
         x, o = map(softmax, temperatures)
         values = self._values.get_or_make(
@@ -75,12 +75,14 @@ class Foreseer:
         )
         grower = _Grower(values, (x, o))
         n_plies = plies_that_fit(position, plies)
-        tree = grower.twig(position, n_plies)
-        return Foresight(told_value(tree.tone), tuple(grower.moves(position)), tree, n_plies, n_plies < plies)
+        tree = grower.branch(position, n_plies)
+        return SolvedTree(
+            told_value(tree.tone), tuple(grower.moves(position)), tree, n_plies, n_plies < plies
+        )
 
 
 class _Grower:
-    """Makes twigs by the values and the responders of a sweep."""
+    """Makes branches by the values and the responders of a sweep."""
 
     def __init__(self, values: Values, responders: tuple[Responder, Responder]) -> None:
         self._values, self._responders = values, responders
@@ -96,13 +98,13 @@ class _Grower:
         moves = [Move(cell, float(shares[cell]), sign * float(q[0, cell])) for cell in position.legal_cells]
         return sorted(moves, key=lambda move: -move.probability)
 
-    def twig(self, position: Position, plies: int, cells: tuple[int, ...] = ()) -> Twig:
+    def branch(self, position: Position, plies: int, cells: tuple[int, ...] = ()) -> Branch:
         """The tree of so many plies below a position, to which these cells lead."""
         moves = self.moves(position) if plies else []
         alike = distinct_moves(position) if plies else {}
         children = tuple(
             replace(
-                self.twig(position.child(move.cell), plies - 1, (*cells, move.cell)),
+                self.branch(position.child(move.cell), plies - 1, (*cells, move.cell)),
                 above=percent(move.probability),
                 share=move.probability,
                 alike=alike[move.cell],
@@ -113,7 +115,7 @@ class _Grower:
         )
         value = self._value(position)
         below = end_of(position) if position.is_over else told_value(value)
-        return Twig(position, cells, "now", below, share=1.0, tone=value, children=children)
+        return Branch(position, cells, "now", below, share=1.0, tone=value, children=children)
 
     def _value(self, position: Position) -> float:
         value = float(self._values.of(Boards.of([position]))[0])
@@ -129,7 +131,7 @@ def distinct_moves(position: Position) -> dict[int, int]:
 
 
 def plies_that_fit(position: Position, plies: int) -> int:
-    """How many of these plies a tree of at most `MAX_BOARDS` boards has room for, at least one."""
+    """The number of these plies that a tree of at most `MAX_BOARDS` boards has room for, at least one."""
     level, n_boards = [position], 1
     for ply in range(plies):
         level = [parent.child(cell) for parent in level for cell in distinct_moves(parent)]

@@ -10,7 +10,7 @@ const SVG = "http://www.w3.org/2000/svg";
 /**
  * A position in the tree: the cells that lead there, the value for X, the part of the chances of the position above it,
  * how many symmetric moves it stands for, and what follows it.
- * @typedef {{cells: number[], value: number, share: number, alike: number, isLit: boolean, children: Twig[]}} Twig
+ * @typedef {{cells: number[], value: number, share: number, alike: number, isLit: boolean, children: Branch[]}} Branch
  */
 
 export function startTree({ game, drawings }) {
@@ -51,7 +51,7 @@ export function startTree({ game, drawings }) {
     return plies;
   }
 
-  /** @returns {Twig} */
+  /** @returns {Branch} */
   function grown(number, plies, outcomes, temperatures, way) {
     const { ply } = positions[number], sign = ply % 2 ? -1 : 1;
     const value = sign * (outcomes.win[number] - outcomes.loss[number]);
@@ -106,13 +106,13 @@ export function startTree({ game, drawings }) {
 
   /** Parents stand above the middle of their children if all leaves fit side by side. */
   function plant(root) {
-    const count = (twig) => twig.children.reduce((sum, child) => sum + count(child), 0) || 1;
+    const count = (branch) => branch.children.reduce((sum, child) => sum + count(child), 0) || 1;
     const leaves = count(root), isAmid = leaves <= MAX_ABREAST_DENSE;
     const spots = [];
-    const place = (twig, parent, depth, first) => {
-      const spot = { twig, parent, depth, first, middle: isAmid ? first + (count(twig) - 1) / 2 : first };
+    const place = (branch, parent, depth, first) => {
+      const spot = { branch, parent, depth, first, middle: isAmid ? first + (count(branch) - 1) / 2 : first };
       spots.push(spot);
-      for (const child of twig.children) {
+      for (const child of branch.children) {
         place(child, spot, depth + 1, first);
         first += count(child);
       }
@@ -133,8 +133,8 @@ export function startTree({ game, drawings }) {
     for (const spot of spots.filter(({ parent }) => parent)) {
       const [a, b, d] = [spot.parent[along], spot[along], spot.parent.depth];
       const path = document.createElementNS(SVG, "path");
-      path.setAttribute("class", spot.twig.isLit ? "lit" : "");
-      path.style.setProperty("--share", spot.twig.share);
+      path.setAttribute("class", spot.branch.isLit ? "lit" : "");
+      path.style.setProperty("--share", spot.branch.share);
       path.setAttribute("d", `M${a} ${d}C${a} ${d + 0.6} ${b} ${d + 0.4} ${b} ${d + 1}`);
       group.append(path);
     }
@@ -142,25 +142,25 @@ export function startTree({ game, drawings }) {
     return svg;
   }
 
-  function drawn({ twig, depth, first, middle }) {
-    const node = copyOf("twig");
-    const way = [...cells, ...twig.cells], board = boardAfter(way, game);
+  function drawn({ branch, depth, first, middle }) {
+    const node = copyOf("branch");
+    const way = [...cells, ...branch.cells], board = boardAfter(way, game);
     const end = board.winner ? `${board.winner} wins` : "draw";
-    const above = twig.cells.length ? percent(twig.share) : "now";
-    const below = positions[twig.number].moves.length ? told(twig.value) : end;
-    node.classList.toggle("lit", twig.isLit);
-    node.classList.toggle("root", !twig.cells.length);
-    node.dataset.key = twig.cells.join(".") || "root";
-    mark(node, "href", twig.cells.length > 0 && addressOf(way));
-    mark(node, "role", !twig.cells.length && "img");
-    const times = twig.alike > 1 ? ` ${twig.alike}×` : "";
-    node.setAttribute("aria-label", `${twig.cells.length ? `after ${twig.cells.join(", ")}: ` : ""}${above}${times} ${below}`);
-    for (const [name, value] of Object.entries({ depth, first, middle, tone: twig.value })) node.style.setProperty(`--${name}`, value);
+    const above = branch.cells.length ? percent(branch.share) : "now";
+    const below = positions[branch.number].moves.length ? told(branch.value) : end;
+    node.classList.toggle("lit", branch.isLit);
+    node.classList.toggle("root", !branch.cells.length);
+    node.dataset.key = branch.cells.join(".") || "root";
+    mark(node, "href", branch.cells.length > 0 && addressOf(way));
+    mark(node, "role", !branch.cells.length && "img");
+    const times = branch.alike > 1 ? ` ${branch.alike}×` : "";
+    node.setAttribute("aria-label", `${branch.cells.length ? `after ${branch.cells.join(", ")}: ` : ""}${above}${times} ${below}`);
+    for (const [name, value] of Object.entries({ depth, first, middle, tone: branch.value })) node.style.setProperty(`--${name}`, value);
     node.querySelector(".above").textContent = above;
     node.querySelector(".under").textContent = below;
     if (times) node.querySelector(".badge").textContent = times.trim();
     else node.querySelector(".badge").remove();
-    const last = twig.cells.length ? 1 << way.at(-1) : 0;
+    const last = branch.cells.length ? 1 << way.at(-1) : 0;
     const completed = [...board.completed].reduce((mask, cell) => mask | (1 << cell), 0);
     for (const [kind, paths, mask] of [
       ["last", drawings.tile, last], ["completed", drawings.tile, completed],

@@ -1,13 +1,17 @@
-"""Who meets whom in the next round of a Swiss tournament."""
+"""The rounds of a tournament, and the draw of a Swiss one."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from ttt_env.analysis.evaluation import Match
 from ttt_env.errors import ParameterError
+from ttt_env.tournament.meetings import Meeting, NotJudged
+from ttt_env.tournament.standings import System, points_of
 
 Pair = tuple[str, str]
+Meet: TypeAlias = Callable[[list[Meeting]], Iterable[tuple[Meeting, Match | NotJudged]]]
 
 
 class Round(NamedTuple):
@@ -15,6 +19,51 @@ class Round(NamedTuple):
 
     pairs: list[Pair]
     bye: str | None
+
+
+class Rounds:
+    """The rounds of a tournament, each drawn when the meetings of the one before are over."""
+
+    def __init__(self, system: System, names: Sequence[str], number: int) -> None:
+        self.system, self.names, self.number = system, names, number
+        self.drawn: list[Round] = []
+        self._met: dict[Meeting, Match | NotJudged] = {}
+
+    def play(self, meet: Meet) -> None:
+        """Draw and play all rounds. `meet` gives the results of the meetings of one, in any order."""
+        self.drawn.clear()
+        self._met.clear()
+        while len(self.drawn) < self.number:
+            self.drawn.append(self._next())
+            number = len(self.drawn)
+            for meeting, result in meet([Meeting(number, *pair) for pair in self.drawn[-1].pairs]):
+                self._met[meeting] = result
+
+    def _next(self) -> Round:
+        if self.system == "all-play-all":
+            return Round(list(combinations(self.names, 2)), None)
+        points = points_of(self.system, self.names, self.meetings, self.byes)
+        return swiss_round(points, [each[1:] for each in self.schedule], set(self.byes.values()))
+
+    @property
+    def schedule(self) -> list[Meeting]:
+        """All meetings that are drawn, in the order of the rounds."""
+        return [Meeting(number, *pair) for number, (pairs, _) in enumerate(self.drawn, 1) for pair in pairs]
+
+    @property
+    def meetings(self) -> dict[Meeting, Match]:
+        """The matches of all meetings that count, in the order of the rounds."""
+        return {at: met for at in self.schedule if isinstance(met := self._met.get(at), Match)}
+
+    @property
+    def not_judged(self) -> dict[Meeting, NotJudged]:
+        """The meetings that do not count, with the player that could not be asked."""
+        return {at: met for at in self.schedule if isinstance(met := self._met.get(at), NotJudged)}
+
+    @property
+    def byes(self) -> dict[int, str]:
+        """The players with a bye, by the number of the round."""
+        return {number: bye for number, (_, bye) in enumerate(self.drawn, 1) if bye is not None}
 
 
 def most_rounds(n_players: int) -> int:

@@ -13,12 +13,12 @@ _MAX_ABREAST, _MAX_ABREAST_DENSE = 12, 19  # boards side by side in a wide windo
 
 
 @dataclass(frozen=True)
-class Twig:
+class Branch:
     """A position in a tree: the moves that lead to it from the root, and what is written at its board.
 
-    `share` is the part of its parent's probability or visits, from 0 to 1, that goes on to this twig: the
+    `share` is the part of its parent's probability or visits, from 0 to 1, that goes on to this branch: the
     width of the edge. `tone` is the value for X that colours `below`, `alike` how many symmetric moves the
-    twig stands for. Lit twigs stand out.
+    branch stands for. Lit branches stand out.
     """
 
     position: Position
@@ -28,27 +28,27 @@ class Twig:
     share: float
     tone: float
     alike: int = 1
-    children: tuple["Twig", ...] = ()
+    children: tuple["Branch", ...] = ()
     is_lit: bool = False
 
     @property
     def label(self) -> str:
-        """The twig in words."""
+        """The branch in words."""
         moves = f"after {', '.join(map(str, self.cells))}: " if self.cells else ""
         times = f" {self.alike}×" if self.alike > 1 else ""
         return f"{moves}{self.position}, {self.above}{times} {self.below}"
 
 
 def end_of(position: Position) -> str:
-    """How a game that is over has ended."""
+    """The result of a finished game, in words."""
     return f"{position.winner} wins" if position.winner else "draw"
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a twig stands: its depth, and its place among the leaves: of its first one, or of its middle."""
+    """The place of a branch: its depth, and among the leaves that of its first one and of its middle."""
 
-    twig: Twig
+    branch: Branch
     depth: int
     first: float
     middle: float
@@ -62,7 +62,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TreeLayout:
     """The spots of a tree, its number of leaves and of plies, and whether its boards have to be small."""
 
     spots: tuple[Spot, ...]
@@ -71,24 +71,24 @@ class Plan:
     is_dense: bool
 
 
-def plan_of(root: Twig) -> Plan:
-    """Where the twigs stand. Parents are centred above their children if all leaves fit side by side."""
+def tree_layout(root: Branch) -> TreeLayout:
+    """The places of all branches. Parents are centred above their children if all leaves fit side by side."""
     leaves = _n_leaves(root)
     spots = tuple(_spots(root, None, 0, leaves <= _MAX_ABREAST_DENSE))
-    return Plan(spots, leaves, max(spot.depth for spot in spots) + 1, leaves > _MAX_ABREAST)
+    return TreeLayout(spots, leaves, max(spot.depth for spot in spots) + 1, leaves > _MAX_ABREAST)
 
 
-def _spots(twig: Twig, parent: Spot | None, first: int, is_amid: bool) -> Iterator[Spot]:
-    middle = first + (_n_leaves(twig) - 1) / 2 if is_amid else first
-    spot = Spot(twig, parent.depth + 1 if parent else 0, first, middle, parent)
+def _spots(branch: Branch, parent: Spot | None, first: int, is_amid: bool) -> Iterator[Spot]:
+    middle = first + (_n_leaves(branch) - 1) / 2 if is_amid else first
+    spot = Spot(branch, parent.depth + 1 if parent else 0, first, middle, parent)
     yield spot
-    for child in twig.children:
+    for child in branch.children:
         yield from _spots(child, spot, first, is_amid)
         first += _n_leaves(child)
 
 
-def _n_leaves(twig: Twig) -> int:
-    return sum(map(_n_leaves, twig.children)) or 1
+def _n_leaves(branch: Branch) -> int:
+    return sum(map(_n_leaves, branch.children)) or 1
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ def grid_of(game: Game) -> EmptyBoard:
     return EmptyBoard(f"{edge} {edge} {width} {height}", height / width, "".join(map(_square, layout.tiles)))
 
 
-def stones_of(twig: Twig) -> dict[str, str]:
+def stones_of(branch: Branch) -> dict[str, str]:
     """The paths on a small board by class: the last move, completed sets, and the stones of X and of O."""
-    boxes, position = layout_of(twig.position.game, _CELL).tiles, twig.position
-    last = [boxes[cell] for cell in twig.cells[-1:]]
+    boxes, position = layout_of(branch.position.game, _CELL).tiles, branch.position
+    last = [boxes[cell] for cell in branch.cells[-1:]]
     completed = [boxes[cell] for cell in cells_of(completed_mask(position))]
     return {
         "last": "".join(map(_square, last)),

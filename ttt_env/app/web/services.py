@@ -1,4 +1,4 @@
-"""What all pages share: the players, the threads that compute, the game log and the templates."""
+"""The parts that all pages share: the players, the threads that compute, the game log and the templates."""
 
 import secrets
 from collections import Counter
@@ -19,8 +19,8 @@ from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
 from ttt_env.app.web.assets import edition
-from ttt_env.app.web.bench import Bench
-from ttt_env.app.web.computing import Desk, Lane
+from ttt_env.app.web.computing import Lane, WorkQueues
+from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Visit
@@ -35,23 +35,24 @@ _MAX_TREE = 1 << 21  # nodes of a search, 67 MB: some seconds of searching
 
 
 @dataclass
-class House:
-    """What the pages of one server share.
+class Services:
+    """The parts that the pages of one server share.
 
-    `log` is where finished games go, `runs` a folder of training curves, `pages` the addresses and names of
-    what a visitor can go to.
+    `log` receives finished games, `runs` is a folder of training curves, `pages` are the addresses and names
+    of the pages that a visitor can open.
     """
 
-    bench: Bench
+    evaluators: Evaluators
     log: GameLog | None = None
     runs: Path | None = None
     pages: tuple[tuple[str, str], ...] = ()
     tickets: Tickets = field(default_factory=Tickets)
 
     def __post_init__(self) -> None:
-        self.roster, self.sage, self.foreseer = self.bench.roster, self.bench.sage, self.bench.foreseer
-        self.sweeper = Sweeper(self.bench)
-        self.desk = Desk(self.sweeper.plans, self.sweeper.sweeps)
+        self.roster, self.insight_solver = self.evaluators.roster, self.evaluators.insight_solver
+        self.tree_solver = self.evaluators.tree_solver
+        self.sweeper = Sweeper(self.evaluators)
+        self.queues = WorkQueues(self.sweeper.plans, self.sweeper.sweeps)
         self._templates = templates_of(self)
 
     def page(self, name: str, code: int = 200, /, **context: Any) -> HTMLResponse:
@@ -59,7 +60,7 @@ class House:
         return HTMLResponse(self._templates.get_template(name).render(**context), code)
 
     def refused(self, complaints: list[str]) -> PlainTextResponse:
-        """What is wrong with the address of a part of a page, as a response."""
+        """The errors in the address of a part of a page, as a response."""
         return PlainTextResponse("\n".join(complaints), 400)
 
     def strength_url(self, game: Game, player: str) -> str:
@@ -72,15 +73,15 @@ class House:
 
     async def choice(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
-        lane = await self.desk.move("quick", self.roster.lane_of_move, table.mover, table.game)
-        return await self.desk.move(lane, chosen, self.roster, table, secrets.randbits(64))
+        lane = await self.queues.move("quick", self.roster.lane_of_move, table.mover, table.game)
+        return await self.queues.move(lane, chosen, self.roster, table, secrets.randbits(64))
 
     async def lane_of_study(self, game: Game, *players: str) -> Lane:
-        """Where something is computed for which these players' policies in every position may be needed."""
-        return await self.desk.move("quick", self.roster.lane_of_study, game, *players)
+        """The lane for a computation that may need these players' policies in every position."""
+        return await self.queues.move("quick", self.roster.lane_of_study, game, *players)
 
     async def is_quick_to_study(self, game: Game, *players: str) -> bool:
-        """Whether the policies of these players in every position are computed within a second."""
+        """True if the policies of these players in every position are computed within a second."""
         return await self.lane_of_study(game, *players) == "quick"
 
     def record(self, visit: Visit) -> None:
@@ -115,7 +116,7 @@ def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
 
 
 class _Compiled(BytecodeCache):
-    """The compiled templates of this process: houses differ in what their templates see, not in these."""
+    """The compiled templates of this process, which all servers in it share."""
 
     def __init__(self) -> None:
         self._codes: dict[tuple[str, str], CodeType | None] = {}
@@ -130,8 +131,8 @@ class _Compiled(BytecodeCache):
 _COMPILED = _Compiled()
 
 
-def templates_of(house: House) -> Environment:
-    """The templates of the pages of this house."""
+def templates_of(services: Services) -> Environment:
+    """The templates of the pages of this services."""
     environment = Environment(
         loader=PackageLoader("ttt_env.app.web"),
         autoescape=True,
@@ -142,7 +143,7 @@ def templates_of(house: House) -> Environment:
     )
     environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "fact": fact_text}
     environment.globals |= {
-        "house": house,
+        "services": services,
         "static": f"/static/{edition()}/",
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,

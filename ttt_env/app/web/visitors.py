@@ -1,0 +1,80 @@
+"""Visitors: whether their requests come from pages of other sites, and those who leave before the answer."""
+
+import asyncio
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+REFUSED = "This is done on the page itself."
+
+
+def is_foreign(request: Request) -> bool:
+    """True if the browser says that a page of another site sent this request.
+
+    Browsers say it in `sec-fetch-site` to this machine's own names and over HTTPS; otherwise in `origin` for
+    forms and in `referer` for links, if the other site lets them. A visitor who types an address or opens a
+    bookmark is nobody's page, and sends no forms.
+    """
+    is_form = request.method == "POST"
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site != "same-origin" and (is_form or site != "none")
+    sender = request.headers.get("origin" if is_form else "referer")
+    return sender is not None and _place(sender) != request.headers.get("host")
+
+
+def _place(address: str) -> str:
+    """The name and the port in an address; empty in what is none."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return ""
+
+
+def is_whole(request: Request) -> bool:
+    """True if the page must come with its parts, however long they take: for browsers without JavaScript.
+
+    A link of another site brings the page without them.
+    """
+    return request.query_params.get("whole") == "1" and not is_foreign(request)
+
+
+def is_opened(request: Request) -> bool:
+    """True if the request asks for a page to look at, as a link does, not for a picture, script or frame."""
+    is_link = request.headers.get("sec-fetch-mode", "navigate") == "navigate"
+    is_page = request.headers.get("sec-fetch-dest", "document") == "document"
+    return request.method in ("GET", "HEAD") and is_link and is_page
+
+
+async def answer_while_there(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Let the application answer a request, as long as somebody is there to read the answer.
+
+    The requests of visitors who have gone are given up: then nobody waits for what is computed for them.
+    """
+    has_come = asyncio.Event()  # the whole of the request: only then may somebody else listen
+
+    async def received() -> Message:
+        message = await receive()
+        if not message.get("more_body"):
+            has_come.set()
+        return message
+
+    if scope["method"] in ("GET", "HEAD"):
+        has_come.set()
+    answer = asyncio.ensure_future(app(scope, received, send))
+    leaving = asyncio.ensure_future(_left(has_come, receive))
+    try:
+        await asyncio.wait([answer, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            await answer
+    finally:
+        answer.cancel()
+        leaving.cancel()
+
+
+async def _left(has_come: asyncio.Event, receive: Receive) -> None:
+    """Wait until the visitor of a request that has come in whole is gone."""
+    await has_come.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
