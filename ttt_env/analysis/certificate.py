@@ -364,7 +364,7 @@ class _Heard:
         return policies
 
     def consistency(self) -> Consistency:
-        """How alike the agent has answered symmetric ones of these positions."""
+        """The consistency of the answers in these positions: see `consistency`."""
         return consistency(Boards.joined(self._agent.game, self._boards), np.concatenate(self._policies))
 
 
