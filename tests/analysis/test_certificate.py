@@ -9,6 +9,8 @@ import pytest
 from tests import reference
 from tests.support import naive
 from ttt_env import Agent, Game, Position, certify, get_game, solve
+from ttt_env.agent import checked_policies
+from ttt_env.analysis import certificate
 from ttt_env.analysis.certificate import blunders_everywhere
 
 TICTACTOE = get_game("tictactoe-v0")
@@ -257,3 +259,15 @@ def test_games_in_which_a_seat_hardly_moves(agent, game):
     assert found.unbeatable
     assert len(found.blunders) == 0
     assert found.worst_case["X"] == found.game_value == -found.worst_case["O"]
+
+
+def test_each_policy_is_asked_for_once(monkeypatch):
+    asked = []
+
+    def counted(agent, boards):
+        asked.extend(boards)
+        return checked_policies(agent, boards)
+
+    monkeypatch.setattr(certificate, "checked_policies", counted)
+    found = certify("minimax")
+    assert len(asked) == len(set(asked)) == sum(found.positions.values())

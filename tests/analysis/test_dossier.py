@@ -7,8 +7,10 @@ import pytest
 
 import ttt_env
 from tests import reference
-from ttt_env.analysis.dossier import LADDER, dossier, sampled_scorecard
+from ttt_env.analysis import dossier as dossiers
+from ttt_env.analysis.dossier import LADDER, Strength, dossier, sampled_scorecard
 from ttt_env.analysis.saved import write_json
+from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import GameTooLargeError
 
 
@@ -99,3 +101,23 @@ def test_where_nothing_can_be_computed_games_are_played(tmp_path):
         assert found["results"][opponent] == played.to_dict()
         assert not found["results"][opponent]["exact"] and found["results"][opponent]["games"] == 40
     assert json.loads(json.dumps(found)) == found
+
+
+def test_a_scorecard_and_a_dossier_compute_everything_once(monkeypatch):
+    computed = []
+
+    def count(name):
+        compute = getattr(dossiers, name)
+
+        def counted(agent, *more, **named):
+            computed.append((name, *map(str, more[:1])))
+            return compute(agent, *more, **named)
+
+        monkeypatch.setattr(dossiers, name, counted)
+
+    for name in ("certify", "exploitability", "match"):
+        count(name)
+    strength = Strength.of("block")
+    text, facts = scorecard(strength, strength.agent.game, "block"), dossier(strength, name="block")
+    assert len(computed) == len(set(computed)) == 2 + len(LADDER)
+    assert "BEATABLE." in text and facts["agent"]["name"] == "block"

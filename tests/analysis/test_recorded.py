@@ -13,7 +13,7 @@ import ttt_env
 from ttt_env import Agent, Boards, RecordedAgent
 from ttt_env.agent import checked_policies
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.analysis import certificate, recorded
+from ttt_env.analysis import evaluation, recorded
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
@@ -304,7 +304,7 @@ class TestWrongDeclarations:
 
     def test_a_difference_in_a_position_of_the_refutation_is_noticed(self, monkeypatch):
         """Only some positions of a large ply are looked at, but all of a refutation."""
-        monkeypatch.setattr(certificate, "check_declared", lambda *_: None)
+        monkeypatch.setattr(evaluation, "check_declared", lambda *_: None)
         record = ttt_env.certify(lowest).refutations["O"]
         lost = record.positions()[-3]
 

@@ -123,6 +123,6 @@ def test_in_the_terminal(log):
     assert people["mcts:simulations=10"]["as_o"]["losses"] == 1
     assert people["mcts:simulations=10"]["as_o"]["random"] is None and people["mcts:simulations=10"]["lack"]
     text = CliRunner().invoke(app, ["games"], catch_exceptions=False).stdout
-    [line] = [line.split() for line in text.splitlines() if line.split()[:1] == ["minimax:depth=1"]]
-    assert line[1:5] == ["X", "1", "0", "0"] and line[5].endswith("%")
+    [line] = [line.split() for line in text.splitlines() if line.split()[1:2] == ["minimax:depth=1"]]
+    assert line[0] == "tictactoe-v0" and line[2:6] == ["X", "1", "0", "0"] and line[6].endswith("%")
     assert "exactly what a random player would get there" in text

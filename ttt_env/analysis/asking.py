@@ -110,7 +110,7 @@ class AnswerFile:
             why = "the game is over there" if position.is_over else "it has been answered before"
             raise line.error("position", f"{position}, and {why}")
         outcome = line.choice("outcome", get_args(Outcome))
-        cell = None if line.is_null("cell") else line.integer("cell", 0, self.game.n_cells - 1)
+        cell = line.optional(line.integer, "cell", 0, self.game.n_cells - 1)
         if (cell is None) == (outcome == "played"):
             raise line.error("cell", f"{cell}, which does not fit to the outcome {outcome!r}")
         if cell is not None and cell not in position.legal_cells:

@@ -183,11 +183,12 @@ class Certificate(Saved):
         game = entries.read("game", game_from_dict)
         seats: Sequence[Seat] = SEATS
         worst_case, positions = entries.part("worst_case"), entries.part("positions")
+        records, record_of = entries.part("refutations"), partial(GameRecord.parse, game=game)
         certificate = cls(
             game,
             entries.part("game").integer("value", -1, 1),
             {seat: worst_case.integer(seat, -1, 1) for seat in seats},
-            {seat: _read_record(entries.part("refutations"), seat, game) for seat in seats},
+            {seat: records.optional(records.read, seat, record_of) for seat in seats},
             _read_listed(entries.part("blunders"), game),
             _read_listed(entries.part("missed_wins"), game),
             entries.part("blunders").integer("count"),
@@ -196,8 +197,8 @@ class Certificate(Saved):
             entries.choice("source", COMPUTED),
             entries.integer("asked"),
             tuple(_read_forfeit(each, game) for each in entries.parts("forfeits")),
-            None if entries.is_null("imperfect") else entries.integer("imperfect"),
-            None if entries.is_null("symmetry_classes") else entries.integer("symmetry_classes"),
+            entries.optional(entries.integer, "imperfect"),
+            entries.optional(entries.integer, "symmetry_classes"),
             None if entries.is_null("inconsistent") else _read_pairs(entries, game),
         )
         check_certificate(certificate, MAX_LISTED)
@@ -215,10 +216,6 @@ def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
         "count": len(boards) if count is None else count,
         "positions": [str(position) for position in boards[:MAX_LISTED]],
     }
-
-
-def _read_record(entries: Fields, seat: Seat, game: Game) -> GameRecord | None:
-    return None if entries.is_null(seat) else entries.read(seat, partial(GameRecord.parse, game=game))
 
 
 def _read_forfeit(entries: Fields, game: Game) -> Forfeit:
@@ -367,7 +364,7 @@ class _Heard:
         return policies
 
     def consistency(self) -> Consistency:
-        """How alike the agent has answered symmetric ones of these positions."""
+        """The consistency of the answers in these positions: see `consistency`."""
         return consistency(Boards.joined(self._agent.game, self._boards), np.concatenate(self._policies))
 
 

@@ -144,9 +144,8 @@ class Values:
     def of(self, boards: Boards) -> Floats:
         """The values of these positions, `[B]`."""
         values = np.empty(len(boards))
-        for ply in np.unique(boards.ply):
-            at = np.flatnonzero(boards.ply == ply)
-            slots = grid(self.game.n_cells, int(ply)).slots(boards.mine[at], boards.theirs[at])
+        for ply, at in boards.by_ply():
+            slots = grid(self.game.n_cells, ply).slots(boards.mine[at], boards.theirs[at])
             values[at] = self.layers[ply - self.first_ply][slots]
         return values
 

@@ -147,8 +147,7 @@ class RecordedAgent(Agent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         policies = np.empty((len(boards), self.game.n_cells))
-        for ply in np.unique(boards.ply).tolist():
-            at = np.flatnonzero(boards.ply == ply)
+        for ply, at in boards.by_ply():
             policies[at] = self._of_one_ply(boards[at] if len(at) < len(boards) else boards, ply)
         return policies
 

@@ -32,8 +32,7 @@ class MergedValues(Values):
 
     def of(self, boards: Boards) -> Floats:  # noqa: D102
         values = np.empty(len(boards))
-        for ply in np.unique(boards.ply).tolist():
-            at = np.flatnonzero(boards.ply == ply)
+        for ply, at in boards.by_ply():
             values[at] = self.layers[ply][_merged_slots(boards[at], ply)]
         return values
 

@@ -45,8 +45,8 @@ def told(certificate: "Certificate") -> list[Paragraph]:
         ]
     if certificate.n_classes is not None and certificate.inconsistent is not None:
         lines.append(
-            f"Consistency: it answers {certificate.n_classes - len(certificate.inconsistent):,} of "
-            f"{certificate.n_classes:,} classes of symmetric positions alike."
+            f"Consistency: it plays alike in {certificate.n_classes - len(certificate.inconsistent):,} of "
+            f"{certificate.n_classes:,} classes of symmetric positions."
         )
     if forfeits := certificate.forfeits:
         lines.append(f"Wrong answers, by which it loses: {len(forfeits):,}.")

@@ -1,14 +1,14 @@
 """`ttt games`: the games that were recorded here."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ttt_env.app.console import STANDARD_OUTPUT, JsonOption, check_outputs, print_json, write_file
 from ttt_env.app.tally import Expectation, Tally, facts_of, tallies_in
+from ttt_env.render.table import Table
 from ttt_env.render.words import percent
 from ttt_env.storage.game_log import GameLog, default_path
 
@@ -41,33 +41,22 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
         typer.echo(f"{count:8,}  {name}")
     if tallies:
         typer.echo("\nPeople against agents, and exactly what a random player would get there:")
-        _print_tallies(tallies)
+        typer.echo(_table_of(tallies))
 
 
-def _print_tallies(tallies: list[tuple[Tally, Expectation]]) -> None:
-    """Write a table of one line for each agent and seat."""
-    table = Table("agent", "person", "won", "drawn", "lost", "random wins", "draws", "loses", box=None)
-    table.columns[0].overflow = "fold"
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for game in dict.fromkeys(tally.game for tally, _ in tallies):
-        table.add_row(game, style="bold")
-        for tally, expectation in tallies:
-            if tally.game == game:
-                _add_rows(table, tally, expectation)
-    Console(soft_wrap=True).print(table)
-    for lack in dict.fromkeys(expectation.lack for _, expectation in tallies):
-        if lack:
-            typer.echo(f"–  {lack}")
-
-
-def _add_rows(table: Table, tally: Tally, expectation: Expectation) -> None:
-    for seat, counted in tally.seats.items():
-        if counted.games:
-            result = expectation.on(seat)
-            shares = ["–"] * 3 if result is None else map(percent, result)
-            numbers = counted.wins, counted.draws, counted.losses
-            table.add_row(tally.agent, seat, *map(str, numbers), *shares)
+def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
+    """A table of one line for each game, agent and seat."""
+    head = ("game", "agent", "person", "won", "drawn", "lost", "random wins", "draws", "loses")
+    rows = []
+    for tally, expectation in sorted(tallies, key=lambda each: each[0].game):
+        for seat, counted in tally.seats.items():
+            if counted.games:
+                result = expectation.on(seat)
+                shares = ["–"] * 3 if result is None else map(percent, result)
+                numbers = counted.wins, counted.draws, counted.losses
+                rows.append([tally.game, tally.agent, seat, *numbers, *shares])
+    lacks = dict.fromkeys(f"–  {expectation.lack}" for _, expectation in tallies if expectation.lack)
+    return replace(Table.of(head, rows, "lll"), notes=list(lacks))
 
 
 @games_app.command("import")

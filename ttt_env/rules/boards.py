@@ -99,6 +99,11 @@ class Boards:
         """True where no move may be made, `bool[B]`."""
         return self.is_won | ~have_bits(self.game, self.occupied_masks ^ full_mask(self.game))
 
+    def by_ply(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """Each ply of the positions, with the rows of those that have it."""
+        for ply in np.unique(self.ply).tolist():
+            yield ply, np.flatnonzero(self.ply == ply)
+
     @cached_property
     def legal(self) -> NDArray[np.bool_]:
         """The cells that may be played, `bool[B, cells]`; none where the game is over."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ttt_env.errors import ParameterError, ResultFileError, TttEnvError, shown
 from ttt_env.rules.checks import BOOLEANS, as_integer, one_of
@@ -13,6 +13,7 @@ from ttt_env.rules.sizes import TEXT_LETTERS
 MOST = 1 << 62  # of a count
 Read = TypeVar("Read")
 Choice = TypeVar("Choice")
+Rest = ParamSpec("Rest")
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -77,6 +78,16 @@ class Fields:
     def is_null(self, key: str | int) -> bool:
         """True if an entry is null."""
         return self.value(key) is None
+
+    def optional(
+        self,
+        read: Callable[Concatenate[str | int, Rest], Read],
+        key: str | int,
+        *rest: Rest.args,
+        **named: Rest.kwargs,
+    ) -> Read | None:
+        """An entry as a method of this object reads it, None for null."""
+        return None if self.is_null(key) else read(key, *rest, **named)
 
     def read(self, key: str | int, read: Callable[[Any], Read]) -> Read:
         """The result of `read` for an entry; any error that it raises for wrong data is told as one of it."""

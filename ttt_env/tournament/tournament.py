@@ -234,7 +234,10 @@ class Tournament(Saved):
             game,
             names,
             _read_meetings(entries, names, rounds, game),
-            {name: _read_exploitability(agent) for name, agent in zip(names, agents, strict=True)},
+            {
+                name: agent.optional(agent.read, "exploitability", Exploitability.from_dict)
+                for name, agent in zip(names, agents, strict=True)
+            },
             entries.number("width", _LEAST_WIDTH, _MOST_WIDTH) if is_wide else None,
             {name: unjudged.text(name) for name in entries.table("not_judged")},
             system,
@@ -310,11 +313,6 @@ def _read_byes(entries: Fields, names: Sequence[str], rounds: int, system: Syste
 
 def _check_position(match: Fields, text: str, game: Game) -> None:
     match.read("forfeits", lambda _: Position.parse(text, game))
-
-
-def _read_exploitability(agent: Fields) -> Exploitability | None:
-    known = not agent.is_null("exploitability")
-    return agent.read("exploitability", Exploitability.from_dict) if known else None
 
 
 def _check_gains(agent: Fields, played: Tournament, name: str) -> None:

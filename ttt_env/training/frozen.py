@@ -65,9 +65,8 @@ class Remembered(Frozen):
 
     def _unknown(self, boards: Boards) -> np.ndarray:
         masks = _masks_of(self._agent, boards)
-        for ply in np.unique(boards.ply):
-            at = np.flatnonzero(boards.ply == ply)
-            slots = grid(self.game.n_cells, int(ply)).slots(boards.mine[at], boards.theirs[at])
+        for ply, at in boards.by_ply():
+            slots = grid(self.game.n_cells, ply).slots(boards.mine[at], boards.theirs[at])
             self._masks.layers[ply][slots] = masks[at]
         return masks
 

@@ -177,12 +177,12 @@ class TrialResult(Saved):
             dict(entries.table("budget")),
             entries.integer("steps"),
             entries.number("seconds", 0, MOST),
-            None if entries.is_null("exploitability") else entries.number("exploitability", 0, 1),
-            None if entries.is_null("blunders_everywhere") else entries.integer("blunders_everywhere"),
+            entries.optional(entries.number, "exploitability", 0, 1),
+            entries.optional(entries.integer, "blunders_everywhere"),
             entries.flag("unbeatable"),
-            None if entries.is_null("model") else entries.text("model"),
-            None if entries.is_null("ended") else entries.choice("ended", ended),
-            None if entries.is_null("error") else entries.text("error"),
+            entries.optional(entries.text, "model"),
+            entries.optional(entries.choice, "ended", ended),
+            entries.optional(entries.text, "error"),
             {str(name): str(number) for name, number in entries.table("versions").items()},
         )
         for key, why in result._contradictions():

@@ -52,10 +52,9 @@ class _SweptValues(Values):
 
     def q(self, boards: Boards) -> Floats:
         q = np.full((len(boards), self.game.n_cells), np.nan)
-        for ply in np.unique(boards.ply).tolist():
+        for ply, at in boards.by_ply():
             if ply not in self._next:
                 self._next[ply] = self._next_values(ply)
-            at = np.flatnonzero(boards.ply == ply)
             q[at] = self._next[ply].q(boards[at])
         return q
 

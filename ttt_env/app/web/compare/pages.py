@@ -14,7 +14,7 @@ from starlette.routing import Route
 from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.tally import Expectation
 from ttt_env.app.web.board import DrawnBoard, board_of
-from ttt_env.app.web.compare.certificate import picture, prove
+from ttt_env.app.web.compare.certificate import Proved, prove
 from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
 from ttt_env.app.web.compare.people import (
     MAX_AGENTS,
@@ -374,21 +374,20 @@ class Certificates(ComparePart):
 
     async def save_json(self, request: Request) -> Response:
         """The certificate as a file."""
-        return await self._saved(request, "json", prove, lambda certificate: JSONResponse(certificate.facts))
+        return await self._saved(request, "json", lambda proved: JSONResponse(proved.facts))
 
     async def save_svg(self, request: Request) -> Response:
         """The certificate as a picture."""
-        return await self._saved(request, "svg", picture, partial(Response, media_type="image/svg+xml"))
+        respond = partial(Response, media_type="image/svg+xml")
+        return await self._saved(request, "svg", lambda proved: respond(proved.certificate.picture().svg))
 
-    async def _saved(
-        self, request: Request, kind: str, make: Callable[..., Answer], respond: Callable[[Answer], Response]
-    ) -> Response:
+    async def _saved(self, request: Request, kind: str, respond: Callable[[Proved], Response]) -> Response:
         reader = AddressReader(fields_of(request))
         game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
         if reader.complaints:
             return self._services.refused(reader.complaints)
         try:
-            response = respond(await self._study(make, game, (agent,)))
+            response = respond(await self._study(prove, game, (agent,)))
         except (TttEnvError, ImportError) as error:
             return self._services.refused([str(error)])
         response.headers["content-disposition"] = f'attachment; filename="certificate.{kind}"'

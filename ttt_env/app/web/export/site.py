@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from ttt_env.app.web.board import board_of, strokes_of
-from ttt_env.app.web.compare.certificate import Proved, picture, prove
+from ttt_env.app.web.compare.certificate import Proved, prove
 from ttt_env.app.web.compare.ladder import ENTRANTS, ladder
 from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.export.tables import facts_of
@@ -147,7 +147,7 @@ class _Site:
             pages[address("/compare/certificate.json", **facts)] = (
                 json.dumps(proved.facts, separators=(",", ":")) + "\n"
             )
-            pages[address("/compare/certificate.svg", **facts)] = picture(self._roster, GAME, agent)
+            pages[address("/compare/certificate.svg", **facts)] = proved.certificate.picture().svg
         static = resources("ttt_env.app.web") / "static"
         return {name: (static / name).read_bytes() for name in _COPIED} | {
             name: text.encode() for name, text in pages.items()
