@@ -51,7 +51,7 @@ class Meeting(NamedTuple):
     second: str
 
     def seated(self, number: int) -> tuple[str, str]:
-        """Who has X, and who O, in the game of this number, counted from 0."""
+        """The players of X and O in the game of this number, counted from 0."""
         return (self.first, self.second) if number % 2 == 0 else (self.second, self.first)
 
 
@@ -187,7 +187,7 @@ def reason_of(error: NotJudgedError | PlayerError) -> str:
     return str(error)
 
 
-class Field:
+class AgentsByName:
     """The agents of a tournament by name, each made once in every process that plays a part of it."""
 
     def __init__(self, game: Game, entrants: Mapping[str, AgentLike]) -> None:
@@ -195,7 +195,7 @@ class Field:
         self._agents: dict[str, Agent] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Field, (self.game, self.entrants)
+        return AgentsByName, (self.game, self.entrants)
 
     def __getitem__(self, name: str) -> Agent:
         if name not in self._agents:
@@ -221,28 +221,28 @@ class Examined(NamedTuple):
     player: Agent | None  # with all the answers it will ever give; None for an agent that is asked again
 
 
-def examined(field: Field, name: str) -> Examined | NotJudged:
+def examined(agents: AgentsByName, name: str) -> Examined | NotJudged:
     """The exploitability of an agent, None where it cannot be computed, and its answers on small games.
 
     Whoever plays against a best response meets all positions that he can ever meet. So these answers, which
     may take an agent long to find, are all that its matches need, in whatever process.
     """
-    agent = field[name]
-    if not (agent.is_fixed and is_enumerable(field.game)):
+    agent = agents[name]
+    if not (agent.is_fixed and is_enumerable(agents.game)):
         return Examined(None, None)
     try:
-        exploited = exploitability(agent, field.game)
+        exploited = exploitability(agent, agents.game)
     except (NotJudgedError, PlayerError) as error:
         return NotJudged(name, str(error))
     if not isinstance(agent, RecordedAgent):
         return Examined(exploited, None)
     player = copy(agent)
-    player.agent = _Absent(field.game)
+    player.agent = _Absent(agents.game)
     return Examined(exploited, player)
 
 
 def pairing(
-    field: Field, entropy: int, width: float, max_games: int, first: str, second: str
+    agents: AgentsByName, entropy: int, width: float, max_games: int, first: str, second: str
 ) -> Match | NotJudged:
     """One match: exact where `match` is, else played until its interval is no wider than `width`.
 
@@ -256,10 +256,10 @@ def pairing(
     while True:
         size = min(_BATCH, max_games - games)
         try:
-            with _blaming(field, first, second):
-                played = match(field[first], field[second], field.game, games=size, rng=rng)
+            with _blaming(agents, first, second):
+                played = match(agents[first], agents[second], agents.game, games=size, rng=rng)
         except (NotJudgedError, PlayerError) as error:
-            for name in _raisers(field, error, first, second):
+            for name in _raisers(agents, error, first, second):
                 return NotJudged(name, str(error))
             raise
         if played.exact:
@@ -274,17 +274,17 @@ def pairing(
 
 
 @contextmanager
-def _blaming(field: Field, *names: str) -> Iterator[None]:
+def _blaming(agents: AgentsByName, *names: str) -> Iterator[None]:
     """Add a note to an error that says which of these agents raised it."""
     try:
         yield
     except Exception as error:
-        for name in _raisers(field, error, *names):
+        for name in _raisers(agents, error, *names):
             error.add_note(f"raised by the agent {name!r}")
         raise
 
 
-def _raisers(field: Field, error: BaseException, *names: str) -> list[str]:
-    """Which of these agents raised an error."""
+def _raisers(agents: AgentsByName, error: BaseException, *names: str) -> list[str]:
+    """The agents among these that raised an error."""
     selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
-    return [name for name in names if any(field[name] is each for each in selves)]
+    return [name for name in names if any(agents[name] is each for each in selves)]
