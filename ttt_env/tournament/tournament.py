@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
-from math import comb, inf, nan
+from math import comb, inf
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -263,10 +263,6 @@ class Tournament(Saved):
             save(figure, path)
         return figure
 
-    def _score(self, row: str, column: str) -> float:
-        met = self.matches.get((row, column))
-        return nan if met is None else met.score
-
     def _notes(self) -> list[str]:
         """The notes that a reader needs to understand the numbers."""
         sampled = any(not played.exact for played in self.meetings.values())
@@ -274,7 +270,11 @@ class Tournament(Saved):
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
             notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
-        notes += [f"{name} is not in the table: {why}" for name, why in self.not_judged.items()]
+        if not self.is_complete:
+            notes.append("not all meetings are finished")
+        for name, why in self.not_judged.items():
+            lack = "could not be asked in all meetings" if name in self.names else "is not in the table"
+            notes.append(f"{name} {lack}: {why}")
         notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
         return notes
 
