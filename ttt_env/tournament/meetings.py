@@ -1,5 +1,6 @@
 """Meetings of two players on both seats, computed or played, in any process and in any order."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -78,19 +79,17 @@ def forfeits_of(name: str, meetings: Mapping[Meeting, Match]) -> tuple[Forfeited
 
 def pooled(meetings: Mapping[Meeting, Match]) -> dict[tuple[str, str], Match]:
     """The mean match of each pair that has met, from both sides."""
-    of_pairs: dict[tuple[str, str], list[Match]] = {}
-    for (_, *pair), played in meetings.items():
-        there, back = of_pairs.setdefault((pair[0], pair[1]), []), of_pairs.setdefault((pair[1], pair[0]), [])
-        there.append(played)
-        back.append(played.turned())
+    of_pairs: defaultdict[tuple[str, str], list[Match]] = defaultdict(list)
+    for (_, first, second), played in meetings.items():
+        of_pairs[first, second].append(played)
+        of_pairs[second, first].append(played.turned())
     return {pair: _mean(matches) for pair, matches in of_pairs.items()}
 
 
 def _mean(matches: Sequence[Match]) -> Match:
-    """The mean of several matches of the same two."""
-    first = matches[0]
-    if all(each == first for each in matches) and (first.exact or len(matches) == 1):
-        return first
+    """The mean of several matches of the same two, sampled unless all are the same exact one."""
+    if len(matches) == 1 or (matches[0].exact and all(each == matches[0] for each in matches)):
+        return matches[0]
     as_x, as_o = (
         Result(*np.mean(results, axis=0).tolist())
         for results in ([each.as_x for each in matches], [each.as_o for each in matches])
