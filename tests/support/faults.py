@@ -105,7 +105,7 @@ def agent_that(act: Callable[[Any], Any]) -> Callable[[Position], int]:
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from tests import faults
+from tests.support import faults
 from ttt_env import tournament
 folder, backend, address = sys.argv[1:]
 agents = {"random": "random", "slow": faults.agent_that(faults.hangs(Path(folder)))}

@@ -324,6 +324,10 @@ class TestContest:
         assert [(each["first"], each["second"]) for each in found["meetings"]] == [("best", "r")]
         assert {each["entry"] for each in found["meetings_not_judged"]} == {"down"}
         assert len(found["meetings_not_judged"]) == 2
+        loaded = ttt_env.Tournament.from_dict(found)
+        assert loaded.not_judged.keys() == {"down"} and loaded.names == ("best", "down", "r")
+        assert "down could not be asked in all meetings: cannot be started 3 times" in str(loaded)
+        assert "not all meetings are finished" in str(loaded)
         rows = zip(*(column.texts for column in self.results_.to_table().columns), strict=True)
         assert next(row for row in rows if "down" in row)[3] == "not judged"
         assert "as down could not be asked: cannot be started 3 times" in " ".join(self.results_.told())

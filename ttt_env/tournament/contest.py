@@ -190,7 +190,7 @@ class Contest:
 
 
 def _compared(file: Path, ours: Certificate | None) -> str:
-    """What became of the certificate in a file that an entry brought: it is not believed, but checked."""
+    """The verdict on the certificate in a file that an entry brought: it is not believed, but checked."""
     try:
         theirs = Certificate.load(file)
     except ResultFileError as error:

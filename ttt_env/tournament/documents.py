@@ -42,7 +42,7 @@ class Documents:
         return [row.name for row in self.standings]
 
     def verdict(self, name: str) -> Verdict:
-        """What is proved about an entry."""
+        """The verdict on an entry."""
         return self.contest.verdicts.get(name, Verdict(None, "the tournament has not come to that"))
 
     def games(self) -> Iterator[GameShown]:
@@ -53,7 +53,7 @@ class Documents:
                 yield GameShown(meeting.round, *meeting.seated(game), played, counts)
 
     def told(self) -> list[str]:
-        """What a reader has to know about the numbers, in sentences."""
+        """The sentences that a reader needs to understand the numbers."""
         lines, found = [], self.tournament.meetings.values()
         if not self.tournament.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
@@ -99,7 +99,7 @@ class Documents:
         return Table(columns)
 
     def is_unplayed(self, name: str) -> bool:
-        """Whether an entry could not be asked in any of its games, so that it has won and lost nothing."""
+        """True if an entry could not be asked in any of its games, so that it has won and lost nothing."""
         has_met = any(name in (each.first, each.second) for each in self.tournament.meetings)
         return not has_met and any(blamed == name for blamed, _ in self.not_judged.values())
 
@@ -173,7 +173,7 @@ class Documents:
         return Table.of(head, rows).to_csv()
 
     def _unbeatable(self, name: str) -> bool | str | None:
-        """Whether an entry is proved unbeatable, as a cell of a table."""
+        """The verdict on an entry as a cell of a table."""
         verdict = self.verdict(name)
         if verdict.not_judged:
             return NOT_JUDGED
@@ -231,7 +231,7 @@ class Documents:
         }
 
     def proved(self, name: str) -> str:
-        """What is proved about an entry, and what the certificate that it brought is worth, in a line."""
+        """A line with the proof about an entry, and the worth of the certificate that it brought."""
         certificate, lack, brought, not_judged = self.verdict(name)
         if not_judged:
             line = f"{NOT_JUDGED}: {not_judged}"
@@ -245,7 +245,7 @@ class Documents:
         return NOT_JUDGED if self.is_not_judged(row, column) else NOT_MET
 
     def is_not_judged(self, one: str, other: str) -> bool:
-        """Whether the two were to meet, and one of them could not be asked."""
+        """True if the two were to meet, and one of them could not be asked."""
         return any({one, other} == {each.first, each.second} for each in self.not_judged)
 
 

@@ -1,5 +1,6 @@
 """Meetings of two players on both seats, computed or played, in any process and in any order."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -51,7 +52,7 @@ class Meeting(NamedTuple):
     second: str
 
     def seated(self, number: int) -> tuple[str, str]:
-        """Who has X, and who O, in the game of this number, counted from 0."""
+        """The players of X and O in the game of this number, counted from 0."""
         return (self.first, self.second) if number % 2 == 0 else (self.second, self.first)
 
 
@@ -78,19 +79,17 @@ def forfeits_of(name: str, meetings: Mapping[Meeting, Match]) -> tuple[Forfeited
 
 def pooled(meetings: Mapping[Meeting, Match]) -> dict[tuple[str, str], Match]:
     """The mean match of each pair that has met, from both sides."""
-    of_pairs: dict[tuple[str, str], list[Match]] = {}
-    for (_, *pair), played in meetings.items():
-        there, back = of_pairs.setdefault((pair[0], pair[1]), []), of_pairs.setdefault((pair[1], pair[0]), [])
-        there.append(played)
-        back.append(played.turned())
+    of_pairs: defaultdict[tuple[str, str], list[Match]] = defaultdict(list)
+    for (_, first, second), played in meetings.items():
+        of_pairs[first, second].append(played)
+        of_pairs[second, first].append(played.turned())
     return {pair: _mean(matches) for pair, matches in of_pairs.items()}
 
 
 def _mean(matches: Sequence[Match]) -> Match:
-    """The mean of several matches of the same two."""
-    first = matches[0]
-    if all(each == first for each in matches) and (first.exact or len(matches) == 1):
-        return first
+    """The mean of several matches of the same two, sampled unless all are the same exact one."""
+    if len(matches) == 1 or (matches[0].exact and all(each == matches[0] for each in matches)):
+        return matches[0]
     as_x, as_o = (
         Result(*np.mean(results, axis=0).tolist())
         for results in ([each.as_x for each in matches], [each.as_o for each in matches])
@@ -187,7 +186,7 @@ def reason_of(error: NotJudgedError | PlayerError) -> str:
     return str(error)
 
 
-class Field:
+class AgentsByName:
     """The agents of a tournament by name, each made once in every process that plays a part of it."""
 
     def __init__(self, game: Game, entrants: Mapping[str, AgentLike]) -> None:
@@ -195,7 +194,7 @@ class Field:
         self._agents: dict[str, Agent] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Field, (self.game, self.entrants)
+        return AgentsByName, (self.game, self.entrants)
 
     def __getitem__(self, name: str) -> Agent:
         if name not in self._agents:
@@ -221,28 +220,28 @@ class Examined(NamedTuple):
     player: Agent | None  # with all the answers it will ever give; None for an agent that is asked again
 
 
-def examined(field: Field, name: str) -> Examined | NotJudged:
+def examined(agents: AgentsByName, name: str) -> Examined | NotJudged:
     """The exploitability of an agent, None where it cannot be computed, and its answers on small games.
 
     Whoever plays against a best response meets all positions that he can ever meet. So these answers, which
     may take an agent long to find, are all that its matches need, in whatever process.
     """
-    agent = field[name]
-    if not (agent.is_fixed and is_enumerable(field.game)):
+    agent = agents[name]
+    if not (agent.is_fixed and is_enumerable(agents.game)):
         return Examined(None, None)
     try:
-        exploited = exploitability(agent, field.game)
+        exploited = exploitability(agent, agents.game)
     except (NotJudgedError, PlayerError) as error:
         return NotJudged(name, str(error))
     if not isinstance(agent, RecordedAgent):
         return Examined(exploited, None)
     player = copy(agent)
-    player.agent = _Absent(field.game)
+    player.agent = _Absent(agents.game)
     return Examined(exploited, player)
 
 
 def pairing(
-    field: Field, entropy: int, width: float, max_games: int, first: str, second: str
+    agents: AgentsByName, entropy: int, width: float, max_games: int, first: str, second: str
 ) -> Match | NotJudged:
     """One match: exact where `match` is, else played until its interval is no wider than `width`.
 
@@ -256,10 +255,10 @@ def pairing(
     while True:
         size = min(_BATCH, max_games - games)
         try:
-            with _blaming(field, first, second):
-                played = match(field[first], field[second], field.game, games=size, rng=rng)
+            with _blaming(agents, first, second):
+                played = match(agents[first], agents[second], agents.game, games=size, rng=rng)
         except (NotJudgedError, PlayerError) as error:
-            for name in _raisers(field, error, first, second):
+            for name in _raisers(agents, error, first, second):
                 return NotJudged(name, str(error))
             raise
         if played.exact:
@@ -274,17 +273,17 @@ def pairing(
 
 
 @contextmanager
-def _blaming(field: Field, *names: str) -> Iterator[None]:
+def _blaming(agents: AgentsByName, *names: str) -> Iterator[None]:
     """Add a note to an error that says which of these agents raised it."""
     try:
         yield
     except Exception as error:
-        for name in _raisers(field, error, *names):
+        for name in _raisers(agents, error, *names):
             error.add_note(f"raised by the agent {name!r}")
         raise
 
 
-def _raisers(field: Field, error: BaseException, *names: str) -> list[str]:
-    """Which of these agents raised an error."""
+def _raisers(agents: AgentsByName, error: BaseException, *names: str) -> list[str]:
+    """The agents among these that raised an error."""
     selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
-    return [name for name in names if any(field[name] is each for each in selves)]
+    return [name for name in names if any(agents[name] is each for each in selves)]

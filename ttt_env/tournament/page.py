@@ -18,10 +18,10 @@ from ttt_env.tournament.meetings import Meeting, Played
 from ttt_env.tournament.standings import Standing, match_points, share
 
 BEST_PLAY = ""
-"""Who plays against an entry in the game of its certificate: the one name that no entry can have."""
+"""The opponent of an entry in the game of its certificate: the one name that no entry can have."""
 _CALLED = {BEST_PLAY: "best play"}
 LOOKS = (Look(None), *(Look(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")))
-"""What a tile may show: nothing; a stone of X, as the last move, in a completed set; the same of O."""
+"""The looks of a tile: empty; a stone of X, as the last move, in a completed set; the same of O."""
 _TEMPLATE = "index.html"
 
 
@@ -78,7 +78,7 @@ class _Shown(NamedTuple):
 
 
 class _Page:
-    """What the template reads."""
+    """The data of the template."""
 
     def __init__(self, results: Documents) -> None:
         self.results, self.plan = results, results.plan
@@ -124,17 +124,17 @@ class _Page:
         return self.first_games.get(frozenset((name, other)))
 
     def is_unbeatable(self, name: str) -> bool | None:
-        """Whether an entry is certified unbeatable; None if it is not certified."""
+        """True if an entry is certified unbeatable; None if it is not certified."""
         certificate = self.results.verdict(name).certificate
         return None if certificate is None else certificate.unbeatable
 
     def is_recorded(self, name: str) -> bool:
-        """Whether an entry's certificate is about the answers that it gave."""
+        """True if an entry's certificate is about the answers that it gave."""
         certificate = self.results.verdict(name).certificate
         return certificate is not None and certificate.source == "recorded"
 
     def interval(self, row: Standing) -> tuple[float, float, float]:
-        """Where the lower end of a rating's interval, the rating and the upper end are drawn, in percent."""
+        """The places of the lower end of a rating's interval, the rating and the upper end, in percent."""
         ends = (row.rating - row.rating_margin, row.rating, row.rating + row.rating_margin)
         low, middle, high = (100 * (end - self._low) / self._width for end in ends)
         return low, middle, high
@@ -151,7 +151,7 @@ class _Page:
 
     @property
     def forfeits(self) -> list[tuple[str, Forfeited]]:
-        """What the entries have lost in games by naming no free cell."""
+        """The losses of the entries by naming no free cell."""
         return [(name, lost) for name, losses in self.results.forfeits for lost in losses]
 
     @property
@@ -163,7 +163,7 @@ class _Page:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the script needs: the tiles in all looks, the winning sets, the names and the games."""
+        """The data of the script: the tiles in all looks, the winning sets, the names and the games."""
         names = [*self.results.order, BEST_PLAY]
         place = {name: at for at, name in enumerate(names)}
         return {
@@ -189,7 +189,7 @@ def _result(played: Match) -> str:
 
 
 def _end(x: str, o: str, played: Played) -> str:
-    """How a game ends, in words."""
+    """The end of a game in words."""
     names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
     if played.forfeit is not None:
         position, outcome, said = played.forfeit

@@ -45,7 +45,7 @@ _SECONDS = 10.0  # for a move
 
 @dataclass(frozen=True)
 class Entry:
-    """Who takes part: an agent by its spec string, the command of a program, or the file of a model.
+    """A player: an agent by its spec string, the command of a program, or the file of a model.
 
     `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
     have, `timeout` its seconds for a move, `startup` those for its start. One that `is_fixed` is asked once

@@ -95,7 +95,7 @@ class Players:
         return f"{self._plan.names.index(name) + 1:03}-{as_file_name(name)}"
 
     def is_fixed(self, name: str) -> bool:
-        """Whether its results may be computed."""
+        """True if the results of an entry may be computed."""
         if name in self._given_up:
             return False
         return self._entries[name].is_fixed or (name in self._others and self._others[name].is_fixed)
@@ -108,7 +108,7 @@ class Players:
             del self._kept[name]
 
     def lack_of_certificate(self, name: str) -> str:
-        """Why an entry is not certified; empty if it is."""
+        """The reason why an entry is not certified; empty if it is."""
         entry = self._entries[name]
         if entry.certify is not None:
             return "" if entry.certify else "its entry says certify = false"

@@ -67,7 +67,7 @@ class Rounds:
 
 
 def most_rounds(n_players: int) -> int:
-    """In how many rounds everybody can meet somebody new; with an odd number each has one bye by then."""
+    """The rounds in which everybody can meet somebody new; with an odd number each has one bye by then."""
     return n_players - 1 + n_players % 2
 
 
@@ -121,7 +121,7 @@ Criteria = tuple[int, int, int, int]
 def _costs(
     points: list[float], met: Mapping[frozenset[str], int], table: list[str]
 ) -> Iterator[tuple[Edge, Criteria]]:
-    """By how much each possible pair, of places in the table, falls short by each criterion."""
+    """The shortfall of each possible pair, of places in the table, by each criterion."""
     size = Counter(points)
     place = {group: points.index(group) for group in size}
     for one, other in combinations(range(len(table)), 2):

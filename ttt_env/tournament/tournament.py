@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
-from math import comb, inf, nan
+from math import comb, inf
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -25,8 +25,8 @@ from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.fields import Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 from ttt_env.tournament.meetings import (
+    AgentsByName,
     Examined,
-    Field,
     Meeting,
     NotJudged,
     examined,
@@ -87,7 +87,7 @@ class Tournament(Saved):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all meetings are finished."""
+        """True if all meetings are finished."""
         n = len(self.names)
         return len(self.meetings) == self.rounds * (n // 2 if self.system == "swiss" else comb(n, 2))
 
@@ -128,7 +128,7 @@ class Tournament(Saved):
 
     @cached_property
     def alpha_rank(self) -> dict[str, float]:
-        """How often each agent is played in the long run of an evolution: see `ratings.alpha_rank`."""
+        """The share of time of each agent in the long run of an evolution: see `ratings.alpha_rank`."""
         return dict(zip(self.names, alpha_rank(self.table).tolist(), strict=True))
 
     @property
@@ -144,7 +144,7 @@ class Tournament(Saved):
 
     @property
     def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
-        """What each agent has lost by naming no free cell; agents that always named one are not listed."""
+        """The losses of each agent by naming no free cell; agents that always named one are not listed."""
         return {name: lost for name in self.names if (lost := forfeits_of(name, self.meetings))}
 
     def __repr__(self) -> str:
@@ -266,18 +266,18 @@ class Tournament(Saved):
             save(figure, path)
         return figure
 
-    def _score(self, row: str, column: str) -> float:
-        met = self.matches.get((row, column))
-        return nan if met is None else met.score
-
     def _notes(self) -> list[str]:
-        """What a reader has to know about the numbers."""
+        """The notes that a reader needs to understand the numbers."""
         sampled = any(not played.exact for played in self.meetings.values())
         notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
             notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
-        notes += [f"{name} is not in the table: {why}" for name, why in self.not_judged.items()]
+        if not self.is_complete:
+            notes.append("not all meetings are finished")
+        for name, why in self.not_judged.items():
+            lack = "could not be asked in all meetings" if name in self.names else "is not in the table"
+            notes.append(f"{name} {lack}: {why}")
         notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
         return notes
 
@@ -380,7 +380,7 @@ def tournament(
     if not isinstance(progress, bool):
         as_callback("progress", progress, "a tournament")
     shared = Workers(workers, backend, address)
-    agents_by_name = Field(game_of(game, *entrants.values()), entrants)
+    agents_by_name = AgentsByName(game_of(game, *entrants.values()), entrants)
     for name in entrants:
         agents_by_name[name]  # an agent that cannot be made raises its error now, not after hours of play
     shared.check_sendable({f"the agent {name!r}": entrant for name, entrant in entrants.items()})
@@ -401,12 +401,12 @@ def tournament(
         }
         players = {name: each.player for name, each in known.items() if each.player}
         unjudged = [each for each in examinations if isinstance(each, NotJudged)]
-        field_of_players = Field(agents_by_name.game, entrants | players)
+        all_players = AgentsByName(agents_by_name.game, entrants | players)
 
         def meet(meetings: list[Meeting]) -> Iterable[tuple[Meeting, Match | NotJudged]]:
             ready = [each for each in meetings if not {name for name, _ in unjudged} & set(each[1:])]
             results = run(
-                partial(pairing, field_of_players, entropy, width, max_games),
+                partial(pairing, all_players, entropy, width, max_games),
                 [each[1:] for each in ready],
                 named=lambda first, second: f"{first!r} v {second!r}",
                 progress=lambda done, _: tell(len(entered) + done, total),
@@ -430,7 +430,7 @@ def tournament(
 
 @contextmanager
 def _told(progress: bool | Progress) -> Iterator[Progress]:
-    """What is told how many tasks are done, and of how many: a bar, the caller's function, or nobody."""
+    """The function that is told how many tasks are done: it moves a bar, calls back, or does nothing."""
     if progress is not True:
         yield progress if callable(progress) else lambda done, total: None
         return

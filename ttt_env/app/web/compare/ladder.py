@@ -16,6 +16,7 @@ from ttt_env.render.words import signed
 from ttt_env.rules.game import Game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import TABLE_CELLS
+from ttt_env.tournament.meetings import Meeting, pooled
 
 GAMES = {
     "tictactoe-v0": "Tic-tac-toe",
@@ -85,8 +86,8 @@ def ladder(roster: Roster, game: Game) -> Ladder:
             agents[agent] = RecordedAgent(declared_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
             missing.append(f"{agent} is not here: {error}")
-    matches = {(a, b): match(agents[a], agents[b], game) for a, b in combinations(agents, 2)}
-    matches |= {(second, first): played.turned() for (first, second), played in matches.items()}
+    pairs = (Meeting(1, *pair) for pair in combinations(agents, 2))
+    matches = pooled({each: match(agents[each.first], agents[each.second], game) for each in pairs})
     names = sorted(agents, key=lambda name: (-round(_mean(name, tuple(agents), matches), 9), name))
     return Ladder(tuple(names), matches, tuple(missing))
 
