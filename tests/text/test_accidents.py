@@ -15,6 +15,7 @@ import ttt_env
 from tests.support.running import ttt
 from ttt_env import ParameterError, Position
 from ttt_env.agent import Answer, AskedAgent, ForfeitError, make_agent, quoted
+from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.recorded import Recorded
 from ttt_env.engines.grid import moves_to
@@ -142,6 +143,14 @@ class TestNotJudged:
             with pytest.raises(ForfeitError, match="timed out") as lost:  # in a game that is played it loses
                 agent.choose(position, np.random.default_rng(0))
             assert lost.value.forfeit.outcome == "timed out"
+
+    @pytest.mark.parametrize("judge", [ttt_env.certify, ttt_env.exploitability, ttt_env.best_response])
+    def test_analyses_of_an_agent_that_holds_it_end_the_same_way(self, judge: Any, tmp_path: Path) -> None:
+        with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as inner:
+            with pytest.raises(NotJudgedError, match="timed out 3 times"):
+                judge(Mixture(GAME, [inner, "random"]))
+            with pytest.raises(ForfeitError, match="timed out"):
+                Mixture(GAME, [inner]).choose(GAME.start, np.random.default_rng(0))
 
     def test_an_answer_of_a_subclass_that_is_an_accident(self, tmp_path: Path) -> None:
         class Late(AskedAgent):
