@@ -76,9 +76,10 @@ class TestOneAccident:
         with bot("say(cell)", tmp_path, before="import time; time.sleep(0.7)", timeout=0.4) as agent:
             played = ttt_env.match(agent, "random", games=2)
         assert played.forfeits == ((), ())
-        with bot("say(cell)", tmp_path, before="import time; time.sleep(9)", **HANGS) as agent:
+        late = "import time; time.sleep(9)"
+        with bot("say(cell)", tmp_path, before=late, timeout=0.05, startup=0.1) as agent:
             with pytest.raises(
-                NotJudgedError, match=r"timed out 3 times \(0\.15 s each, and 0\.5 s to start\)"
+                NotJudgedError, match=r"timed out 3 times \(0\.05 s each, and 0\.1 s to start\)"
             ):
                 agent.answer(GAME.start)
 
@@ -127,7 +128,7 @@ class TestNotJudged:
          lambda agent: ttt_env.match(agent, "minimax", exact=True), Recorded],
     )  # fmt: skip
     def test_analyses_end(self, judge: Any, tmp_path: Path) -> None:
-        with bot("time.sleep(1000)", tmp_path, **HANGS) as agent:
+        with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as agent:
             with pytest.raises(NotJudgedError, match="timed out 3 times"):
                 judged = judge(agent)
                 judged.policy(GAME.start)
