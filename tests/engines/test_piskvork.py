@@ -321,6 +321,11 @@ class TestPlayer:
             after = TTT.start.play(4).play(0)
             assert agent.answer(after).outcome == "unreadable"  # told by BOARD, not by TURN
 
+    def test_several_processes_have_a_board_each(self):
+        command = [*OURS, "minimax", "--protocol", "piskvork", "--game", "tictactoe-v0"]
+        with PiskvorkAgent(TTT, command, seconds=0.1) as agent:
+            assert ttt_env.certify(agent, workers=2).unbeatable
+
     def test_who_knows_no_restart_is_started_anew(self):
         started = "START*) echo OK;; RESTART) echo UNKNOWN;;"
         with engine("DONE) echo 2,2;; BEGIN) echo 1,1;;", started) as agent:
