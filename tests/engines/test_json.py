@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.engines.hearing import OURS, dialogue
+from tests.support.engines import OURS, TTT, dialogue
 from tests.support.running import ttt
 from ttt_env import Position
 from ttt_env.engines.json_engine import JsonEngine
@@ -16,7 +16,6 @@ from ttt_env.engines.uci.notation import read_move
 from ttt_env.errors import GameTooLargeError
 from ttt_env.text.protocol import Question
 
-TTT = ttt_env.get_game("tictactoe-v0")
 QUBIC = ttt_env.get_game("qubic-v0")
 BLOCK = Position.parse("XX./.O./...")
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.engines.hearing import OURS, Heard, dialogue, logged, shell
+from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logged, shell
 from ttt_env import Position
 from ttt_env.engines.piskvork.engine import PiskvorkEngine, thinking_seconds
 from ttt_env.engines.piskvork.notation import board_lines, format_cell, read_board, read_cell_name
@@ -28,12 +28,9 @@ from ttt_env.errors import (
 )
 from ttt_env.rules.game import random_position
 
-TTT = ttt_env.get_game("tictactoe-v0")
-M433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
 FIVE = ttt_env.get_game("mnk-v0:m=8,n=8,k=5")
 CLIENT = Path(__file__).with_name("pygomo_games.py")
 PATHS = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-LARGE = ttt_env.get_game("mnk-v0:m=20,n=20,k=5")
 
 
 def said(agent, *lines, game=TTT):
@@ -323,6 +320,11 @@ class TestPlayer:
             assert agent.answer(Position.parse("X../.../.O.").play(4)).outcome == "unreadable"
             after = TTT.start.play(4).play(0)
             assert agent.answer(after).outcome == "unreadable"  # told by BOARD, not by TURN
+
+    def test_several_processes_have_a_board_each(self):
+        command = [*OURS, "minimax", "--protocol", "piskvork", "--game", "tictactoe-v0"]
+        with PiskvorkAgent(TTT, command, seconds=0.1) as agent:
+            assert ttt_env.certify(agent, workers=2).unbeatable
 
     def test_who_knows_no_restart_is_started_anew(self):
         started = "START*) echo OK;; RESTART) echo UNKNOWN;;"

@@ -2,9 +2,7 @@
 
 import pickle
 import shutil
-import time
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.engines.hearing import OURS, Heard, dialogue, logged, shell
+from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logged, shell
+from tests.support.running import end
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.engines.thinking import patient_agent
@@ -39,11 +38,8 @@ from ttt_env.errors import (
 from ttt_env.rules.game import random_position
 from ttt_env.text.players.program import Program
 
-TTT = ttt_env.get_game("tictactoe-v0")
-M433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
 SQUARE = ttt_env.get_game("square-v0")
 FIVE = ttt_env.get_game("mnk-v0:m=6,n=6,k=5")
-LARGE = ttt_env.get_game("mnk-v0:m=20,n=20,k=5")
 LINE = Game("line", (5,), [(0, 1), (3, 4)])
 FAIRY = shutil.which("fairy-stockfish") or shutil.which("/usr/games/fairy-stockfish")
 needs_fairy = pytest.mark.skipif(FAIRY is None, reason="the program fairy-stockfish is not installed")
@@ -317,21 +313,6 @@ HANGS = '"position startpos moves"*) {};;'
 LATER = TTT.start.play(0)
 
 
-def all_end(pids):
-    """True if these processes are gone after a while: signals take time. Unawaited ones are gone."""
-
-    def runs(pid):
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except OSError:
-            return False
-
-    deadline = time.monotonic() + 60
-    while any(map(runs, pids)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not any(map(runs, pids))
-
-
 def engine(answer, greeted=GREETED, **settings):
     settings.setdefault("timeout", 60)
     return UciAgent(TTT, shell(f"{greeted} go*) {answer};;"), depth=1, **settings)
@@ -425,8 +406,8 @@ class TestPlayer:
             agent.close()
         elif ending == "forgotten":
             del agent
-        started = pids.read_text().split()
-        assert len(started) == (6 if ending == "hangs" else 2) and all_end(started)
+        started = pids.read_text()
+        assert len(started.split()) == (6 if ending == "hangs" else 2) and end(started)
 
     def test_who_floods_is_ended(self):
         with engine("cat /dev/zero") as agent:

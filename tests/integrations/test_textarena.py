@@ -8,7 +8,7 @@ import pytest
 import ttt_env
 from ttt_env.agent import Outcome
 from ttt_env.text import TextEnv, prompt_text
-from ttt_env.text.rewards import MoveRecord
+from ttt_env.text.env import MoveRecord
 from ttt_env.text.wording import fault_text, intro_text, turn_text
 
 GAME = ttt_env.get_game("tictactoe-v0")

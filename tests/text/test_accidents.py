@@ -15,6 +15,7 @@ import ttt_env
 from tests.support.running import ttt
 from ttt_env import Position
 from ttt_env.agent import Answer, AskedAgent, make_agent, quoted
+from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.engines.grid import moves_to
@@ -83,9 +84,10 @@ class TestOneAccident:
         with bot("say(cell)", tmp_path, before="import time; time.sleep(0.7)", timeout=0.4) as agent:
             played = ttt_env.match(agent, "random", games=2)
         assert played.forfeits == ((), ())
-        with bot("say(cell)", tmp_path, before="import time; time.sleep(9)", **HANGS) as agent:
+        late = "import time; time.sleep(9)"
+        with bot("say(cell)", tmp_path, before=late, timeout=0.05, startup=0.1) as agent:
             with pytest.raises(
-                NotJudgedError, match=r"timed out 3 times \(0\.15 s each, and 0\.5 s to start\)"
+                NotJudgedError, match=r"timed out 3 times \(0\.05 s each, and 0\.1 s to start\)"
             ):
                 agent.answer(GAME.start)
 
@@ -134,7 +136,7 @@ class TestNotJudged:
          lambda agent: ttt_env.match(agent, "minimax", exact=True), RecordedAgent],
     )  # fmt: skip
     def test_analyses_end(self, judge: Any, tmp_path: Path) -> None:
-        with bot("time.sleep(1000)", tmp_path, **HANGS) as agent:
+        with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as agent:
             with pytest.raises(NotJudgedError, match="timed out 3 times"):
                 judged = judge(agent)
                 judged.policy(GAME.start)
@@ -150,6 +152,14 @@ class TestNotJudged:
             with pytest.raises(ForfeitError, match="timed out") as lost:  # in a game that is played it loses
                 agent.choose(position, np.random.default_rng(0))
             assert lost.value.forfeit.outcome == "timed out"
+
+    @pytest.mark.parametrize("judge", [ttt_env.certify, ttt_env.exploitability, ttt_env.best_response])
+    def test_analyses_of_an_agent_that_holds_it_end_the_same_way(self, judge: Any, tmp_path: Path) -> None:
+        with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as inner:
+            with pytest.raises(NotJudgedError, match="timed out 3 times"):
+                judge(Mixture(GAME, [inner, "random"]))
+            with pytest.raises(ForfeitError, match="timed out"):
+                Mixture(GAME, [inner]).choose(GAME.start, np.random.default_rng(0))
 
     def test_an_answer_of_a_subclass_that_is_an_accident(self, tmp_path: Path) -> None:
         class Late(AskedAgent):

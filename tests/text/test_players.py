@@ -20,7 +20,7 @@ import pytest
 import ttt_env
 from tests.support import scripted_models
 from tests.support.endpoint import KEY, Endpoint
-from tests.support.running import ttt
+from tests.support.running import end, ttt
 from tests.support.scripted_models import MODELS
 from ttt_env import Position
 from ttt_env.analysis.layers import reachable
@@ -51,24 +51,6 @@ def shell(script: str, **settings: Any) -> CommandAgent:
 def says(line: str) -> str:
     """A script that answers once."""
     return f"read l; echo {shlex.quote(line)}"
-
-
-def is_running(pid: int) -> bool:
-    """True if this process runs; a process that has ended and that nobody has asked about does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def end(pids: str) -> bool:
-    """True if all of these processes, at least one, are gone after a while: signals take time."""
-    deadline = time.monotonic() + 20
-    while running := [pid for pid in map(int, pids.split()) if is_running(pid)]:
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.002)
-    return bool(pids) and not running
 
 
 def lowest_best(position: Position) -> int:

@@ -44,6 +44,12 @@ class AskedAgent(Agent):
             raise NotJudgedError(repr(self), position, f"{TIMED_OUT}: {answer.said}", TIMED_OUT)
         return answer
 
+    def _cell_of_policy(self, position: Position) -> int:
+        answer = self.judged_answer(position)
+        if answer.cell is None:
+            raise answer.refusal(self, position)
+        return answer.cell
+
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """The cell that is answered. Raises `ForfeitError` where it is not free, or none is answered.
 

@@ -121,8 +121,12 @@ class Agent:
             single: Floats = self.policies(Boards.of([position]))[0]
             return single
         policy = np.zeros(self.game.n_cells)
-        policy[chosen_cell(self, position, generator_of(position))] = 1.0
+        policy[self._cell_of_policy(position)] = 1.0
         return policy
+
+    def _cell_of_policy(self, position: Position) -> int:
+        """The cell that has probability 1 in `policy` of a class that overrides only `choose`."""
+        return chosen_cell(self, position, generator_of(position))
 
     def policies(self, boards: Boards) -> Floats:
         """The move probabilities of a batch, `[B, cells]`."""

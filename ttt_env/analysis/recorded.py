@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -312,33 +312,22 @@ def asking(*agents: Agent) -> Iterator[None]:
     the check raises goes before it. Only an interrupt of the user stays what it is. After the block other
     runs may write to the files in which the answers are kept.
     """
-    try:
-        with _checked_at_the_end(agents):
-            yield
-    finally:
-        for agent in agents:
-            if isinstance(agent, RecordedAgent):
-                agent.release()
-
-
-@contextmanager
-def _checked_at_the_end(agents: Sequence[Agent]) -> Iterator[None]:
+    passed_over: tuple[type[Exception], ...] = ()
     try:
         yield
-    except Exception as error:
-        for agent in agents:
-            try:
-                agent.check_asked()
-            except UntrustedAnswersError as untrusted:
-                raise untrusted from error
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            passed_over = (UntrustedAnswersError,)
         raise
-    except BaseException:
-        for agent in agents:
-            with suppress(UntrustedAnswersError):
-                agent.check_asked()
-        raise
-    for agent in agents:
-        agent.check_asked()
+    finally:
+        try:
+            for agent in agents:
+                with suppress(*passed_over):
+                    agent.check_asked()
+        finally:
+            for agent in agents:
+                if isinstance(agent, RecordedAgent):
+                    agent.release()
 
 
 def source_of(*agents: Agent) -> Source:

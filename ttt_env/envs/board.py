@@ -80,6 +80,9 @@ class Rewards(NamedTuple):
         return by_value[value], by_value[-value]
 
 
+DEFAULT_REWARDS = Rewards()
+
+
 def _in_order(rewards: object) -> Sequence[float]:
     if isinstance(rewards, str | bytes) or not isinstance(rewards, Sequence | np.ndarray):
         raise TypeError(rewards)

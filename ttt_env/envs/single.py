@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Forfeit, chosen_in_game
 from ttt_env.envs.board import (
+    DEFAULT_REWARDS,
     MAX_STARTS,
     NUMBER_OF,
     BoardEnv,
@@ -71,7 +72,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
         illegal: Illegal = "lose",
-        rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
+        rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         observation: ObservationKind = "planes",
         start: StartLike | None = None,
         render_mode: RenderMode | None = None,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from ttt_env.agent import AgentLike, make_agent
-from ttt_env.envs.board import BoardEnv, Illegal, RenderMode, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, BoardEnv, Illegal, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, flat_of, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.rules.checks import as_integer, as_options, one_of
@@ -53,7 +53,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         game: Game | str = "tictactoe-v0",
         *,
         illegal: Illegal = "lose",
-        rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
+        rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         observation: ObservationKind = "dict",
         start: StartLike | None = None,
         render_mode: RenderMode | None = None,

@@ -28,8 +28,7 @@ from ttt_env.envs.opponents import Opponents
 from ttt_env.errors import EpisodeOrderError, TttEnvError
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.text.env import IllegalReply, TextEnv
-from ttt_env.text.rewards import RewardName
+from ttt_env.text.env import IllegalReply, RewardName, TextEnv
 from ttt_env.text.wording import BoardStyle
 
 try:

@@ -27,7 +27,7 @@ from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.checks import as_generator, as_integer, one_of
 from ttt_env.rules.game import Game, Seat
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.rewards import MoveRecord
+from ttt_env.text.env import MoveRecord
 from ttt_env.text.wording import BoardStyle, board_text, fault_text, intro_text, turn_text
 
 try:

@@ -1,26 +1,60 @@
 """A game against an opponent as a conversation: texts in and out, and exact rewards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, Literal, SupportsIndex, TypedDict, get_args
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any, Literal, NamedTuple, Self, SupportsIndex, TypeAlias, TypedDict, get_args
 
 from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Outcome, read_cell
-from ttt_env.envs.board import PlayAs, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, PlayAs, StartLike
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.single import SingleAgentEnv
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError
-from ttt_env.proofs.known import PROOF_NODES
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
+from ttt_env.proofs.known import PROOF_NODES, known_value
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import ByPosition
-from ttt_env.text.rewards import MoveRecord, Reward, reward_function
 from ttt_env.text.wording import BoardStyle, board_text, end_text, fault_text, prompt_text, turn_text
 
 IllegalReply = Literal["lose", "raise", "retry"]
 Replies = Literal["by_position", "by_stream"]
+RewardName = Literal["result", "regret", "shaped"]
+Reward: TypeAlias = "RewardName | Callable[[TextEnv], float]"
+
+
+class MoveRecord(NamedTuple):
+    """An own move: the values of the position before and after it, for its player, under best play of both.
+
+    Values are 1 won, 0 drawn, −1 lost, and None where they are not known. `cell` is None for a reply by which
+    the game was lost without a move.
+    """
+
+    cell: int | None
+    value_before: int | None
+    value_after: int | None
+
+    @classmethod
+    def of(cls, position: Position, cell: int | None, nodes: int) -> Self:
+        """The record of a move to a free cell, or of a reply without one, by which the game is lost here.
+
+        On games that are too large to be solved, a search of at most `nodes` positions proves the values.
+        """
+        before = known_value(position, nodes)
+        if cell is None:
+            return cls(None, before, -1)
+        after = known_value(position.child(cell), nodes)
+        return cls(cell, before, None if after is None else -after)
+
+    @property
+    def regret(self) -> int | None:
+        """The value that the move has given away: 0 for a best move, at most 2; None if it is not known."""
+        if self.value_before is None or self.value_after is None:
+            return None
+        return self.value_before - self.value_after
 
 
 class TextInfo(TypedDict):
@@ -82,7 +116,7 @@ class TextEnv:
         play_as: PlayAs = "random",
         illegal: IllegalReply = "lose",
         retries: int = 3,
-        rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
+        rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         reward: Reward = "result",
         reward_weights: Sequence[float] = (1.0, 1.0),
         replies: Replies = "by_position",
@@ -99,7 +133,7 @@ class TextEnv:
         self.retries = as_integer("retries", retries, "TextEnv", 0)
         self.nodes = as_integer("nodes", nodes, "TextEnv", 0)
         self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
-        self._earned = reward_function(reward, reward_weights)
+        self._earned = _reward_function(reward, reward_weights)
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
             game,
             play_as=play_as,
@@ -283,3 +317,40 @@ class TextEnv:
 
     def _turn_text(self) -> str:
         return turn_text(self.position, self.board, self.answer.template)
+
+
+@dataclass(frozen=True)
+class _WeightedReward:
+    """What the last reply has earned: the result of the game and minus the regret of the move, weighted.
+
+    A regret that is not known counts as 0.
+    """
+
+    of_result: float
+    of_regret: float
+
+    def __call__(self, env: TextEnv) -> float:
+        """The reward of the last reply."""
+        regret = env.moves[-1].regret if env.outcome == "played" or env.done else None
+        return self.of_result * env.result - self.of_regret * (regret or 0)
+
+
+def _reward_function(reward: Reward, weights: Sequence[float]) -> Callable[[TextEnv], float]:
+    """The function that gives what the last reply to an environment has earned.
+
+    `weights` are those of result and regret for "shaped". Raises `ParameterError` for another name, and for
+    weights that are not two finite numbers.
+    """
+    if callable(reward):
+        return reward
+    name = one_of("reward", reward, get_args(RewardName))
+    try:
+        of_result, of_regret = map(float, weights)
+    except Exception:  # they may be of a user's class
+        of_result = of_regret = nan
+    if not isfinite(of_result) or not isfinite(of_regret):
+        raise ParameterError(
+            f"reward_weights={shown(weights)}: two finite numbers, of result and regret, are needed"
+        )
+    chosen = {"result": (1.0, 0.0), "regret": (0.0, 1.0), "shaped": (of_result, of_regret)}
+    return _WeightedReward(*chosen[name])

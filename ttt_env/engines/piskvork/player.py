@@ -73,7 +73,7 @@ class PiskvorkAgent(ProgramAgent):
             "INFO rule 0",
         )
 
-    def _is_untrusted(self, line: str) -> bool:
+    def _is_answer(self, line: str) -> bool:
         return line[:1].isdigit()
 
     def _ask(self, program: Program, position: Position) -> Answer:

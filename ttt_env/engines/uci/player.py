@@ -123,7 +123,7 @@ class UciAgent(ProgramAgent):
         program.send(f"setoption name {_FILE} value {file}")
         return _choices(program)
 
-    def _is_untrusted(self, line: str) -> bool:
+    def _is_answer(self, line: str) -> bool:
         return line.split()[:1] == ["bestmove"]
 
     def _wait(self, program: Program) -> None:
@@ -137,7 +137,7 @@ class UciAgent(ProgramAgent):
         program.send(position_command(position), self._go)
         while True:
             line = program.read().strip()
-            if self._is_untrusted(line):
+            if self._is_answer(line):
                 return answered(read_move, " ".join(line.split()[1:2]), position)
 
 

@@ -26,7 +26,7 @@ from ttt_env.compiled.codes import (
     Outcome,
     Worth,
 )
-from ttt_env.envs.board import GameEnv, Illegal, PlayAs, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
@@ -114,7 +114,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
         illegal: Illegal = "lose",
-        rewards: Sequence[float] | Mapping[str, float] = (1.0, 0.0, -1.0, -1.0),
+        rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         observation: ObservationKind = "planes",
         start: StartLike | None = None,
         render_mode: VectorRenderMode | None = None,

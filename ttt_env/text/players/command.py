@@ -96,5 +96,5 @@ class CommandAgent(ProgramAgent):
             self._check_lines(program.rest())
         return answer
 
-    def _is_untrusted(self, line: str) -> bool:
+    def _is_answer(self, line: str) -> bool:
         return echoed_id(line) is None  # those that echo an `id` are late, and harm nobody

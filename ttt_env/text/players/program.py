@@ -265,8 +265,8 @@ class ProgramAgent(AskedAgent, ABC):
     """Plays as a program answers that is asked by lines.
 
     A subclass is a protocol. It says how a new process is greeted (`_greet`) and asked (`_ask`), which lines
-    are not to be believed when nobody waits for them (`_is_untrusted`), how a process is told to end
-    (`FAREWELL`), and which games there are no words for (`check`). Its other parameters are its `_settings`.
+    are answers (`_is_answer`), how a process is told to end (`FAREWELL`), and which games there are no words
+    for (`check`). Its other parameters are its `_settings`.
 
     As many processes of the program run as questions are asked at once. Each has `startup` seconds to start,
     and `timeout` for an answer beyond its time to think. One that ends between two questions with exit status
@@ -372,8 +372,8 @@ class ProgramAgent(AskedAgent, ABC):
         """The answer in a position. The process is asked no more if its input is ended here."""
 
     @abstractmethod
-    def _is_untrusted(self, line: str) -> bool:
-        """Whether this line, for which nobody waits, makes it doubtful what the program answers."""
+    def _is_answer(self, line: str) -> bool:
+        """Whether this line could be taken for an answer; where no question is open it is one too many."""
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         failures: list[NoLineError] = []
@@ -415,8 +415,8 @@ class ProgramAgent(AskedAgent, ABC):
             self._check_lines(text)
 
     def _check_lines(self, text: str) -> None:
-        """Raise `UntrustedAnswersError` for lines that nobody waits for, unless they harm nobody."""
-        for line in filter(self._is_untrusted, map(str.strip, text.splitlines())):
+        """Raise `UntrustedAnswersError` if there is an answer in this text, for which nobody waits."""
+        for line in filter(self._is_answer, map(str.strip, text.splitlines())):
             raise UntrustedAnswersError(
                 f"{self!r} has said a line too many, {shown(line)}: a line for each question is due, and "
                 "no other. So its lines may answer other questions than they seem to, and none of them is "

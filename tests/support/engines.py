@@ -1,4 +1,4 @@
-"""The lines of an engine in this process, and engines of some lines of shell."""
+"""Engines in this process, engines of some lines of shell, and the games that they play."""
 
 import sys
 import time
@@ -6,9 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Condition
 
+import ttt_env
 from ttt_env.engines.serving import Engine
 
 OURS = [sys.executable, "-W", "error", "-m", "ttt_env.app", "engine"]
+TTT = ttt_env.get_game("tictactoe-v0")
+M433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
+LARGE = ttt_env.get_game("mnk-v0:m=20,n=20,k=5")
 
 
 class Heard(list[str]):
