@@ -12,6 +12,7 @@ from ttt_env.compiled import canonical as questions
 from ttt_env.compiled import random_numbers as splitmix
 from ttt_env.compiled.sets import kernel_masks, winning_sets
 from ttt_env.rules.game import cells_of, random_position
+from ttt_env.rules.symmetry import canonical, motions, symmetries, transform
 
 SMALL = ["mnk-v0:m=5,n=4,k=3", "mnk-v0:m=5,n=5,k=4", "tictactoe-v0:misere=true"]
 WIDE = "mnk-v0:m=10,n=7,k=5"
@@ -154,6 +155,66 @@ def test_threats_win_where_plain_ones_do(name, n):
     assert wins.any() and not wins.all()
     try_threats(*arguments, 0)  # no threat may be tried
     assert not wins.any()
+
+
+@njit
+def look(pairs, cells, sets, room, values, blocks):
+    for number in range(len(cells)):
+        mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
+        room.failed[:] = 0
+        found = threats.look_for_threats(mine, theirs, cells[number], sets, room, 100_000)
+        values[number] = found[0]
+        bits.put(blocks, number, found[1])
+
+
+@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 30)])
+def test_a_look_at_threats_after_a_move(name, n):
+    rng = np.random.default_rng(1)
+    before = [position for position in positions_of(name, n) if not completing(position)]
+    moves = [(position, int(rng.choice(position.legal_cells))) for position in before]
+    moves = [(position.child(cell), cell) for position, cell in moves if not position.child(cell).is_over]
+    positions, cells = zip(*moves, strict=True)
+    game, values = positions[0].game, np.zeros(len(positions), int)
+    blocks = kernel_masks([0] * len(positions), game)
+    look(pairs_of(positions), np.array(cells), winning_sets(game), threats.new_threats(game), values, blocks)
+    for position, value, block in zip(positions, values, ints_of(blocks), strict=True):
+        expected = completing(position, theirs=True)
+        assert cells_of(block) == expected
+        if completing(position):
+            assert value == threats.LOSS
+        elif len(expected) > 1:
+            assert value == threats.WIN
+        else:
+            assert value == (threats.LOSS if wins_by_threats(position) else threats.UNKNOWN)
+    rare = set() if name == WIDE else {threats.WIN}
+    assert {threats.LOSS, threats.UNKNOWN} | rare == set(values)
+
+
+def test_a_search_that_remembers_nothing_depends_on_the_position_alone():
+    positions = [position for position in positions_of(SMALL[1], 300) if not completing(position)]
+    game, wins, again = positions[0].game, *np.zeros((2, len(positions)), np.bool_)
+    room = threats.new_threats(game, remembers=False)
+    assert not len(room.failed)
+    try_threats(pairs_of(positions), winning_sets(game), room, wins, 100)
+    try_threats(pairs_of(positions[::-1]), winning_sets(game), room, again, 100)
+    assert wins.tolist() == again[::-1].tolist()
+    assert wins.any() and not wins.all()
+
+
+# --- Symmetric positions as one ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tictactoe-v0", "mnk-v0:m=5,n=4,k=4", "qubic-v0"])
+def test_the_least_image(name):
+    positions = positions_of(name, 40)
+    game = positions[0].game
+    images, numbers = questions.merge(pairs_of(positions).reshape(-1, 2), motions(game).astype(np.uint8))
+    for position, image, number in zip(positions, images.tolist(), numbers.tolist(), strict=True):
+        least = canonical(position)
+        assert image == [least.mine, least.theirs]
+        leads = [transform(position, symmetry) == least for symmetry in symmetries(game)]
+        assert leads.index(True) == number
+    assert numbers.any()
 
 
 # --- Which move to try first ------------------------------------------------------------------------------

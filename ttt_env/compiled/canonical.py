@@ -1,12 +1,12 @@
-"""Shared by the searches that ask yes-or-no questions: answers, the order of moves, codes of positions."""
+"""Parts that searches share: the order of moves, the least of symmetric positions, codes of positions."""
 
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, at, cell_of, count, lowest
-from ttt_env.compiled.compiler import inner
+from ttt_env.compiled.bits import NONE, ONE, at, cell_of, count, lowest
+from ttt_env.compiled.compiler import bare, compiled, inner
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import SIGNED_CODE_CELLS
@@ -50,6 +50,47 @@ def heaviest(cells: np.uint64, weights: NDArray[np.int64]) -> np.uint64:
         if weights[cell_of(stone)] > max_weight:
             best, max_weight = stone, weights[cell_of(stone)]
     return best
+
+
+# --- Symmetric positions as one ----------------------------------------------------------------------------
+
+
+@bare
+def canonical(
+    mine: np.uint64, theirs: np.uint64, permutations: NDArray[np.uint8]
+) -> tuple[np.uint64, np.uint64, int]:
+    """The smallest masks among the images of a position, and the number of the first permutation to them.
+
+    The `permutations` `[P, cells]` are a group; the first is the identity.
+    """
+    least_mine, least_theirs, best = mine, theirs, 0
+    for number in range(1, len(permutations)):
+        image = _moved(mine, permutations, number)
+        if image <= least_mine:
+            other = _moved(theirs, permutations, number)
+            if image < least_mine or other < least_theirs:
+                least_mine, least_theirs, best = image, other, number
+    return least_mine, least_theirs, best
+
+
+@bare
+def _moved(stones: np.uint64, permutations: NDArray[np.uint8], number: int) -> np.uint64:
+    moved = NONE
+    while stones != NONE:
+        stone = lowest(stones)
+        stones ^= stone
+        moved |= ONE << np.uint64(permutations[number, cell_of(stone)])
+    return moved
+
+
+@compiled
+def merge(positions: Masks, permutations: NDArray[np.uint8]) -> tuple[Masks, NDArray[np.int64]]:
+    """`canonical` for positions `[B, 2]`: the images `[B, 2]`, and the numbers of the permutations `[B]`."""
+    images, numbers = np.empty_like(positions), np.empty(len(positions), np.int64)
+    for row in range(len(positions)):
+        own, other, number = canonical(positions[row, 0], positions[row, 1], permutations)
+        images[row, 0], images[row, 1], numbers[row] = own, other, number
+    return images, numbers
 
 
 # --- Codes of positions, for transposition tables ---------------------------------------------------------

@@ -18,6 +18,7 @@ from ttt_env.compiled.bits import (
     ONE,
     at,
     cell_of,
+    completing,
     completing_through,
     count,
     folded,
@@ -37,6 +38,8 @@ _TWO = np.uint64(2)
 _FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
 _SCATTER_1, _SCATTER_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _33 = np.uint64(33)
+
+LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2  # values of a position in a search, for the player who has just moved
 
 # The indices of `Threats.winning`.
 GAINS, REPLIES = 0, 1
@@ -120,6 +123,25 @@ def wins_by_threats(
         ):
             level += 1
     return False
+
+
+@bare
+def look_for_threats(
+    mine: np.uint64, theirs: np.uint64, cell: int, sets: WinningSets, t: Threats, budget: int
+) -> tuple[int, np.uint64]:
+    """The value after a move to this cell, UNKNOWN if threats do not tell it, and the cells to be blocked.
+
+    The player to move wins by completing a set or by threats that leave one reply, the other by two ways to
+    complete one. Before the move neither could complete a set, except the other at the cell.
+    """
+    block, value = completing_through(theirs, mine, sets, cell), UNKNOWN
+    if completing(mine, theirs, sets.masks) != NONE:
+        value = LOSS
+    elif is_several(block):
+        value = WIN
+    elif wins_by_threats(mine, theirs, block, sets, t, budget):
+        value = LOSS
+    return value, block
 
 
 @bare

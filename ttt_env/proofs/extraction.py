@@ -61,8 +61,8 @@ def check_strategy(strategy: Strategy) -> None:
     permutations = kernel.permutations_of(strategy.game)
 
     def open_after(positions: Masks, moves: NDArray[np.uint8], counts: NDArray[np.uint8], rows: Any) -> Masks:
-        room = sets, permutations, cover
-        n_right = kernel.follow_replies(positions, moves, counts, rows, strategy.wins, *room)
+        table = cover._replace(n_sequences=counts, sequences=rows)
+        n_right = kernel.follow_replies(positions, moves, strategy.wins, sets, permutations, None, table)
         if n_right < len(positions):
             mine, theirs = positions[n_right].tolist()
             here = Position(strategy.game, mine, theirs)
@@ -90,6 +90,7 @@ def _first_positions(
     start: Position, seat: Seat, open_after: Callable[[Masks, NDArray[np.uint8]], Masks]
 ) -> Masks:
     """The first positions of a table: the start, or those after the replies there; none after a win."""
+    from ttt_env.compiled.canonical import merge
     from ttt_env.proofs import strategy_kernel as kernel
 
     own_first = np.array([[start.mine, start.theirs]], np.uint64)
@@ -97,10 +98,7 @@ def _first_positions(
         return open_after(own_first[:, ::-1], np.array([kernel.NO_MOVE], np.uint8))
     if not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells):
         return own_first[:0]
-    image = np.zeros((1, 2), np.uint64)
-    own, other = own_first[0]
-    kernel.canonical(own, other, kernel.permutations_of(start.game), image[0])
-    return image
+    return merge(own_first, kernel.permutations_of(start.game))[0]
 
 
 class _Extraction:
@@ -113,7 +111,7 @@ class _Extraction:
 
         self._kernel, self._cover = kernel, kernel.new_cover(_BATCH)
         self._sets = winning_sets(start.game)
-        self._threats, self._pairs = new_threats(start.game), new_pairs(start.game)
+        self._finder = kernel.Finder(new_threats(start.game), new_pairs(start.game), _BUDGET)
         self._permutations = kernel.permutations_of(start.game)
         self._start, self._seat, self._wins, self._guide, self._report = start, seat, wins, guide, report
         self._n_positions = 0
@@ -158,8 +156,8 @@ class _Extraction:
         self, positions: Masks, moves: NDArray[np.uint8], budget: int = _BUDGET
     ) -> tuple[Part, Masks]:
         kernel, cover = self._kernel, self._cover
-        room = self._sets, self._threats, self._pairs
-        n_right = kernel.cover_replies(positions, moves, self._wins, *room, budget, self._permutations, cover)
+        room = self._sets, self._permutations, self._finder._replace(budget=budget), cover
+        n_right = kernel.follow_replies(positions, moves, self._wins, *room)
         if n_right < len(positions):
             mine, theirs = positions[n_right].tolist()
             wrong = Position(self._start.game, mine, theirs)

@@ -35,6 +35,7 @@ from ttt_env.rules.checks import as_path
 from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
 from ttt_env.rules.sizes import check_size
 from ttt_env.stopping import check_wanted
+from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 from ttt_env.storage.policy_file import Arrays
 
@@ -59,7 +60,7 @@ class Proof(Saved):
     `seconds` the time without compilation.
 
     `regions` are groups of free cells, if these prove that the player to move does not win, as
-    `analysis.pairing` describes; empty if that was searched, or is not so.
+    `proofs.pairing` describes; empty if that was searched, or is not so.
 
     What the search knows, some megabytes up to a gigabyte, is kept as long as the proof of a value, for its
     `strategies`; `without_search` is for who keeps many proofs.
@@ -215,33 +216,25 @@ class Proof(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        lower, upper = _integers("bounds", data["bounds"])
-        (nodes,) = _integers("nodes", [data["nodes"]])
-        seconds = data["seconds"]
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            raise ValueError(f"seconds={shown(seconds)}: numbers are allowed")
+        entries = Fields(data)
+        game = entries.read("game", lambda rules: checked_rules(game_from_dict(rules)))
+        position = entries.read("position", lambda text: Position.parse(text, game))
+        lower, upper = entries.integers("bounds")
+        regions = entries.part("regions")
         proof = cls(
-            Position.parse(data["position"], checked_rules(game_from_dict(data["game"]))),
+            position,
             (lower, upper),
-            _integers("principal_variation", data["principal_variation"]),
-            nodes,
-            float(seconds),
-            tuple(_integers("regions", cells) for cells in data["regions"]),
+            entries.integers("principal_variation"),
+            entries.integer("nodes"),
+            entries.number("seconds", 0, MOST),
+            tuple(regions.integers(number) for number in range(len(regions))),
         )
         parts = proof.bounds, proof.principal_variation, proof.nodes, proof.seconds
-        proof_file.check_result(proof.position, *parts)
-        if data["value"] != proof.value or isinstance(data["value"], bool):
-            raise ValueError(f"value={shown(data['value'])}, and the bounds are {lower} and {upper}")
-        if proof.regions != _regions_of(proof.position, proof.bounds):
-            raise ValueError("regions: they are not those by which the position is drawn")
+        proof_file.check_result(position, *parts)
+        entries.agrees("value", proof.value)
+        if proof.regions != _regions_of(position, proof.bounds):
+            raise entries.error("regions", "they are not those by which the position is drawn")
         return proof
-
-
-def _integers(name: str, numbers: object) -> tuple[int, ...]:
-    """The numbers of a list. Raises `ValueError`, which names the part, for what is none of integers."""
-    if not isinstance(numbers, list | tuple) or any(type(number) is not int for number in numbers):
-        raise ValueError(f"{name}={shown(numbers)}: integers are allowed")
-    return tuple(numbers)
 
 
 def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
@@ -274,7 +267,7 @@ def prove(
     """The value of a position, by default of the empty board, proved by a search within this budget.
 
     Two questions are asked, "does the player to move win?" and, if not, "does the other?". Where the other
-    holds by pairs and groups of cells (`analysis.pairing`), the first needs no search. The second needs
+    holds by pairs and groups of cells (`proofs.pairing`), the first needs no search. The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
     not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called

@@ -67,10 +67,9 @@ class Strategy:
         return self._paired(position) if cell_here is None else cell_here
 
     def _tabulated(self, own: int, other: int) -> int | None:
-        from ttt_env.proofs import strategy_kernel as kernel
+        from ttt_env.compiled.canonical import merge
 
-        image = np.zeros(2, np.uint64)
-        number = kernel.canonical(np.uint64(own), np.uint64(other), self._permutations, image)
+        (image,), (number,) = merge(np.array([[own, other]], np.uint64), self._permutations)
         first, last = (int(np.searchsorted(self._own, image[0], side)) for side in ("left", "right"))
         at = first + int(np.searchsorted(self._other[first:last], image[1]))
         if at == last or self._other[at] != image[1]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, completing_through, is_several, lowest, size
-from ttt_env.compiled.canonical import COMPLETE, weigh
+from ttt_env.compiled.canonical import COMPLETE, canonical, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats
@@ -50,6 +50,14 @@ class Cover(NamedTuple):
     totals: NDArray[np.int64]
 
 
+class Finder(NamedTuple):
+    """Room for the search for sequences, and the number of threats or pairs that are tried for each."""
+
+    threats: Threats
+    pairs: Pairs
+    budget: int
+
+
 def new_cover(size: int) -> Cover:
     """Room for a batch of this size."""
     n_sequences = size * MOST_SEQUENCES
@@ -64,29 +72,6 @@ def new_cover(size: int) -> Cover:
 def permutations_of(game: Game) -> NDArray[np.uint8]:
     """The automorphisms by which positions are merged, `[automorphisms, cells]`."""
     return np.array(automorphisms(game), np.uint8)
-
-
-@inner
-def _moved(stones: np.uint64, permutation: NDArray[np.uint8]) -> np.uint64:
-    moved = NONE
-    while stones != NONE:
-        stone = lowest(stones)
-        stones ^= stone
-        moved |= ONE << np.uint64(permutation[cell_of(stone)])
-    return moved
-
-
-@compiled
-def canonical(own: np.uint64, other: np.uint64, permutations: NDArray[np.uint8], image: Masks) -> int:
-    """The number of the permutation that makes the masks least, the first one first; `image` `[2]` is set."""
-    best = 0
-    for number in range(len(permutations)):
-        moved = _moved(own, permutations[number])
-        if number == 0 or moved <= image[0]:
-            rest = _moved(other, permutations[number])
-            if number == 0 or moved < image[0] or rest < image[1]:
-                image[0], image[1], best = moved, rest, number
-    return best
 
 
 @inner
@@ -149,18 +134,17 @@ def _answer_by_threats(
     other: np.uint64,
     replies: np.uint64,
     sets: WinningSets,
-    t: Threats,
-    budget: int,
+    finder: Finder,
     number: int,
     cover: Cover,
 ) -> np.uint64:
     """The replies that no sequence of threats answers; those that answer one or more are kept."""
-    unanswered, reply = NONE, NONE  # a sequence that would win after a pass comes first
+    t, unanswered, reply = finder.threats, NONE, NONE  # a sequence that would win after a pass comes first
     if not is_several(replies):
         replies, reply = NONE, replies
     while True:
         block = NONE if reply == NONE else completing_through(other | reply, own, sets, cell_of(reply))
-        if not is_several(block) and wins_by_threats(own, other | reply, block, sets, t, budget):
+        if not is_several(block) and wins_by_threats(own, other | reply, block, sets, t, finder.budget):
             n_gains = size(t.winning[GAINS])
             answered = _answered(own, other, replies | unanswered, t.gain, n_gains, sets)
             replies, unanswered = replies & ~answered, unanswered & ~answered
@@ -176,10 +160,11 @@ def _answer_by_threats(
 
 @inner
 def _holds_by_pairs(
-    own: np.uint64, other: np.uint64, sets: WinningSets, p: Pairs, budget: int, number: int, cover: Cover
+    own: np.uint64, other: np.uint64, sets: WinningSets, finder: Finder, number: int, cover: Cover
 ) -> bool:
     """Whether pairs break every set of the other, who is to move; they are then kept as one sequence."""
-    n_pairs = holds_by_groups(other, own, sets, p, budget, 0)
+    p = finder.pairs
+    n_pairs = holds_by_groups(other, own, sets, p, finder.budget, 0)
     if n_pairs >= 0:
         cells = _new_sequence(number, cover)
         for level in range(n_pairs):
@@ -224,25 +209,25 @@ def _is_wrong(own: np.uint64, other: np.uint64, wins: bool, sets: WinningSets) -
 
 
 @compiled
-def cover_replies(
+def follow_replies(
     positions: Masks,
     moves: NDArray[np.uint8],
     wins: bool,
     sets: WinningSets,
-    t: Threats,
-    p: Pairs,
-    budget: int,
     permutations: NDArray[np.uint8],
+    finder: Finder | None,
     cover: Cover,
 ) -> int:
     """The number of positions `[B, 2]` whose moves `[B]` are all right, and `cover` is filled for them.
 
-    It is the index of the first wrong move if there is one. For a sequence of threats, or for pairs, so many
-    of them are tried as the budget says.
+    It is the index of the first wrong move if there is one. The sequences are those that the `finder` finds,
+    which are kept; without one they are those of `cover`, and none are looked for: they are of different
+    cells of the board, pairs among them of an even number, then `NO_CELL`.
     """
     cover.totals[:] = 0
-    cover.n_sequences[:] = 0
-    weights = np.zeros(64, np.int64)
+    if finder is not None:
+        cover.n_sequences[:] = 0
+    weights, gains = np.zeros(64, np.int64), np.zeros(MOST_CELLS, np.uint64)
     for number in range(len(positions)):
         own, other = positions[number, 0], positions[number, 1]
         if moves[number] != NO_MOVE:
@@ -250,10 +235,12 @@ def cover_replies(
         if _is_wrong(own, other, wins, sets):
             return number
         replies = _replies(own, other, wins, sets, weights)
-        if budget > 0 and replies != NONE and not sets.misere:
+        if finder is None:
+            replies = _unanswered(own, other, replies, wins, sets, gains, number, cover)
+        elif finder.budget > 0 and replies != NONE and not sets.misere:
             if wins:
-                replies = _answer_by_threats(own, other, replies, sets, t, budget, number, cover)
-            elif _holds_by_pairs(own, other, sets, p, budget, number, cover):
+                replies = _answer_by_threats(own, other, replies, sets, finder, number, cover)
+            elif _holds_by_pairs(own, other, sets, finder, number, cover):
                 replies = NONE
         if not _leave_open(own, other, replies, wins, sets, permutations, cover):
             return number
@@ -278,46 +265,33 @@ def _leave_open(
             if wins:
                 return False
             continue
-        canonical(own, other | reply, permutations, cover.open[cover.totals[N_OPEN]])
+        at = cover.totals[N_OPEN]
+        cover.open[at, 0], cover.open[at, 1], _ = canonical(own, other | reply, permutations)
         cover.totals[N_OPEN] += 1
     return True
 
 
-@compiled
-def follow_replies(
-    positions: Masks,
-    moves: NDArray[np.uint8],
-    n_sequences: NDArray[np.uint8],
-    sequences: NDArray[np.uint8],
+@inner
+def _unanswered(
+    own: np.uint64,
+    other: np.uint64,
+    replies: np.uint64,
     wins: bool,
     sets: WinningSets,
-    permutations: NDArray[np.uint8],
+    gains: Masks,
+    number: int,
     cover: Cover,
-) -> int:
-    """As `cover_replies`, but by the sequences that a table has: none are looked for.
-
-    The sequences are of different cells of the board, pairs among them of an even number, then `NO_CELL`.
-    """
-    cover.totals[:] = 0
-    weights, gains = np.zeros(64, np.int64), np.zeros(MOST_CELLS, np.uint64)
-    first = 0
-    for number in range(len(positions)):
-        own, other = positions[number, 0], positions[number, 1]
-        if moves[number] != NO_MOVE:
-            own |= ONE << np.uint64(moves[number])
-        if _is_wrong(own, other, wins, sets):
-            return number
-        replies, last = _replies(own, other, wins, sets, weights), first + n_sequences[number]
-        for row in range(first, last):
-            if wins:
-                n_gains = _gains_of(sequences[row], gains)
-                replies &= ~_answered(own, other, replies, gains, n_gains, sets)
-            elif _are_breaking(own, other, sequences[row], sets):
-                replies = NONE
-        first = last
-        if not _leave_open(own, other, replies, wins, sets, permutations, cover):
-            return number
-    return len(positions)
+) -> np.uint64:
+    """The replies that none of the next sequences answers, as many as the position has."""
+    for _ in range(cover.n_sequences[number]):
+        sequence = cover.sequences[cover.totals[N_SEQUENCES]]
+        cover.totals[N_SEQUENCES] += 1
+        if wins:
+            n_gains = _gains_of(sequence, gains)
+            replies &= ~_answered(own, other, replies, gains, n_gains, sets)
+        elif _are_breaking(own, other, sequence, sets):
+            replies = NONE
+    return replies
 
 
 @inner

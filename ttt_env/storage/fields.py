@@ -111,6 +111,11 @@ class Fields:
             allowed = f"integers from {least} to {most}" if most < MOST else f"integers from {least} on"
             raise self.error(key, f"{shown(value)}, where {allowed} are allowed") from None
 
+    def integers(self, key: str | int) -> tuple[int, ...]:
+        """A list of integers, of which the range is the caller's to check."""
+        entries = self.part(key)
+        return tuple(entries.integer(at, -MOST) for at in range(len(self.items(key))))
+
     def number(self, key: str | int, least: float, most: float) -> float:
         """A number from `least` to `most`."""
         value = self.value(key)

@@ -1,6 +1,6 @@
 """The search of AlphaZero in many positions at once."""
 
-from functools import cache, lru_cache
+from functools import cache
 from time import perf_counter
 from typing import NamedTuple
 
@@ -11,8 +11,10 @@ from ttt_env.agent import Floats
 from ttt_env.agents.alphazero import network_kernel as residual
 from ttt_env.agents.alphazero import search_kernel as puct
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
+from ttt_env.compiled.canonical import merge
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
+from ttt_env.compiled.threats import UNKNOWN
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import motions
@@ -90,7 +92,7 @@ class PuctSearch:
             solve,
             threats and solve and not network.game.misere,
         )
-        self._known = puct.nothing_known(self.game.n_cells, _rows_for(self.game))
+        self._known = puct.nothing_known(self.game, _rows_for(self.game))
         self.evaluated = 0
         """The number of positions that the network has evaluated."""
         self.seconds = 0.0
@@ -140,7 +142,7 @@ class PuctSearch:
         else:
             forest.noise[:] = noise
         puct.plant(forest, boards.mine, boards.theirs, simulations)
-        arguments = forest, winning_sets(self.game), settings, images_of(self.game), self._known
+        arguments = forest, winning_sets(self.game), settings, self._known
         while n_waiting := puct.simulate(*arguments, np.uint64(seed)):
             if not self._evaluate_new() and n_waiting:
                 self._forget()
@@ -177,8 +179,8 @@ def _found(forest: puct.Forest, n_cells: int) -> Found:
     with np.errstate(invalid="ignore"):
         means = np.where(visits > 0, totals / visits, np.nan)
     roots = forest.nodes[:, 0]
-    proved = np.where(roots["value"] == puct.UNKNOWN, np.nan, -roots["value"].astype(np.float64))
-    values = np.where(values == puct.UNKNOWN, np.nan, values)
+    proved = np.where(roots["value"] == UNKNOWN, np.nan, -roots["value"].astype(np.float64))
+    values = np.where(values == UNKNOWN, np.nan, values)
     return Found(visits, means, priors, values, proved, -roots["total"] / roots["visits"])
 
 
@@ -193,23 +195,9 @@ def merged(boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
 
     A hundred times as fast for a few boards, which a search is asked about.
     """
-    images = images_of(boards.game)
-    canonical, symmetries = np.empty((len(boards), 2), np.uint64), np.empty(len(boards), np.int64)
-    puct.merge(images, np.stack([boards.mine, boards.theirs], axis=1), canonical, symmetries)
-    return Boards(boards.game, *canonical.T.copy()), images.cells[symmetries]
-
-
-@lru_cache(maxsize=64)
-def images_of(game: Game) -> puct.Images:
-    """The symmetries of a game, as the compiled search takes them."""
-    cells = motions(game).astype(np.int64)
-    bits = np.arange(256)
-    octets = np.zeros((len(cells), 8, 256), np.uint64)
-    for cell in range(game.n_cells):
-        octet, bit = divmod(cell, 8)
-        targets = np.uint64(1) << cells[:, cell].astype(np.uint64)
-        octets[:, octet] |= np.where(bits >> bit & 1, targets[:, None], np.uint64(0))
-    return puct.Images(cells, octets)
+    permutations = motions(boards.game).astype(np.uint8)
+    images, symmetries = merge(np.stack([boards.mine, boards.theirs], axis=1), permutations)
+    return Boards(boards.game, *images.T.copy()), permutations[symmetries].astype(np.int64)
 
 
 @cache

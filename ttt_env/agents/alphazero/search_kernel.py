@@ -15,18 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, cell_of, completes, completing, is_several, lowest, stone, worth
+from ttt_env.compiled.canonical import canonical
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below, next_bits
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.compiled.threats import Threats, new_threats, wins_by_threats
+from ttt_env.compiled.threats import (
+    DRAW,
+    LOSS,
+    UNKNOWN,
+    WIN,
+    Threats,
+    look_for_threats,
+    new_threats,
+    wins_by_threats,
+)
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.symmetry import motions
 
-LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
 _THREAT_NODES = 100  # threats that are tried for one sequence
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
 _29, _32 = np.uint64(29), np.uint64(32)
-_OCTETS, _8, _255 = 8, np.uint64(8), np.uint64(255)
 
 NODE = np.dtype(
     [
@@ -87,22 +96,13 @@ class Forest(NamedTuple):
     threats: Threats
 
 
-class Images(NamedTuple):
-    """The symmetries of a board: `cells` `[S, cells]`, where each stone goes; the same for masks.
-
-    `octets` `[S, 8, 256]` are the images of the eight octets that a mask consists of.
-    """
-
-    cells: NDArray[np.int64]
-    octets: Masks
-
-
 class Known(NamedTuple):
     """The network's answers and open questions: a hash table of positions, symmetric ones merged.
 
     `places` are rows, or −1, by a hash of the position, `boards` `[rows, 2]` the positions. `counts` are the
     rows in use, and how many of them the network has evaluated; these come first. `priors` `[rows, cells]`
-    and `values` `[rows]` are its answers, the value for the player to move.
+    and `values` `[rows]` are its answers, the value for the player to move. `permutations`
+    `[S, cells]` are the symmetries of the board.
     """
 
     places: NDArray[np.int32]
@@ -110,6 +110,7 @@ class Known(NamedTuple):
     priors: NDArray[np.float32]
     values: NDArray[np.float32]
     counts: NDArray[np.int64]
+    permutations: NDArray[np.uint8]
 
 
 def new_forest(game: Game, n_games: int, slots: int) -> Forest:
@@ -129,14 +130,15 @@ def new_forest(game: Game, n_games: int, slots: int) -> Forest:
     )
 
 
-def nothing_known(n_cells: int, rows: int) -> Known:
+def nothing_known(game: Game, rows: int) -> Known:
     """An empty table for so many positions."""
     return Known(
         places=np.full(2 << (rows - 1).bit_length(), -1, np.int32),
         boards=np.empty((rows, 2), np.uint64),
-        priors=np.empty((rows, n_cells), np.float32),
+        priors=np.empty((rows, game.n_cells), np.float32),
         values=np.empty(rows, np.float32),
         counts=np.zeros(2, np.int64),
+        permutations=motions(game).astype(np.uint8),
     )
 
 
@@ -185,9 +187,7 @@ def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
 
 
 @compiled
-def simulate(
-    forest: Forest, sets: WinningSets, settings: Settings, images: Images, known: Known, seed: np.uint64
-) -> int:
+def simulate(forest: Forest, sets: WinningSets, settings: Settings, known: Known, seed: np.uint64) -> int:
     """Take the simulations of all games on until they are made, or need the network; how many need it.
 
     The positions that it is to evaluate are the last rows of `known`. If there is no room for more of them,
@@ -199,7 +199,7 @@ def simulate(
         while forest.left[game] > 0:
             if tree[0].value != UNKNOWN:
                 forest.left[game] = 0
-            elif not simulate_once(forest, game, sets, settings, images, known, seed):
+            elif not simulate_once(forest, game, sets, settings, known, seed):
                 n_waiting += 1
                 break
     return n_waiting
@@ -211,7 +211,6 @@ def simulate_once(
     game: int,
     sets: WinningSets,
     settings: Settings,
-    images: Images,
     known: Known,
     seed: np.uint64,
 ) -> bool:
@@ -223,10 +222,10 @@ def simulate_once(
             follow_forced(forest, game, sets)
     leaf = forest.paths[game, forest.lengths[game] - 1]
     if tree[leaf].value == UNKNOWN:
-        row, symmetry = find(known, images, forest.leaves[game, 0], forest.leaves[game, 1])
+        row, symmetry = find(known, forest.leaves[game, 0], forest.leaves[game, 1])
         if row < 0 or row >= known.counts[1]:
             return False
-        expand(forest, game, leaf, sets, settings, known.priors[row], images.cells[symmetry], seed)
+        expand(forest, game, leaf, sets, settings, known.priors[row], known.permutations[symmetry], seed)
         backpropagate(forest, game, settings, -known.values[row])
     else:
         backpropagate(forest, game, settings, 0.0)
@@ -265,17 +264,10 @@ def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
         if leaf == 0 or tree[leaf].value != UNKNOWN:
             return
         mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
-        if completing(mine, theirs, sets.masks) != NONE:
-            tree[leaf].value = LOSS
-            return
-        block = completing(theirs, mine, sets.masks)
-        if is_several(block):
-            tree[leaf].value = WIN
-            return
-        if wins_by_threats(mine, theirs, block, sets, forest.threats, _THREAT_NODES):
-            tree[leaf].value = LOSS
-            return
-        if block == NONE:
+        cell, t = tree[leaf].cell, forest.threats
+        value, block = look_for_threats(mine, theirs, cell, sets, t, _THREAT_NODES)
+        tree[leaf].value = value
+        if value != UNKNOWN or block == NONE:
             return
         child = forest.used[game]
         place(tree, child, cell_of(block), 1.0)
@@ -320,7 +312,7 @@ def expand(
     sets: WinningSets,
     settings: Settings,
     priors: NDArray[np.float32],
-    image: NDArray[np.int64],
+    image: NDArray[np.uint8],
     seed: np.uint64,
 ) -> None:
     """Give a leaf a child for each free cell, with the priors of the symmetric position in the table.
@@ -405,12 +397,12 @@ def proved_value(tree: NDArray[np.void], node: int) -> int:
 
 
 @inner
-def find(known: Known, images: Images, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
+def find(known: Known, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
     """The row of a position, and the symmetry that leads to the position there; a new row if it has none.
 
     The row is −1 if there is no room for another one.
     """
-    mine, theirs, symmetry = canonical(images, mine, theirs)
+    mine, theirs, symmetry = canonical(mine, theirs, known.permutations)
     mask = len(known.places) - 1
     place = int((mine * _SCATTER ^ theirs) * _SCATTER >> _29) & mask
     while known.places[place] >= 0:
@@ -425,36 +417,3 @@ def find(known: Known, images: Images, mine: np.uint64, theirs: np.uint64) -> tu
     known.boards[row, 0], known.boards[row, 1] = mine, theirs
     known.counts[0] += 1
     return int(row), symmetry
-
-
-@compiled
-def merge(images: Images, boards: Masks, merged: Masks, symmetries: NDArray[np.int64]) -> None:
-    """Write the canonical image of each position, `[B, 2]`, and the symmetry that leads there, `[B]`."""
-    for row in range(len(boards)):
-        merged[row, 0], merged[row, 1], symmetries[row] = canonical(images, boards[row, 0], boards[row, 1])
-
-
-@inner
-def canonical(images: Images, mine: np.uint64, theirs: np.uint64) -> tuple[np.uint64, np.uint64, int]:
-    """The one of all symmetric positions with the smallest masks, and the first symmetry that leads there."""
-    least_mine, least_theirs, symmetry = mine, theirs, 0  # the first is the identity
-    for number in range(1, len(images.cells)):
-        image = image_of(images.octets[number], mine)
-        if image > least_mine:
-            continue
-        other = image_of(images.octets[number], theirs)
-        if image < least_mine or other < least_theirs:
-            least_mine, least_theirs, symmetry = image, other, number
-    return least_mine, least_theirs, symmetry
-
-
-@inner
-def image_of(octets: Masks, mask: np.uint64) -> np.uint64:
-    """The image of a mask."""
-    image = NONE
-    for number in range(_OCTETS):
-        if mask == NONE:
-            break
-        image |= octets[number, mask & _255]
-        mask >>= _8
-    return image

@@ -17,7 +17,7 @@ from ttt_env.agents.mcts import search_kernel as kernel
 from ttt_env.agents.mcts.tree import Node, read_node
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import kernel_masks, winning_sets
-from ttt_env.compiled.threats import new_threats
+from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
@@ -128,12 +128,7 @@ class Search:
     def _iterate(self, n: int) -> int:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
         may_grow = 2 * self._tree.nodes.nbytes <= min(MAX_SLOTS, _max_slots.get()) * _NODE_BYTES
-        if self._network is None:
-            done = kernel.run(self._tree, self._threats, self._sets, self._settings, n, may_grow)
-        else:
-            done = kernel.run_evaluated(
-                self._tree, self._threats, self._sets, self._settings, *self._network, n, may_grow
-            )
+        done = kernel.run(self._tree, self._threats, self._sets, self._settings, self._network, n, may_grow)
         if done < n and not self.is_proved:
             self._tree = kernel.grown(self._tree)
         return done
@@ -209,8 +204,8 @@ class Search:
     @property
     def values(self) -> Floats:
         """The proved value of each move for the player to move, 1, 0 or −1, `[cells]`; NaN if unknown."""
-        values = self._by_cell("value", kernel.UNKNOWN)
-        return np.where(values == kernel.UNKNOWN, np.nan, values)
+        values = self._by_cell("value", UNKNOWN)
+        return np.where(values == UNKNOWN, np.nan, values)
 
     @property
     def value(self) -> int | None:
@@ -220,7 +215,7 @@ class Search:
     @property
     def is_proved(self) -> bool:
         """True if the value of the position is proved."""
-        return bool(self._tree.nodes[0]["value"] != kernel.UNKNOWN)
+        return bool(self._tree.nodes[0]["value"] != UNKNOWN)
 
     @property
     def path(self) -> list[int]:
@@ -306,7 +301,7 @@ def _prepare(words: int, with_threats: bool) -> None:
     ready(
         "mcts",
         lambda: kernel.plant(tree, threats, sets, zero),
-        lambda: kernel.run(tree, threats, sets, settings, 1, False),
+        lambda: kernel.run(tree, threats, sets, settings, None, 1, False),
         lambda: kernel.transplant(tree, int(tree.path[1]), other),
         lambda: kernel.sow(other, zero),
     )

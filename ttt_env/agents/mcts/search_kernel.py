@@ -17,7 +17,6 @@ from ttt_env.compiled.bits import (
     at,
     completes,
     completing,
-    completing_through,
     folded,
     is_several,
     mask_of,
@@ -32,12 +31,11 @@ from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.playouts import playout
 from ttt_env.compiled.random_numbers import draw_below, next_bits
 from ttt_env.compiled.sets import WinningSets, no_masks
-from ttt_env.compiled.threats import Threats, wins_by_threats
+from ttt_env.compiled.threats import DRAW, LOSS, UNKNOWN, WIN, Threats, look_for_threats, wins_by_threats
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import n_words
 
-LOSS, DRAW, WIN, UNKNOWN = -1, 0, 1, 2
 _THREAT_NODES = 100  # threats that are tried for one sequence
 _MIN_PATH = 64  # slots that a tree has left before it grows
 
@@ -105,42 +103,17 @@ def run(
     threats: Threats | None,
     sets: WinningSets,
     settings: Settings,
+    evaluator: tuple[Network, BoardView] | None,
     simulations: int,
     may_grow: bool,
 ) -> int:
     """Run simulations, and return how many: fewer if the root is proved, or if a tree that may grow is full.
 
     In a full tree that may not grow, the search goes on without new nodes. With room for `threats`, which
-    needs `solve` and a game that is not misère, these are looked for first: see `look_for_threats`. Without,
-    other code is compiled, in which there is nothing of them: it is half as fast again.
+    needs `solve` and a game that is not misère, these are looked for first: see `look_for_threats`. With an
+    `evaluator` a value network says how a simulation ends, instead of a playout. Without these, other code is
+    compiled, in which there is nothing of them: without threats it is half as fast again.
     """
-    for done in range(simulations):
-        if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
-            return done
-        node, mine, theirs = select(tree, settings)
-        if tree.nodes[node].value == UNKNOWN and has_room(tree):
-            node, mine, theirs = expand(tree, sets, node, mine, theirs)
-            if threats is not None:
-                node, mine, theirs = follow_forced(tree, threats, sets, node, mine, theirs)
-        result = int(tree.nodes[node].value)
-        if result == UNKNOWN:
-            result = playout(tree.random, sets, settings.win_block, mine, theirs)
-        backpropagate(tree, settings, result)
-    return simulations
-
-
-@compiled
-def run_evaluated(
-    tree: Tree,
-    threats: Threats | None,
-    sets: WinningSets,
-    settings: Settings,
-    net: Network,
-    board: BoardView,
-    simulations: int,
-    may_grow: bool,
-) -> int:
-    """`run`, in which a value network says how a simulation ends, in the place of a playout."""
     for done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
             return done
@@ -151,9 +124,13 @@ def run_evaluated(
                 node, mine, theirs = follow_forced(tree, threats, sets, node, mine, theirs)
         result = float(tree.nodes[node].value)
         if result == UNKNOWN:
-            own = see(net, board, theirs, mine, size(mine | theirs) - 1)
-            result = own * forward(net, 0)
-        backpropagate_value(tree, settings, result)
+            if evaluator is None:
+                result = float(playout(tree.random, sets, settings.win_block, mine, theirs))
+            else:
+                net, board = evaluator
+                own = see(net, board, theirs, mine, size(mine | theirs) - 1)
+                result = own * forward(net, 0)
+        backpropagate(tree, settings, result)
     return simulations
 
 
@@ -202,33 +179,16 @@ def follow_forced(
 ) -> tuple[int, np.uint64, np.uint64]:
     """Go on from a new node as long as one move is forced: the last new node, and its masks."""
     while tree.nodes[node].value == UNKNOWN:
-        look_for_threats(tree, threats, sets, node, mine, theirs)
+        cell = tree.nodes[node].cell
+        value, block = look_for_threats(mine, theirs, cell, sets, threats, _THREAT_NODES)
+        tree.nodes[node].value = value
+        if value == UNKNOWN and block != NONE:
+            put_untried(tree.nodes[node], block)
         has_choice = is_several(mask_of(tree.nodes[node].untried))
-        if has_choice or tree.nodes[node].value != UNKNOWN or not has_room(tree):
+        if has_choice or value != UNKNOWN or not has_room(tree):
             break
         node, mine, theirs = expand(tree, sets, node, mine, theirs)
     return node, mine, theirs
-
-
-@inner
-def look_for_threats(
-    tree: Tree, threats: Threats, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
-) -> None:
-    """Look what threats say of a new node, before a simulation does.
-
-    If the player to move has to stop the other from completing a set, only that is left to be tried. The
-    value is set where one of them wins: by completing a set, by two ways to, by threats that leave one reply.
-    """
-    if completing(mine, theirs, sets.masks) != NONE:
-        tree.nodes[node].value = LOSS
-        return
-    block = completing_through(theirs, mine, sets, tree.nodes[node].cell)
-    if is_several(block):
-        tree.nodes[node].value = WIN
-    elif wins_by_threats(mine, theirs, block, sets, threats, _THREAT_NODES):
-        tree.nodes[node].value = LOSS
-    elif block != NONE:
-        put_untried(tree.nodes[node], block)
 
 
 @inner
@@ -287,27 +247,10 @@ def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
 
 
 @inner
-def backpropagate(tree: Tree, settings: Settings, result: int) -> None:
-    """Add the result, for the player who moved last, to all nodes of the path; prove those that can be."""
-    proves = settings.solve and tree.nodes[tree.path[tree.counts[1] - 1]].value != UNKNOWN
-    for depth in range(tree.counts[1] - 1, -1, -1):
-        node = tree.path[depth]
-        if proves and tree.nodes[node].value == UNKNOWN:
-            tree.nodes[node].value = proved_value(tree, node)
-            proves = tree.nodes[node].value != UNKNOWN
-        if settings.solve and tree.nodes[node].value != UNKNOWN:
-            result = tree.nodes[node].value
-        tree.nodes[node].visits += 1
-        tree.nodes[node].wins += 1.0 if result == WIN else settings.draw if result == DRAW else 0.0
-        result = -result
-    tree.counts[2] = result
+def backpropagate(tree: Tree, settings: Settings, result: float) -> None:
+    """Add the result, for the player who moved last, to all nodes of the path; prove those that can be.
 
-
-@inner
-def backpropagate_value(tree: Tree, settings: Settings, result: float) -> None:
-    """`backpropagate` for a result between a loss and a win: it counts in proportion to its distance to both.
-
-    0 counts what a draw does.
+    A result between a loss and a win counts in proportion to its distance to both; 0 counts what a draw does.
     """
     proves = settings.solve and tree.nodes[tree.path[tree.counts[1] - 1]].value != UNKNOWN
     for depth in range(tree.counts[1] - 1, -1, -1):
