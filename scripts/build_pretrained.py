@@ -17,12 +17,11 @@ from marked import write_table
 
 import ttt_env
 from ttt_env.agent import Agent
+from ttt_env.agent.learner import Budget
 from ttt_env.agents.alphazero.agent import DEFAULT_SIMULATIONS, AlphaZero
-from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.q_learning import QLearning
-from ttt_env.agents.learned.sb3 import SB3
-from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.agents.learned.value_network import NetworkLearner, ValueNetwork
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.analysis.dossier import dossier, sampled_scorecard
 from ttt_env.analysis.saved import write_json
@@ -34,13 +33,12 @@ from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 from ttt_env.storage.policy_file import save_arrays
-from ttt_env.training import alphazero
-from ttt_env.training import run as training
 
 
 def trained_q_learning(game: Game, share: float) -> QLearning:
     """Q-learning until it gives value away nowhere."""
-    return q_learning.train(game, goal="optimal")
+    learned: Any = ttt_env.train(game, "q-learning", until="optimal")
+    return learned
 
 
 def trained_value_network(game: Game, share: float) -> ValueNetwork:
@@ -49,47 +47,42 @@ def trained_value_network(game: Game, share: float) -> ValueNetwork:
     A network stays unbeatable for some thousand games only: it was so at one of 400 looks at two trainings
     like this one (seeds 100 and 101), and at none of 840 looks at ten of the usual rate and length.
     """
+    learner = NetworkLearner(game, 101, learning_rate=0.006, start="symmetric")
     snapshots: list[ValueNetwork] = []
     games = round(1_200_000 * share)
-    value_network.train(
-        game,
-        seed=101,
-        games=games,
-        learning_rate=0.006,
-        start="symmetric",
-        report=lambda now: snapshots.append(now.agent),
-    )
+    while learner.games < games:
+        learner.advance(Budget(steps=games - learner.games))
+        snapshots.append(learner.agent())
     return min(snapshots, key=_weakness)
 
 
-def trained_network(algo: str, steps: int, game: Game, share: float) -> SB3:
+def trained_network(algo: str, steps: int, game: Game, share: float) -> Agent:
     """A network until it gives value away nowhere; else the best one of so many steps."""
-    model = training.train(game, algo, steps=round(steps * share), until="optimal")
-    return SB3.from_model(game, model)
+    return ttt_env.train(game, algo, steps=round(steps * share), until="optimal")
 
 
-def trained_alphazero(game: Game, share: float) -> AlphaZero:
+def trained_alphazero(game: Game, share: float) -> Agent:
     """AlphaZero until it gives value away nowhere, neither its network alone nor with 200 simulations."""
-    judged = {"judged": (1, DEFAULT_SIMULATIONS)}
-    return alphazero.train(game, steps=round(40_000 * share), until="optimal", hyperparameters=judged)
+    judged = (1, DEFAULT_SIMULATIONS)
+    return ttt_env.train(game, "alphazero", steps=round(40_000 * share), until="optimal", judged=judged)
 
 
-def trained_alphazero_of_16_cells(game: Game, share: float) -> AlphaZero:
+def trained_alphazero_of_16_cells(game: Game, share: float) -> Agent:
     """AlphaZero until it is certified unbeatable with 200 simulations; its network alone may still lose.
 
     It was so when it was judged for the first time, after 1,492 games of Square and 1,392 of 4,4,4.
     """
-    return alphazero.train(game, seed=0, steps=round(20_000 * share))
+    return ttt_env.train(game, "alphazero", steps=round(20_000 * share))
 
 
-def trained_on_large_board(games: int, drops: Sequence[int], game: Game, share: float) -> AlphaZero:
+def trained_on_large_board(games: int, drops: Sequence[int], game: Game, share: float) -> Agent:
     """AlphaZero after so many games with itself, on a board where nobody can say when it is done.
 
     Where they are given, the learning rate falls after so many games.
     """
     budget: dict[str, Any] = {"steps": round(games * share), "until": "budget"}
-    settings = {"opponents": (), "drops": [max(1, round(drop * share)) for drop in drops]}
-    return alphazero.train(game, seed=0, **budget, hyperparameters=settings)
+    settings: dict[str, Any] = {"opponents": (), "drops": [max(1, round(drop * share)) for drop in drops]}
+    return ttt_env.train(game, "alphazero", **budget, **settings)
 
 
 def _weakness(agent: Agent) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import ttt_env
 from ttt_env.render.table import Table
-from ttt_env.training import population, train
+from ttt_env.training import population
 from ttt_env.training.recipe import recipe_names
 from ttt_env.workers import Workers
 
@@ -25,7 +25,7 @@ def alone(game: str, algo: str, steps: int, seed: int) -> list[tuple[int, float]
     def report(evaluation):
         looks.append((evaluation.steps, evaluation.mistakes[0]))
 
-    train(game, algo, seed=seed, steps=steps, until="budget", report=report)
+    ttt_env.train(game, algo, seed=seed, steps=steps, until="budget", report=report)
     return looks
 
 

@@ -17,18 +17,20 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import ttt_env
-from ttt_env.agents.learned.q_learning import Goal, QLearning, TableSnapshot, train
+from ttt_env.agent.learner import Budget
+from ttt_env.agents.learned.q_learning import QLearning, TableLearner
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.render.charts import new_figure, save
 from ttt_env.render.table import Table
+from ttt_env.training.evaluation import Evaluation, Until
 
 GAME = ttt_env.get_game("tictactoe-v0")
 TO_BE_PLAYED = sum(len(layer.open) for layer in reachable(GAME))
 GAMES = np.unique(np.geomspace(10, 100_000, 30).astype(int))
 LOOKS = {0.1: ("#0072b2", "-"), 0.5: ("#d55e00", "--"), 1.0: ("#009e73", ":")}
 MEASURES = ("exploitability", "share of positions with a mistake")
-GOALS: tuple[Goal, ...] = ("unbeatable", "optimal")
+GOALS: tuple[Until, ...] = ("unbeatable", "optimal")
 ON = ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3")
 
 
@@ -38,14 +40,17 @@ def judged(agent: QLearning) -> tuple[float, float]:
     return ttt_env.exploitability(agent, GAME).exploitability, mistakes
 
 
+def trained(games: int, seed: int, epsilon: float) -> QLearning:
+    """The agent after so many games."""
+    learner = TableLearner(GAME, seed, epsilon=epsilon)
+    while learner.games < games:
+        learner.advance(Budget(steps=games - learner.games))
+    return learner.agent()
+
+
 def curves(epsilon: float, seeds: int) -> NDArray[np.float64]:
     """The measures after so many games, `[games, seeds, measures]`."""
-    return np.array(
-        [
-            [judged(train(GAME, seed=seed, games=n, goal=None, epsilon=epsilon)) for seed in range(seeds)]
-            for n in GAMES.tolist()
-        ]
-    )
+    return np.array([[judged(trained(n, seed, epsilon)) for seed in range(seeds)] for n in GAMES.tolist()])
 
 
 def draw(measured: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
@@ -66,15 +71,15 @@ def draw(measured: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
     return figure
 
 
-def needed(game: str, goal: Goal, seed: int) -> tuple[int, float]:
+def needed(game: str, goal: Until, seed: int) -> tuple[int, float]:
     """The games and seconds until the agent is certified to have reached the goal."""
-    last: list[TableSnapshot] = []
+    looks: list[Evaluation] = []
     begin = perf_counter()
-    train(game, seed=seed, goal=goal, report=last.append)
-    return last[-1].games, perf_counter() - begin
+    ttt_env.train(game, "q-learning", seed=seed, until=goal, report=looks.append)
+    return looks[-1].steps, perf_counter() - begin
 
 
-def table(games: list[str], goals: list[Goal], seeds: int) -> str:
+def table(games: list[str], goals: list[Until], seeds: int) -> str:
     """The games and seconds that each seed needed, in Markdown."""
     heads = [f"{goal}: {unit}" for goal in goals for unit in ("games", "seconds")]
     rows = []
@@ -95,7 +100,7 @@ def main() -> None:
     parser.add_argument("--goals", nargs="+", default=list(GOALS), help="what to certify there")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    train(games=1, goal=None)  # so that no time is that of compiling
+    trained(1, 0, 0.5)  # so that no time is that of compiling
     figure = draw({epsilon: curves(epsilon, arguments.seeds) for epsilon in LOOKS}, arguments.seeds)
     save(figure, arguments.out / "q-learning.svg", arguments.out / "q-learning.png")
     print(table(arguments.on, arguments.goals, arguments.seeds))

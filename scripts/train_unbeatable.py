@@ -22,15 +22,12 @@ from typing import Any
 from marked import write_table
 
 import ttt_env
+from ttt_env.agent.learner import learner_names
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
 from ttt_env.storage.line_file import change_lines, read_lines
-from ttt_env.training import alphazero
-from ttt_env.training.alphazero_settings import KIND
 from ttt_env.training.evaluation import Evaluation
-from ttt_env.training.recipe import recipe_names
-from ttt_env.training.run import train
 
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
 SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "seconds", "steps", "blunders left")
@@ -52,10 +49,7 @@ def trained(training: dict[str, Any]) -> dict[str, Any]:
     begin = time.process_time()
     budget = {name: training[name] for name in ("seconds", "steps", "until")}
     game, algorithm, seed = (training[name] for name in ("game", "algorithm", "seed"))
-    if algorithm == KIND:
-        alphazero.train(game, seed=seed, report=report, **budget)
-    else:
-        train(game, algorithm, seed=seed, report=report, **budget)
+    ttt_env.train(game, algorithm, seed=seed, report=report, **budget)
     at = min(range(len(evaluations)), key=lambda number: evaluations[number].mistakes)
     best, proof = evaluations[at], evaluations[at].certificate
     return {
@@ -146,7 +140,7 @@ def key(training: dict[str, Any]) -> str:
 def main() -> None:
     """Print the table, row by row, and a summary for each game and algorithm."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--algo", nargs="+", default=["maskable-ppo"], choices=[*recipe_names(), KIND])
+    parser.add_argument("--algo", nargs="+", default=["maskable-ppo"], choices=learner_names())
     parser.add_argument("--game", nargs="+", default=["tictactoe-v0"])
     parser.add_argument("--seeds", type=int, default=10, help="how many, from 0 on")
     parser.add_argument("--seconds", type=float, help="budget of a training; by default the recipe's")

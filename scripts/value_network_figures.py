@@ -1,13 +1,13 @@
 """Repeat the experiments of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning".
 
-The same training (`ttt_env.agents.learned.value_network.train`) with other learning rates, opponents, starts,
-empty cells and views, several seeds each. His measure is the good games of a hundred: draws of the network
-with itself, its wins over the random player. Three more are added: the good ones of a hundred games against
-the random player alone, and, computed exactly, the score against random play and the exploitability. Writes a
-figure for each experiment and prints the numbers at the end of training and which of his claims are
-confirmed. `--keep FOLDER` keeps every training that has ended, and a later run does not repeat these.
-`--tensorboard FOLDER` writes the curves of every training as a run, whose steps are games, for
-`ttt web --runs FOLDER`.
+The same training (`ttt_env.agents.learned.value_network.NetworkLearner`) with other learning rates,
+opponents, starts, empty cells and views, several seeds each. His measure is the good games of a hundred:
+draws of the network with itself, its wins over the random player. Three more are added: the good ones of a
+hundred games against the random player alone, and, computed exactly, the score against random play and the
+exploitability. Writes a figure for each experiment and prints the numbers at the end of training and which of
+his claims are confirmed. `--keep FOLDER` keeps every training that has ended, and a later run does not repeat
+these. `--tensorboard FOLDER` writes the curves of every training as a run, whose steps are games, for `ttt
+web --runs FOLDER`.
 """
 
 import argparse
@@ -29,7 +29,8 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import ttt_env
-from ttt_env.agents.learned.value_network import NetworkSnapshot, train
+from ttt_env.agent.learner import Budget
+from ttt_env.agents.learned.value_network import NetworkLearner
 from ttt_env.render.charts import new_figure, save
 from ttt_env.render.table import Table
 
@@ -140,14 +141,16 @@ def trained_curve(name: str, seed: int, games: int) -> TrainingCurve:
     good: list[NDArray[np.bool_]] = []
     good_against_random: list[NDArray[np.bool_]] = []
 
-    def report(now: NetworkSnapshot) -> None:
-        good.append(now.is_good)
-        good_against_random.append(now.is_good[now.is_against_random])
-        if now.games >= games * (len(looks) + 1) / LOOKS:
-            score = ttt_env.match(now.agent, "random").score
-            looks.append((now.games, score, ttt_env.exploitability(now.agent).exploitability))
-
-    train(seed=seed, games=games, report=report, **CHANGES[name])  # type: ignore[arg-type]
+    game = ttt_env.get_game("tictactoe-v0")
+    learner = NetworkLearner(game, seed, **CHANGES[name])  # type: ignore[arg-type]
+    while learner.games < games:
+        learner.advance(Budget(steps=games - learner.games))
+        good.append(learner.is_good)
+        good_against_random.append(learner.is_good[learner.is_against_random])
+        if learner.games >= games * (len(looks) + 1) / LOOKS:
+            agent = learner.agent()
+            score = ttt_env.match(agent, "random").score
+            looks.append((learner.games, score, ttt_env.exploitability(agent).exploitability))
     return TrainingCurve(hundreds(good), hundreds(good_against_random), np.array(looks))
 
 

@@ -33,8 +33,11 @@ Exact strength
     enumerate_positions the same for games of up to 21 cells, in files, and how many positions they have
     prove               the value of one position of a larger game, by search
 
+Learning
+    train               trains anything that can be trained: "q-learning", "alphazero", "dqn" and others
+
 Modules to import
-    training            `train`, `sweep` and `population`; `SelfPlay`, a callback for Stable-Baselines3
+    training            `sweep` and `population`; `SelfPlay`, a callback for Stable-Baselines3
     agents.mcts.search  a Monte Carlo tree search to run step by step and to look into
     text                games as conversations, for language models: `TextEnv`, `text.players`
     datasets            positions, games and conversations with exact values, as files
@@ -63,6 +66,7 @@ from ttt_env.rules.catalogue import game_names, get_game, register_game
 from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.notation import GameRecord
 from ttt_env.tournament import Tournament, tournament
+from ttt_env.training.loop import train
 
 __version__ = "0.1.0"
 
@@ -115,6 +119,7 @@ __all__ = [
     "square_v0",
     "tictactoe_v0",
     "tournament",
+    "train",
 ]
 
 

@@ -144,15 +144,11 @@ def _games(game, path):
 
 
 def _q_table(game, path):
-    from ttt_env.agents.learned.q_learning import train
-
-    train(game, games=100, goal=None).save(path)
+    ttt_env.train(game, "q-learning", steps=100, until="budget", out=path)
 
 
 def _network(game, path):
-    from ttt_env.agents.learned.value_network import train
-
-    train(game, games=100).save(path)
+    ttt_env.train(game, "value-network", steps=100, until="budget", out=path)
 
 
 def _alphazero(game, path):

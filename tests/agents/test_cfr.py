@@ -4,13 +4,22 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env.agents.learned import cfr
+from ttt_env.agent.learner import Budget
+from ttt_env.agents.learned.cfr import RegretLearner
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.symmetry import canonical
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
 LOPSIDED = ttt_env.Game("lopsided", (2, 3), [(0, 1), (2, 5), (1, 3, 4)])
+
+
+def strategy(game, iterations, variant, purified=False):
+    """The average strategy after so many iterations."""
+    learner = RegretLearner(ttt_env.get_game(game), variant=variant, purified=purified)
+    while learner.steps < iterations:
+        learner.advance(Budget(steps=iterations - learner.steps))
+    return learner.agent()
 
 
 class NaiveCFR:
@@ -78,7 +87,7 @@ def test_sweeps_are_walks_over_all_histories(game, variant):
     naive = NaiveCFR(game, variant == "cfr+")
     for iterations in range(1, 8):
         naive.iterate()
-        average = cfr.train(game, iterations=iterations, variant=variant).average
+        average = strategy(game, iterations, variant)
         for position in naive.totals:
             np.testing.assert_allclose(average.policy(position), naive.average(position), atol=1e-6)
 
@@ -86,12 +95,13 @@ def test_sweeps_are_walks_over_all_histories(game, variant):
 @pytest.mark.parametrize("game", GAMES)
 def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
     """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of the immediate ones."""
-    learner = cfr._Learner(ttt_env.get_game(game), "cfr")
-    for _ in range(5):
-        learner.iterate(40)
-        largest = np.maximum.reduceat(learner.state.regret, learner._begins)
+    learner = RegretLearner(ttt_env.get_game(game), purified=False)
+    for iterations in range(40, 240, 40):
+        while learner.steps < iterations:
+            learner.advance(Budget(steps=iterations - learner.steps))
+        largest = np.maximum.reduceat(learner.regrets.regret, learner._begins)
         bound = np.maximum(largest, 0).sum() / learner.iterations
-        found = ttt_env.exploitability(learner.snapshot(0.0).average)
+        found = ttt_env.exploitability(learner.agent())
         assert 0 < found.nash_conv <= bound
 
 
@@ -100,7 +110,7 @@ def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
 @pytest.mark.parametrize("game", GAMES)
 def test_four_times_the_iterations_at_least_halve_the_exploitability(game, variant):
     found = [
-        ttt_env.exploitability(cfr.train(game, iterations=iterations, variant=variant).average).exploitability
+        ttt_env.exploitability(strategy(game, iterations, variant)).exploitability
         for iterations in (20, 80, 320)
     ]
     assert found[1] <= found[0] / 2 and found[2] <= found[1] / 2
@@ -109,38 +119,43 @@ def test_four_times_the_iterations_at_least_halve_the_exploitability(game, varia
 @pytest.mark.parametrize("variant", ["cfr", "cfr+"])
 @pytest.mark.parametrize("game", GAMES)
 def test_nobody_gains_anything_against_the_purified_average(game, variant, tmp_path):
-    learned = cfr.train(game, iterations=200, variant=variant).purified
+    learned = strategy(game, 200, variant, purified=True)
     learned.save(tmp_path / "strategy.npz")
     loaded = Lookup(learned.game, str(tmp_path / "strategy.npz"))
     assert ttt_env.exploitability(loaded).exploitability == 0
 
 
 def test_it_looks_at_every_move_of_every_position_up_to_symmetry():
-    seen = []
-    cfr.train(iterations=3, report=seen.append)
-    learner = cfr._Learner(ttt_env.get_game("tictactoe-v0"), "cfr")
+    learner, seen = RegretLearner(ttt_env.get_game("tictactoe-v0")), []
+    for _ in range(3):
+        learner.advance()
+        seen.append(learner.moves)
     assert len(learner.positions) == 765  # the count up to symmetry of tests/reference.py
-    assert [now.moves for now in seen] == [len(learner.graph.next) * n for n in (1, 2, 3)]
-
-
-def test_a_report_may_end_it():
-    assert cfr.train(iterations=100, report=lambda now: now.iterations >= 5).iterations == 5
+    assert seen == [len(learner.graph.next) * n for n in (1, 2, 3)]
 
 
 def test_seconds_end_it():
-    assert cfr.train(seconds=1e-9).iterations == 1
+    seen = []
+    ttt_env.train(algo="cfr", seconds=1e-9, until="budget", report=seen.append)
+    assert [evaluation.steps for evaluation in seen] == [1]
+
+
+def test_a_training_ends_when_nobody_gains_anything(tmp_path):
+    learned = ttt_env.train(algo="cfr", out=tmp_path / "strategy.npz")
+    assert ttt_env.exploitability(learned).exploitability == 0
+    assert ttt_env.certify(f"lookup:{tmp_path}/strategy.npz").unbeatable
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"variant": "mccfr", "iterations": 1}, {"iterations": -1}, {"seconds": "long"}],
-    ids=["no limit", "variant", "iterations", "seconds"],
+    [{"purified": 1}, {"variant": "mccfr"}, {"steps": -1}, {"seconds": "long"}],
+    ids=["purified", "variant", "steps", "seconds"],
 )
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ParameterError, match="cfr"):
-        cfr.train(**settings)
+        ttt_env.train(algo="cfr", **settings)
 
 
 def test_a_game_of_too_many_positions_is_refused():
     with pytest.raises(GameTooLargeError):
-        cfr.train("qubic-v0", iterations=1)
+        ttt_env.train("qubic-v0", "cfr", steps=1)

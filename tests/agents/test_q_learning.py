@@ -10,8 +10,9 @@ import ttt_env
 from tests import reference
 from tests.support.marks import slow_but_the_first
 from tests.support.naive_uct import MASK, SplitMix64
+from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.lookup import code
-from ttt_env.agents.learned.q_learning import QLearning, explored, train
+from ttt_env.agents.learned.q_learning import QLearning, TableLearner, explored
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
@@ -20,6 +21,14 @@ from ttt_env.rules.symmetry import canonical
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
 LOPSIDED = ttt_env.Game("lopsided", (3, 3), [(0, 1), (2, 5, 8), (1, 6, 4)])
+
+
+def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
+    """A learner after so many games."""
+    made = TableLearner(ttt_env.get_game(game), seed, **hyperparameters)
+    while made.games < games:
+        made.advance(Budget(steps=games - made.games))
+    return made
 
 
 def open_boards(game):
@@ -72,7 +81,7 @@ def test_the_compiled_rule_is_the_rule(game):
     naive = NaiveQLearning(game, seed=3, alpha=0.25, epsilon=0.3)
     for _ in range(150):
         naive.play()
-    agent = train(game, seed=3, games=150, goal=None, alpha=0.25, epsilon=0.3)
+    agent = learner(game, 150, seed=3, alpha=0.25, epsilon=0.3).agent()
     learned = {int(key): value for key, value in zip(agent._positions, agent._values, strict=True) if value}
     assert len(learned) > 20
     assert learned == {code(position): value for position, value in naive.q.items() if value}
@@ -90,13 +99,13 @@ def test_the_positions_are_all_up_to_symmetry():
 @pytest.mark.parametrize("game", slow_but_the_first(GAMES))
 def test_random_games_end_in_the_values_of_perfect_play(game):
     game = ttt_env.get_game(game)
-    agent, boards = train(game, seed=1, games=1_000_000, goal=None, epsilon=1.0), open_boards(game)
+    agent, boards = learner(game, 1_000_000, seed=1, epsilon=1.0).agent(), open_boards(game)
     np.testing.assert_array_equal(agent.q(boards), ttt_env.solve(game).values.q(boards))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_every_seed_is_certified(seed):
-    agent = train(seed=seed, games=100_000)
+    agent = ttt_env.train(algo="q-learning", seed=seed, steps=100_000, until="optimal")
     assert ttt_env.certify(agent).unbeatable
     assert not len(blunders_everywhere(agent))
 
@@ -104,46 +113,42 @@ def test_every_seed_is_certified(seed):
 @pytest.mark.parametrize("game", GAMES)
 def test_training_ends_when_its_goal_is_reached(game):
     looks = []
-    agent = train(game, goal="unbeatable", report=looks.append)
-    certified = [ttt_env.certify(look.agent, game).unbeatable for look in looks]
+    agent = ttt_env.train(game, "q-learning", report=looks.append)
+    certified = [look.certificate.unbeatable for look in looks]
     assert certified == [False] * (len(looks) - 1) + [True]
     assert ttt_env.certify(agent, game).unbeatable
 
 
-def test_a_report_may_end_it_and_knows_the_moves():
-    looks = []
-    train(goal=None, games=10_000, report=lambda look: looks.append(look) or len(looks) == 2)
-    assert [look.games for look in looks] == [500, 1000]
-    assert 5 * 500 <= looks[0].moves <= 9 * 500 and looks[0].moves < looks[1].moves <= 9 * 1000
+def test_it_knows_its_games_and_moves():
+    one, two = learner(games=500), learner(games=1000)
+    assert (one.steps, two.steps) == (500, 1000)
+    assert 5 * 500 <= one.moves <= 9 * 500 and one.moves < two.moves <= 9 * 1000
 
 
 def test_a_first_player_win_is_won():
-    agent = train("mnk-v0:m=4,n=3,k=3", goal="unbeatable")
+    agent = ttt_env.train("mnk-v0:m=4,n=3,k=3", "q-learning")
     assert ttt_env.certify(agent, "mnk-v0:m=4,n=3,k=3").worst_case["X"] == 1
 
 
 @pytest.mark.slow
 def test_square_is_never_lost_on_either_seat():
-    agent = train("square-v0", games=40_000_000, goal=None)
+    agent = learner("square-v0", 40_000_000).agent()
     assert ttt_env.certify(agent, "square-v0").worst_case == {"X": 0, "O": 0}
 
 
-def test_the_same_seed_learns_the_same_however_long_the_looks_take():
-    ends = [
-        train(seed=5, games=3000, goal=None, report=report)
-        for report in (None, lambda look: look.agent is None)
-    ]
-    other = train(seed=6, games=3000, goal=None)
-    np.testing.assert_array_equal(ends[0]._values, ends[1]._values)
-    assert (ends[0]._values != other._values).any()
+def test_the_same_seed_learns_the_same_in_however_many_stretches():
+    one, other = learner(games=3000, seed=5).agent(), learner(games=3000, seed=6).agent()
+    stretched = learner(games=1, seed=5)
+    while stretched.games < 3000:
+        stretched.advance(Budget(steps=min(317, 3000 - stretched.games)))
+    np.testing.assert_array_equal(one._values, stretched.agent()._values)
+    assert (one._values != other._values).any()
 
 
 def test_games_are_counted():
     looks = []
-    train(games=1200, goal=None, report=looks.append)
-    assert [look.games for look in looks] == [500, 1000, 1200]
-    train(games=1.5, goal=None, report=looks.append)
-    assert looks[-1].games == 2
+    ttt_env.train(algo="q-learning", steps=1200, until="budget", report=looks.append)
+    assert [look.steps for look in looks] == [500, 1000, 1200]
 
 
 @pytest.mark.parametrize(
@@ -153,32 +158,35 @@ def test_games_are_counted():
         {"alpha": 1.5},
         {"epsilon": 0},
         {"epsilon": float("nan")},
-        {"games": -1},
+        {"steps": -1},
+        {"steps": 1.5},
         {"seconds": "long"},
-        {"goal": "best"},
-        {"goal": None},
+        {"until": "best"},
+        {"until": "budget"},
     ],
 )
 def test_parameters_out_of_their_ranges(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        train(**wrong)
+    with pytest.raises(
+        ParameterError, match="would never end" if "budget" in wrong.values() else next(iter(wrong))
+    ):
+        ttt_env.train(algo="q-learning", **wrong)
 
 
 def test_too_large():
     with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
-        train("qubic-v0", games=1)
+        ttt_env.train("qubic-v0", "q-learning", steps=1)
 
 
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "q.npz"
-    train(games=500, goal=None).save(path)
+    learner(games=500).save(path)
     return path
 
 
 def test_a_saved_table_plays_on(saved):
     agent, boards = ttt_env.make_agent(f"q-learning:{saved}"), open_boards(ttt_env.get_game("tictactoe-v0"))
-    again = train(games=500, goal=None)
+    again = learner(games=500).agent()
     np.testing.assert_array_equal(agent.q(boards), again.q(boards))
     np.testing.assert_array_equal(agent.policies(boards), again.policies(boards))
 
@@ -214,7 +222,7 @@ def test_arrays_that_are_no_table(saved, change):
 
 
 def test_a_position_that_is_missing():
-    agent = train(games=10, goal=None)
+    agent = learner(games=10).agent()
     game = ttt_env.get_game("tictactoe-v0")
     part = QLearning.of(game, agent._positions[:400], agent._values[:400])
     with pytest.raises(PolicyError, match="no entry for"):

@@ -7,9 +7,10 @@ import pytest
 
 import ttt_env
 from tests.agents.test_q_learning import open_boards
+from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned import value_network_kernel as kernel
 from ttt_env.agents.learned.board_network import BoardNetwork, layer_sizes
-from ttt_env.agents.learned.value_network import CYCLES, ValueNetwork, _Learner, train
+from ttt_env.agents.learned.value_network import CYCLES, NetworkLearner, ValueNetwork
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 
@@ -56,19 +57,34 @@ def network(game=TICTACTOE, view="mover", empty=0.01, seed=0, hidden=None):
 
 
 def learner(given, opponents="mixed", seed=1):
-    return _Learner(given, np.random.default_rng(seed), opponents, RATE)
+    made = NetworkLearner(given.game, seed, opponents=opponents, learning_rate=RATE)
+    made._learn_with(given)
+    return made
+
+
+def play(made, games):
+    """Let it play and learn so many games, and say which were good."""
+    made.advance(Budget(steps=games))
+    return made.is_good
+
+
+def learned(games, seed=0, **hyperparameters):
+    """The agent after so many games."""
+    made = NetworkLearner(TICTACTOE, seed, **hyperparameters)
+    while made.games < games:
+        made.advance(Budget(steps=games - made.games))
+    return made.agent()
 
 
 def positions_of(made, n_plies):
     """The positions of the game that was played last, after each ply."""
-    board = made._arguments[1]
-    game = made._network.game
-    return [ttt_env.Position(game, int(board.masks[p, 1]), int(board.masks[p, 0])) for p in range(n_plies)]
+    masks = made.board.masks
+    return [ttt_env.Position(made.game, int(masks[p, 1]), int(masks[p, 0])) for p in range(n_plies)]
 
 
 def last_game(made):
     """The same, up to the end of the game."""
-    plies = range(1, made._network.game.n_cells + 1)
+    plies = range(1, made.game.n_cells + 1)
     return next(found for found in (positions_of(made, n) for n in plies) if found[-1].is_over)
 
 
@@ -110,7 +126,7 @@ def test_values_are_those_of_the_plain_network(game, view, hidden):
 def test_a_game_is_learned_as_the_text_says(view, empty, hidden):
     made = learner(network(view=view, empty=empty, hidden=hidden), "random")
     before = made.agent().network.layers
-    made.play(1)
+    play(made, 1)
     game, step = last_game(made), 1e-6
     for position in game:
         target = {None: 0, "X": 1, "O": -1}[game[-1].winner]
@@ -136,9 +152,9 @@ def test_a_game_is_learned_as_the_text_says(view, empty, hidden):
 def test_games_are_legal_and_the_network_plays_its_best_moves(game, view):
     made = learner(network(game, view))
     for is_x, is_o in 3 * CYCLES["mixed"]:
-        made._arguments = *made._arguments[:4], np.array([[is_x, is_o]]), RATE
+        made.cycle = np.array([[is_x, is_o]])
         agent = made.agent()
-        good = made.play(1)[0]
+        good = play(made, 1)[0]
         position = game.start
         for after in last_game(made):
             stone = after.theirs & ~position.mine
@@ -154,7 +170,7 @@ def test_games_are_legal_and_the_network_plays_its_best_moves(game, view):
 def test_the_random_player_opens_anywhere():
     made, first = learner(network(), "random"), set()
     for _ in range(100):
-        made.play(2)  # the second time the network is O
+        play(made, 2)  # the second time the network is O
         first.add(last_game(made)[0].theirs)
     assert first == {1 << cell for cell in range(9)}
 
@@ -168,7 +184,7 @@ def test_the_cycle_of_six_is_fair():
 def test_the_kernels_output_is_the_networks():
     given = network()
     made, boards = learner(given), open_boards(TICTACTOE)[np.arange(1, 4520, 20)]
-    net, board = made._arguments[:2]
+    net, board = made.net, made.board
     found = []
     for position in boards:
         masks = np.uint64(position.theirs), np.uint64(position.mine)
@@ -184,38 +200,44 @@ def test_equals_are_played_alike():
 
 
 def test_the_same_seed_learns_the_same():
-    one, two, other = (train(seed=seed, games=700).network.layers for seed in (2, 2, 3))
+    one, two, other = (learned(700, seed).network.layers for seed in (2, 2, 3))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert not np.array_equal(one[0], other[0])
 
 
 def test_snapshots_count_games():
-    looks = []
-    agent = train(games=13_000, report=looks.append)
-    assert [look.games for look in looks] == [6_000, 12_000, 13_000]
-    assert [len(look.is_good) for look in looks] == [6_000, 6_000, 1_000]
-    assert looks[-1].is_against_random[:7].tolist() == [False, True, True, False, True, True, False]
+    made, looks = NetworkLearner(TICTACTOE), []
+    for games in (6_000, 12_000, 13_000):
+        made.advance(Budget(steps=13_000 - made.games))
+        assert made.games == games
+        looks.append((made.is_good, made.agent()))
+    assert [len(is_good) for is_good, _ in looks] == [6_000, 6_000, 1_000]
+    assert made.is_against_random[:7].tolist() == [False, True, True, False, True, True, False]
     boards = open_boards(TICTACTOE)
-    np.testing.assert_array_equal(looks[-1].agent.policies(boards), agent.policies(boards))
-    assert (looks[0].agent.network.values(boards) != agent.network.values(boards)).any()
+    np.testing.assert_array_equal(looks[-1][1].policies(boards), learned(13_000).policies(boards))
+    assert (looks[0][1].network.values(boards) != looks[-1][1].network.values(boards)).any()
+
+
+def test_a_cycle_goes_on_in_the_next_stretch():
+    made, whole = NetworkLearner(TICTACTOE), NetworkLearner(TICTACTOE)
+    against_random = [np.append(play(made, games)[:0], made.is_against_random) for games in (1, 2, 4)]
+    play(whole, 7)
+    assert np.concatenate(against_random).tolist() == whole.is_against_random.tolist()
+    layers = zip(made.agent().network.layers, whole.agent().network.layers, strict=True)
+    assert all(np.array_equal(one, two) for one, two in layers)
 
 
 @pytest.mark.slow
 def test_self_play_alone_looks_perfect_and_learns_least():
     """Its last hundreds are good games, as its author saw; its exact score against random play is low."""
-    looks = {opponents: [] for opponents in CYCLES}
-    for opponents, reports in looks.items():
-        train(games=60_000, opponents=opponents, report=reports.append)
-    assert looks["self"][-1].is_good.reshape(-1, 100).sum(axis=1).min() >= 99
-    assert not looks["self"][-1].is_against_random.any() and looks["random"][-1].is_against_random.all()
-    scores = {opponents: ttt_env.match(found[-1].agent, "random").score for opponents, found in looks.items()}
+    made = {opponents: NetworkLearner(TICTACTOE, opponents=opponents) for opponents in CYCLES}
+    for _ in range(10):
+        for one in made.values():
+            one.advance()
+    assert made["self"].is_good.reshape(-1, 100).sum(axis=1).min() >= 99
+    assert not made["self"].is_against_random.any() and made["random"].is_against_random.all()
+    scores = {opponents: ttt_env.match(one.agent(), "random").score for opponents, one in made.items()}
     assert scores["self"] < min(scores["random"], scores["mixed"])
-
-
-def test_half_a_game_is_played_whole():
-    looks = []
-    train(games=1.5, report=looks.append)
-    assert [look.games for look in looks] == [2]
 
 
 @pytest.mark.parametrize(
@@ -232,31 +254,31 @@ def test_half_a_game_is_played_whole():
         {"hidden": "18"},
         {"hidden": 18},
         {"opponents": "minimax"},
-        {"games": "many"},
+        {"steps": "many"},
+        {"steps": 1.5},
         {"seconds": -1},
-        {"games": None},
     ],
 )
 def test_parameters_out_of_their_ranges(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
-        train(**{"games": 10, **wrong})
+        ttt_env.train(algo="value-network", **{"steps": 10, **wrong})
 
 
 def test_too_large():
     with pytest.raises(GameTooLargeError, match="81 cells"):
-        train("mnk-v0:m=9,n=9,k=5", games=1)
+        ttt_env.train("mnk-v0:m=9,n=9,k=5", "value-network", steps=1)
 
 
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "network.npz"
-    train(games=500, view="xo+turn", empty=0.0, hidden=[6, 5]).save(path)
+    learned(500, view="xo+turn", empty=0.0, hidden=[6, 5]).save(path)
     return path
 
 
 def test_a_saved_network_plays_on(saved):
     boards = open_boards(TICTACTOE)
-    expected = train(games=500, view="xo+turn", empty=0.0, hidden=[6, 5]).policies(boards)
+    expected = learned(500, view="xo+turn", empty=0.0, hidden=[6, 5]).policies(boards)
     np.testing.assert_array_equal(ttt_env.make_agent(f"value-network:{saved}").policies(boards), expected)
 
 

@@ -18,9 +18,7 @@ import pytest
 
 import ttt_env
 from tests.support.running import ttt
-from ttt_env import training
 from ttt_env.agent import Agent, agent_class
-from ttt_env.agents.learned import q_learning, value_network
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.recorded import answering
 from ttt_env.app import cli, installed
@@ -99,7 +97,11 @@ def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
     kept = ttt_env.exploitability(f"{agent}:{out}").exploitability
     assert float(shown[-1]) == pytest.approx(kept, abs=5e-5)
     assert f"Scorecard of models/{out.name}" in told
-    assert ("To go on: ttt train ppo" if agent == "sb3" else "value-network keeps no checkpoint") in told
+    assert (
+        f"To go on: ttt train {algo} --seconds 1000.0 --until budget --out models/{out.name} --resume" in told
+    )
+    resumed = ttt("train", algo, "--steps", "1", *options[2:], "--resume", cwd=tmp_path)
+    assert resumed.returncode == 0 and f"Saved as models/{out.name}" in resumed.stdout
 
 
 @pytest.mark.slow
@@ -126,7 +128,8 @@ class TestTrainedFiles:
             assert ttt_env.match(f"{kind}:{tmp_path / path}", "random", game).exact
         names = {path.name for path in (tmp_path / "models").iterdir()}
         model = "a2c-mnk-v0-m-3-n-2-k-2.zip"
-        assert names == {"q-learning-mnk-v0-m-3-n-2-k-2.npz", model, f"{model}.checkpoint"}
+        table = "q-learning-mnk-v0-m-3-n-2-k-2.npz"
+        assert names == {table, f"{table}.checkpoint", model, f"{model}.checkpoint"}
 
     @pytest.mark.parametrize(
         ("trained", "told"),
@@ -144,7 +147,7 @@ class TestTrainedFiles:
         if trained is None:
             (tmp_path / "m.zip").write_text("my thesis")
         else:
-            training.train(*trained, steps=10, out=tmp_path / "m.zip")
+            ttt_env.train(*trained, steps=10, out=tmp_path / "m.zip")
         before = (tmp_path / "m.zip").read_bytes()
         for more in ([], ["--resume"] if trained else []):
             run = ttt("train", "dqn", "--steps", "10", "--out", "m.zip", *more, cwd=tmp_path)
@@ -154,7 +157,7 @@ class TestTrainedFiles:
 
     def test_tables_of_something_else_are_not_overwritten(self, tmp_path):
         path = tmp_path / "m.npz"
-        q_learning.train(games=10).save(path)
+        ttt_env.train(algo="q-learning", steps=10, out=path)
         run = ttt("train", "value-network", "--steps", "10", "--out", "m.npz", cwd=tmp_path)
         assert "holds q-learning on tictactoe-v0" in run.stderr
         ttt("export", "minimax", "m.npz", cwd=tmp_path)
@@ -187,9 +190,14 @@ class TestValueNetworkTraining:
         run = ttt("train", "value-network", "--steps", "700", "--hidden", "7,4", *looks, cwd=tmp_path)
         assert run.returncode == 0, run.stderr
         assert "two against itself and four against a random player" in run.stdout
-        expected = value_network.train(
-            games=700, hidden=[7, 4], view="xo+turn", empty=0, start="symmetric", learning_rate=0.05
-        )
+        options = {
+            "hidden": [7, 4],
+            "view": "xo+turn",
+            "empty": 0,
+            "start": "symmetric",
+            "learning_rate": 0.05,
+        }
+        expected = ttt_env.train(algo="value-network", steps=700, **options)
         file = tmp_path / "models" / "value-network-tictactoe-v0.npz"
         made = ttt_env.make_agent(f"value-network:{file}")
         pairs = zip(made.network.layers, expected.network.layers, strict=True)
@@ -198,7 +206,8 @@ class TestValueNetworkTraining:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            (["q-learning", "--view", "xo", "--learning-rate", "1"], "has no --view, --learning-rate"),
+            (["q-learning", "--view", "xo"], "unknown hyperparameter of q-learning 'view'"),
+            (["q-learning", "--opponent", "random"], "unknown hyperparameter of q-learning 'pool.scripted'"),
             (["value-network", "--hidden", "18,x"], "hidden='x'"),
             (["value-network", "--view", "x"], "unknown view"),
             (["value-network", "--until", "optimall"], "did you mean optimal?"),
@@ -318,7 +327,7 @@ def test_solve_saves_a_tablebase(tmp_path):
         (["solve", "qubic-v0", "--checkpoint", "no/x.npz"], "no folder"),
         (["train", "--opponent", "lookup:nowhere.npz"], "nowhere.npz"),
         (["train", "maskabel-ppo"], "did you mean maskable-ppo?"),
-        (["train", "q-learning", "--resume"], "q-learning has no --resume"),
+        (["train", "q-learning", "--resume", "--out", "nowhere.npz"], "nowhere.npz.checkpoint"),
         (["train", "--resume", "--out", "nowhere.zip"], "nowhere.zip.checkpoint"),
     ],
 )

@@ -106,8 +106,8 @@ def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
 
 
 LEARN = """
-from ttt_env.agents.learned.q_learning import train
-print(train(games=20, goal=None)._values.astype(bool).sum())
+from ttt_env import train
+print(train(algo="q-learning", steps=20, until="budget")._values.astype(bool).sum())
 """
 
 
@@ -283,9 +283,9 @@ def test_compiling_that_takes_long_is_said(monkeypatch, caplog):
 
 CLOCKS = {
     "cfr": (
-        "ttt_env.agents.learned.cfr", "perf_counter", "agents.learned.cfr_kernel",
+        "ttt_env.training.loop", "perf_counter", "agents.learned.cfr_kernel",
         ["seats", "sweep"],
-        "module.train(seconds=1e-9)",
+        "ttt_env.train(algo='cfr', seconds=1e-9)",
     ),
     "mcts": (
         "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel",
@@ -308,14 +308,14 @@ CLOCKS = {
         "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
     ),
     "q-learning": (
-        "ttt_env.agents.learned.q_learning", "perf_counter", "agents.learned.q_learning_kernel",
+        "ttt_env.training.loop", "perf_counter", "agents.learned.q_learning_kernel",
         ["play_games"],
-        "module.train(seconds=1e-9)",
+        "ttt_env.train(algo='q-learning', seconds=1e-9)",
     ),
     "value-network": (
-        "ttt_env.agents.learned.value_network", "perf_counter", "agents.learned.value_network_kernel",
+        "ttt_env.training.loop", "perf_counter", "agents.learned.value_network_kernel",
         ["play_and_learn"],
-        "module.train(seconds=1e-9)",
+        "ttt_env.train(algo='value-network', seconds=1e-9)",
     ),
 }  # fmt: skip
 

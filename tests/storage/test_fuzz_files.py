@@ -549,18 +549,17 @@ def test_what_is_no_model(kind, tmp_path):
 @numbers
 def test_checkpoints(number, tmp_path):
     pytest.importorskip("sb3_contrib")
-    from ttt_env.training.checkpoint import load_checkpoint
-    from ttt_env.training.run import train
+    from ttt_env.training.checkpoint import read_checkpoint
 
-    train(algo="a2c", steps=10, out=tmp_path / "model.zip", until="budget")
+    ttt_env.train(algo="a2c", steps=10, out=tmp_path / "model.zip", until="budget")
     content = next(tmp_path.glob("*.checkpoint")).read_bytes()
     path = tmp_path / "mutated.checkpoint"
-    attack(path, content, RAW, number // 4, load_checkpoint, PolicyFileError)
+    attack(path, content, RAW, number // 4, read_checkpoint, PolicyFileError)
     head, state = content[:21], content[53:]
     for kept in np.random.default_rng(0).integers(len(state), size=20):  # the checksum is that of the part
         path.write_bytes(head + hashlib.sha256(state[:kept]).digest() + state[:kept])
         with pytest.raises(PolicyFileError, match=r"mutated\.checkpoint"):
-            load_checkpoint(path)
+            read_checkpoint(path)
 
 
 # Certificates

@@ -1,6 +1,7 @@
 """Training AlphaZero: the games it plays, what it learns of them, and how a training goes on."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,20 +13,15 @@ from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
-from ttt_env.training.alphazero import (
-    AlphaZeroTraining,
-    _judge,
-    _Progress,
-    evaluations_of,
-    train,
-)
+from ttt_env.training.alphazero import AlphaZeroLearner
 from ttt_env.training.alphazero_games import Positions, ReplayBuffer, SelfPlay
-from ttt_env.training.alphazero_settings import Settings, settings_for
-from ttt_env.training.checkpoint import checkpoint_of
-from ttt_env.training.own import check_own
+from ttt_env.training.alphazero_settings import AlphaZeroSettings
+from ttt_env.training.checkpoint import TrainingCheckpoint, checkpoint_of, read_checkpoint
+from ttt_env.training.loop import Training
 from ttt_env.training.trial import Trial, run_trial
 
 torch = pytest.importorskip("torch")
+train = partial(ttt_env.train, algo="alphazero")
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 MISERE = ttt_env.get_game("tictactoe-v0:misere=true")
@@ -33,7 +29,7 @@ TINY = {"games": 12, "simulations": 8, "channels": 6, "blocks": 1, "batch": 32, 
 
 
 def tiny(game=TICTACTOE, seed=0, **changes):
-    return AlphaZeroTraining(game, settings_for(game).adjusted(TINY | changes), seed)
+    return AlphaZeroLearner(game, seed, **TINY | changes)
 
 
 def weights_of(training):
@@ -93,7 +89,7 @@ class TestSelfPlay:
             assert values == [-value for value in values[1:]] + values[-1:]
 
     def test_a_proof_counts_more_than_the_result(self):
-        games = SelfPlay(TICTACTOE, Settings(**TINY | {"games": 1}), np.random.default_rng(0))
+        games = SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY | {"games": 1}), np.random.default_rng(0))
         before, last = (ttt_env.Position.parse(text) for text in ("XX./O../...", "XX./OO./..."))
         for proved, learned in ((0.0, 0.0), (np.nan, -1.0)):
             games.masks[:, 0], games.lengths[0] = (last.mine, last.theirs), 1
@@ -115,7 +111,7 @@ class TestSelfPlay:
         assert all(solution.value_of(board) == value for board, value in late)
 
     def test_policies_give_proved_wins_all_and_proved_losses_nothing(self):
-        games = SelfPlay(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
+        games = SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY), np.random.default_rng(0))
         position = ttt_env.Position.parse("XX./OO./...", TICTACTOE)
         threatened = ttt_env.Position.parse("XX./O../...", TICTACTOE)
         games.masks[:, 0] = position.mine, position.theirs
@@ -126,20 +122,20 @@ class TestSelfPlay:
         np.testing.assert_allclose(games.policies[1, 0], np.eye(9)[2])
 
     def test_noise_is_a_distribution_over_the_legal_moves(self):
-        games = SelfPlay(TICTACTOE, Settings(**TINY), np.random.default_rng(0))
+        games = SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY), np.random.default_rng(0))
         boards = Boards.of([random_position(TICTACTOE, seed) for seed in range(12)])
         noise = games._noise(boards)
         np.testing.assert_allclose(noise.sum(axis=1), 1)
         assert not noise[~boards.legal].any()
 
     def test_random_starts_have_their_share(self):
-        settings = Settings(**TINY | {"games": 400, "random_starts": 0.5})
+        settings = AlphaZeroSettings(**TINY | {"games": 400, "random_starts": 0.5})
         games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
         empty = (games.masks == 0).all(axis=0).mean()
         assert 0.45 < empty < 0.65  # a ninth of the random starts is the empty board, too
 
     def test_games_begin_where_the_agent_blundered(self):
-        settings = Settings(**TINY | {"games": 400, "random_starts": 0.0, "blunder_starts": 0.5})
+        settings = AlphaZeroSettings(**TINY | {"games": 400, "random_starts": 0.0, "blunder_starts": 0.5})
         games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
         assert not games.masks.any()
         blunders = [ttt_env.Position.parse(text) for text in ("X../.../...", "XO./.../...")]
@@ -151,7 +147,9 @@ class TestSelfPlay:
 
     def test_the_first_moves_alone_are_drawn(self):
         games = SelfPlay(
-            TICTACTOE, Settings(**TINY | {"games": 300, "sampled_moves": 2}), np.random.default_rng(0)
+            TICTACTOE,
+            AlphaZeroSettings(**TINY | {"games": 300, "sampled_moves": 2}),
+            np.random.default_rng(0),
         )
         games.lengths[:] = np.arange(300) % 4
         policies = np.zeros((300, 9), np.float32)
@@ -193,39 +191,42 @@ class TestTraining:
         assert training._learn()[1] < 100
 
     def test_the_best_network_is_kept_until_there_is_a_better_one(self):
-        training, progress = tiny(judged=(1,)), _Progress()
-        _judge(training, progress, "unbeatable", None)
-        first, rank = progress.network, progress.rank
+        training = Training(
+            tiny(judged=(1,)), TrainingCheckpoint("alphazero", TICTACTOE, 0, TINY), until="unbeatable"
+        )
+        training.look()
+        progress = training.progress
+        first, rank = progress.kept, progress.rank
         progress.rank = tuple(mistakes - 1 for mistakes in rank)
-        _judge(training, progress, "unbeatable", None)
-        assert progress.network is first
+        training.look()
+        assert progress.kept is first
         progress.rank = tuple(mistakes + 1 for mistakes in rank)
-        _judge(training, progress, "unbeatable", None)
-        assert progress.network is not first and progress.rank == rank
+        training.look()
+        assert progress.kept is not first and progress.rank == rank
 
     def test_the_same_seed_gives_the_same_training(self):
         one, same, other = tiny(), tiny(), tiny(seed=1)
         for training in (one, same, other):
             for _ in range(3):
-                training.step()
+                training.advance()
         assert_equal(weights_of(one), weights_of(same))
         assert not np.array_equal(weights_of(one)[0], weights_of(other)[0])
 
     @pytest.mark.slow
     def test_learns_down_both_losses(self):
         training = tiny(updates=30, batch=64)
-        training.step()
-        training.step()
+        training.advance()
+        training.advance()
         first = training.losses
         for _ in range(25):
-            training.step()
+            training.advance()
         assert training.losses[0] < first[0]
         assert training.losses[1] < first[1]
 
     def test_a_killed_training_goes_on_as_if_nothing_had_happened(self, tmp_path):
         straight, cut = tmp_path / "straight.npz", tmp_path / "cut.npz"
         evaluations = []
-        train(seed=3, steps=60, until="budget", hyperparameters=TINY, out=straight, report=evaluations.append)
+        train(seed=3, steps=60, until="budget", **TINY, out=straight, report=evaluations.append)
 
         class Killed(Exception):
             pass
@@ -235,7 +236,7 @@ class TestTraining:
                 raise Killed
 
         with pytest.raises(Killed):
-            train(seed=3, steps=60, until="budget", hyperparameters=TINY, out=cut, report=kill)
+            train(seed=3, steps=60, until="budget", **TINY, out=cut, report=kill)
         again = []
         train(steps=60, until="budget", out=cut, resume=True, report=again.append)
         assert again[-1].steps == evaluations[-1].steps >= 60
@@ -245,9 +246,10 @@ class TestTraining:
 
     def test_goes_on_with_a_larger_budget(self, tmp_path):
         out, straight = tmp_path / "net.npz", tmp_path / "straight.npz"
-        train(seed=3, steps=60, until="budget", hyperparameters=TINY, out=straight)
-        train(seed=3, steps=20, until="budget", hyperparameters=TINY, out=out)
-        best, last = evaluations_of(checkpoint_of(out))
+        train(seed=3, steps=60, until="budget", **TINY, out=straight)
+        train(seed=3, steps=20, until="budget", **TINY, out=out)
+        progress = read_checkpoint(checkpoint_of(out)).progress
+        best, last = progress.best, progress.evaluation
         assert 20 <= last.steps < 60
         assert best.mistakes <= last.mistakes
         reports = []
@@ -259,7 +261,7 @@ class TestTraining:
 
     def test_writes_a_log_for_tensorboard(self, tmp_path):
         accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-        train(seed=3, steps=30, until="budget", hyperparameters=TINY, tensorboard=tmp_path)
+        train(seed=3, steps=30, until="budget", **TINY, tensorboard=tmp_path)
         events = accumulator.EventAccumulator(str(tmp_path))
         events.Reload()
         assert {"exact/exploitability", "train/policy loss", "time/network"} <= set(events.Tags()["scalars"])
@@ -280,16 +282,16 @@ class TestTraining:
                 raise Killed
 
         with pytest.raises(Killed) if ends == "killed" else nullcontext():
-            train(steps=1, until="budget", hyperparameters=TINY, tensorboard=tmp_path, report=kill)
+            train(steps=1, until="budget", **TINY, tensorboard=tmp_path, report=kill)
         assert closed == [str(tmp_path)]
 
     def test_trains_a_game_that_cannot_be_enumerated(self, tmp_path):
         reports = []
         game = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
         agent = train(
-            game,
+            game=game,
             steps=1,
-            hyperparameters=TINY | {"judged": (1,), "opponents": ("random",)},
+            **TINY | {"judged": (1,), "opponents": ("random",)},
             out=tmp_path / "net.npz",
             report=reports.append,
         )
@@ -299,7 +301,7 @@ class TestTraining:
 
     def test_is_a_trial_of_a_sweep(self, tmp_path):
         trial = Trial(TICTACTOE, "alphazero", 0, TINY, 20, None, "budget")
-        trial.check()
+        trial.learner.check(TICTACTOE, TINY)
         result = run_trial(trial, tmp_path)
         assert (result.ended, result.error) == ("budget", None)
         agent = result.agent(tmp_path, TICTACTOE)
@@ -314,15 +316,15 @@ class TestTraining:
 
 
 def test_the_learning_rate_falls_after_so_many_games():
-    settings = Settings(learning_rate=1.0, drops=(10, 20))
+    settings = AlphaZeroSettings(learning_rate=1.0, drops=(10, 20))
     assert [settings.rate(games) for games in (0, 9, 10, 19, 20)] == pytest.approx([1, 1, 0.3, 0.3, 0.09])
     rates = []
     for drops in ((), (1,)):
         changes = {**TINY, "drops": drops}
-        training = AlphaZeroTraining(TICTACTOE, Settings().adjusted(changes), 0)
+        training = AlphaZeroLearner(TICTACTOE, **changes)
         while not training.games.ended:
-            training.step()
-        training.step()
+            training.advance()
+        training.advance()
         rates.append(training.scalars()["train/learning rate"])
     assert rates[1] == pytest.approx(0.3 * rates[0])
 
@@ -348,9 +350,9 @@ class TestErrors:
     )
     def test_bad_hyperparameters_are_named(self, changes, message):
         with pytest.raises(ParameterError, match=message):
-            train(hyperparameters=changes, steps=1)
+            train(steps=1, **changes)
         with pytest.raises(ParameterError, match=message):
-            check_own(TICTACTOE, "alphazero", changes)
+            AlphaZeroLearner.check(TICTACTOE, changes)
 
     def test_there_must_be_something_to_resume(self, tmp_path):
         with pytest.raises(PolicyFileError, match="there is no checkpoint"):
@@ -360,9 +362,11 @@ class TestErrors:
 
     def test_a_checkpoint_of_another_game_is_refused(self, tmp_path):
         out = tmp_path / "net.npz"
-        train(steps=1, until="budget", hyperparameters=TINY, out=out)
-        with pytest.raises(PolicyFileError, match="is a training of alphazero on tictactoe-v0, not on"):
-            train(MISERE, steps=9, out=out, resume=True)
+        train(steps=1, until="budget", **TINY, out=out)
+        with pytest.raises(
+            PolicyFileError, match=r"is a training of alphazero on tictactoe-v0, not of .* on"
+        ):
+            train(game=MISERE, steps=9, out=out, resume=True)
 
     def test_budgets_and_games_are_checked(self):
         with pytest.raises(ParameterError, match="steps=0"):
@@ -370,4 +374,4 @@ class TestErrors:
         with pytest.raises(ParameterError, match="until"):
             train(until="never")
         with pytest.raises(GameTooLargeError):
-            train("mnk-v0:m=9,n=9,k=5", steps=1)
+            train(game="mnk-v0:m=9,n=9,k=5", steps=1)

@@ -9,7 +9,7 @@ pytest.importorskip("sb3_contrib")
 
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.training import population
-from ttt_env.training.checkpoint import load_checkpoint
+from ttt_env.training.loop import TrainingOptions
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 OPTIONS = {"algo": "maskable-ppo", "seeds": (0, 3), "rounds": 2, "round_steps": 100, "until": "budget"}
@@ -33,9 +33,10 @@ def tables(folder):
 def test_every_learner_meets_the_others_as_they_were(whole):
     plan = whole[0].plan
     for seed, other in ((0, 3), (3, 0)):
-        _, callback = load_checkpoint(plan.checkpoint(seed, 2))
-        met = callback.pool.shared
-        assert len(met) == 2 and callback.pool.agents[-2:] == met
+        options = TrainingOptions(TICTACTOE, "maskable-ppo")
+        pool = options.begun(checkpoint=plan.checkpoint(seed, 2)).learner.pool
+        met = pool.shared
+        assert len(met) == 2 and pool.agents[-2:] == met
         self_and_response = [Lookup(TICTACTOE, str(path)) for path in plan.shared(other, 1)]
         for agent, expected in zip(met, self_and_response, strict=True):
             assert ttt_env.match(agent, "random").as_x == ttt_env.match(expected, "random").as_x

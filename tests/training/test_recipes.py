@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from ttt_env.agent.learner import learner_class, learner_names
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError
@@ -13,10 +14,9 @@ pytest.importorskip("sb3_contrib")
 import torch
 from stable_baselines3 import PPO
 
-from ttt_env.training.checkpoint import load_checkpoint
+from ttt_env.training.loop import TrainingOptions, train
 from ttt_env.training.masking import MaskedA2C, MaskedActorCriticPolicy, MaskedDQN, MaskedQRDQN
 from ttt_env.training.recipe import recipe, recipe_names
-from ttt_env.training.run import train
 
 MASKED = {"DQN": MaskedDQN, "QR-DQN": MaskedQRDQN}
 NETWORKS = {"DQN": "q", "QR-DQN": "quantile"}
@@ -24,6 +24,11 @@ NETWORKS = {"DQN": "q", "QR-DQN": "quantile"}
 
 def test_the_recipes_there_are():
     assert set(recipe_names()) >= {"maskable-ppo", "ppo", "a2c", "dqn", "qr-dqn"}
+
+
+def test_every_recipe_is_a_learner():
+    assert {name for name in learner_names() if learner_class(name).plays_as == "sb3"} == set(recipe_names())
+    assert all(learner_class(name).name == name for name in learner_names())
 
 
 def test_unknown():
@@ -36,7 +41,10 @@ def test_every_recipe_trains(name, tmp_path):
     """Long enough for each to learn once: the network is another one afterwards."""
     found = []
     train(algo=name, steps=5000, until="budget", out=tmp_path / "best.zip", report=found.append)
-    model, _ = load_checkpoint(tmp_path / "best.zip.checkpoint")
+    training = TrainingOptions(ttt_env.get_game("tictactoe-v0"), name).begun(
+        checkpoint=tmp_path / "best.zip.checkpoint"
+    )
+    model = training.learner.model
     assert isinstance(model, recipe(name).algorithm_class())
     assert 5000 <= found[-1].steps == model.num_timesteps < 10_000
     fresh = type(model)(env=model.get_env(), seed=0, device="cpu", **recipe(name).hyperparameters)
@@ -120,5 +128,5 @@ class TestMaskedActorCritic:
 
 def test_minimax_is_no_opponent_where_it_cannot_look_at_every_position():
     chosen = recipe("dqn")
-    assert chosen.scripted(ttt_env.get_game("tictactoe-v0")) == ["minimax"]
-    assert chosen.scripted(ttt_env.get_game("qubic-v0")) == ["random"]
+    assert chosen.of_game(ttt_env.get_game("tictactoe-v0")).pool["scripted"] == ["minimax"]
+    assert chosen.of_game(ttt_env.get_game("qubic-v0")).pool["scripted"] == ["random"]

@@ -246,7 +246,7 @@ class TestSelfPlay:
 
         monkeypatch.setattr("ttt_env.training.selfplay.time.monotonic", lambda: clock[0])
         envs, callback = Slow(make_vec_env(TICTACTOE, n_envs=8, seed=0)), SelfPlay(seconds=10.0)
-        callback._used = seconds_before
+        callback.progress.seconds = seconds_before
         model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(8000, callback)
         assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
 
@@ -261,7 +261,7 @@ class TestSelfPlay:
         assert found[0].results["random"].games == 200
         past, now = callback.pool.past[0], SB3.from_model(game, model)
         boards = ttt_env.Boards.start(game)
-        assert past is not callback.agent and not callback.pool.responses
+        assert past is callback.learner.agent() and not callback.pool.responses
         assert np.array_equal(past.policies(boards), now.policies(boards))
 
     @pytest.mark.parametrize("draw", ["prioritised", {"scripted": 1, "responses": 2}])

@@ -7,7 +7,6 @@ import pytest
 
 import ttt_env
 from tests.support.running import ttt
-from ttt_env.agents.learned import q_learning
 from ttt_env.app.cli import with_address
 from ttt_env.app.sweeping import search_of, seeds_of
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError
@@ -173,7 +172,8 @@ class TestSweep:
         lines = (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line)["trial"] for line in lines] == names
         for trial in found.trials:
-            expected = q_learning.train(games=2000, goal=None, seed=trial.seed, **trial.hyperparameters)
+            options = {"steps": 2000, "until": "budget", "seed": trial.seed, **trial.hyperparameters}
+            expected = ttt_env.train(algo="q-learning", **options)
             kept = trial.agent(tmp_path, TICTACTOE)
             assert trial.exploitability == ttt_env.exploitability(kept).exploitability
             assert trial.exploitability <= ttt_env.exploitability(expected).exploitability
@@ -274,7 +274,7 @@ class TestOfNetworks:
         """Interrupted in its fourth evaluation, after which the last checkpoint is that of the third."""
         import torch
 
-        from ttt_env.training.run import train
+        from ttt_env.training import train
 
         trial = Trial(TICTACTOE, "maskable-ppo", 5, {"learning_rate": 3e-4}, 16_384, None, "budget")
         folder, told = tmp_path / "interrupted", []
@@ -293,15 +293,15 @@ class TestOfNetworks:
         best = []
         model = train(
             algo="maskable-ppo",
-            hyperparameters={"learning_rate": 3e-4},
+            learning_rate=3e-4,
             seed=5,
             steps=16_384,
             until="budget",
             report=best.append,
         )
         assert found.best.exploitability == min(one.mistakes[0] for one in best)
-        kept = type(model).load(folder / trial.file).policy.parameters()
-        assert all(torch.equal(one, two) for one, two in zip(kept, model.policy.parameters(), strict=True))
+        kept = ttt_env.make_agent(f"sb3:{folder / trial.file}").network.parameters()
+        assert all(torch.equal(one, two) for one, two in zip(kept, model.network.parameters(), strict=True))
 
 
 def test_on_the_command_line(tmp_path):

@@ -21,20 +21,25 @@ import torch
 
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.app.learning import _described
-from ttt_env.training.checkpoint import checkpoint_of, load_checkpoint, save_checkpoint
+from ttt_env.training.checkpoint import checkpoint_of
 from ttt_env.training.evaluation import evaluate
-from ttt_env.training.run import train
+from ttt_env.training.loop import TrainingOptions, train
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
 
 def checkpoint(content):
     """A checkpoint that is as it was written, whatever its content is."""
-    return b"ttt_env checkpoint 2\n" + hashlib.sha256(content).digest() + content
+    return b"ttt_env checkpoint 3\n" + hashlib.sha256(content).digest() + content
+
+
+def left_off(out, algo="maskable-ppo", game=TICTACTOE):
+    """The training in the checkpoint of a model's file."""
+    return TrainingOptions(game, algo).begun(checkpoint=checkpoint_of(out))
 
 
 def same_weights(one, two):
-    pairs = zip(one.policy.parameters(), two.policy.parameters(), strict=True)
+    pairs = zip(one.network.parameters(), two.network.parameters(), strict=True)
     return all(torch.equal(first, second) for first, second in pairs)
 
 
@@ -42,15 +47,15 @@ def same_weights(one, two):
 def test_a_learned_agent_is_certified():
     """Deep Q-learning takes some seconds to be unbeatable on both seats."""
     found = []
-    model = train(algo="dqn", seconds=120.0, report=found.append)
+    agent = train(algo="dqn", seconds=120.0, report=found.append)
     assert found[-1].certificate.unbeatable
-    assert ttt_env.certify(SB3.from_model(TICTACTOE, model)).unbeatable
+    assert ttt_env.certify(agent).unbeatable
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ["maskable-ppo", "ppo", "qr-dqn"])
 def test_other_algorithms_are_certified(algo):
-    assert ttt_env.certify(SB3.from_model(TICTACTOE, train(algo=algo, seconds=300.0))).unbeatable
+    assert ttt_env.certify(train(algo=algo, seconds=300.0)).unbeatable
 
 
 def test_another_game(tmp_path):
@@ -67,7 +72,7 @@ def test_the_best_model_is_handed_back_not_the_last(tmp_path):
     options = {"algo": "ppo", "opponents": ["random"], "until": "budget"}
     first = train(game, steps=1, **options)
     model = train(game, steps=10_000, out=tmp_path / "m.zip", **options)
-    last, _ = load_checkpoint(tmp_path / "m.zip.checkpoint")
+    last = SB3.from_model(game, left_off(tmp_path / "m.zip", "ppo", game).learner.model)
     assert same_weights(model, first) and not same_weights(last, first)
 
 
@@ -88,8 +93,7 @@ def test_same_seed_same_model():
 def test_opponents_of_ones_own(tmp_path):
     """Functions, too, are in the checkpoint."""
     train(opponents=["weights", lambda position: position.legal_cells[-1]], steps=10, out=tmp_path / "m.zip")
-    _, callback = load_checkpoint(tmp_path / "m.zip.checkpoint")
-    first, last = callback.pool.specs
+    first, last = left_off(tmp_path / "m.zip").learner.pool.specs
     assert first == "weights" and last(TICTACTOE.start) == 8
 
 
@@ -116,31 +120,33 @@ class TestResume:
         train(steps=steps, out=tmp_path / "one.zip", **options)
         train(steps=2 * steps, out=tmp_path / "one.zip", resume=True, **options)
         train(steps=2 * steps, out=tmp_path / "two.zip", **options)
-        (one, first), (two, second) = (
-            load_checkpoint(tmp_path / f"{n}.zip.checkpoint") for n in ("one", "two")
-        )
-        assert one.num_timesteps == two.num_timesteps == 2 * steps
-        assert same_weights(one, two)
-        assert first.evaluation.results == second.evaluation.results
+        one, two = (left_off(tmp_path / f"{n}.zip", algo) for n in ("one", "two"))
+        assert one.learner.steps == two.learner.steps == 2 * steps
+        assert same_weights(*(SB3.from_model(TICTACTOE, each.learner.model) for each in (one, two)))
+        assert one.progress.evaluation.results == two.progress.evaluation.results
 
     def test_the_random_generators_go_on_where_they_were(self, tmp_path):
-        model = train(steps=100, out=tmp_path / "model.zip", until="budget")
+        train(steps=100, out=tmp_path / "model.zip", until="budget")
+        training = left_off(tmp_path / "model.zip")
         random.random(), np.random.random(), torch.rand(1)  # no longer where a seed has put them
-        save_checkpoint(tmp_path / "c", model, None)
+        training.checkpoint = checkpoint_of(tmp_path / "other.zip")
+        training.write()
         drawn = random.random(), np.random.random(), torch.rand(1).item()
-        load_checkpoint(tmp_path / "c")
+        left_off(tmp_path / "other.zip")
         assert (random.random(), np.random.random(), torch.rand(1).item()) == drawn
 
     def test_a_used_up_budget_trains_no_more(self, tmp_path):
-        model = train(steps=100, out=tmp_path / "model.zip", until="budget")
-        again = train(steps=100, out=tmp_path / "model.zip", until="budget", resume=True)
-        assert again.num_timesteps == model.num_timesteps
+        model, found = train(steps=100, out=tmp_path / "model.zip", until="budget"), []
+        steps = left_off(tmp_path / "model.zip").learner.steps
+        again = train(steps=100, out=tmp_path / "model.zip", until="budget", resume=True, report=found.append)
+        assert left_off(tmp_path / "model.zip").learner.steps == steps and not found
         assert same_weights(model, again)
 
     def test_a_training_until_unbeatable_goes_on_until_optimal(self, tmp_path):
         """On a board that X wins with any move all models are both; what was not counted is counted now."""
         game, found = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)]), []
-        assert train(game, steps=50_000, opponents=["random"], out=tmp_path / "m.zip").num_timesteps <= 256
+        train(game, steps=50_000, opponents=["random"], out=tmp_path / "m.zip")
+        assert left_off(tmp_path / "m.zip", game=game).learner.steps <= 256
         options = {"until": "optimal", "out": tmp_path / "m.zip", "resume": True}
         train(game, steps=50_000, report=found.append, **options)
         assert [evaluation.blunders_everywhere for evaluation in found] == [0]
@@ -154,8 +160,8 @@ class TestResume:
     @pytest.mark.parametrize(
         ("game", "algo", "told"),
         [
-            ("mnk-v0:m=3,n=2,k=2", "a2c", "A2C on tictactoe-v0, not of a2c on mnk-v0:m=3,n=2,k=2"),
-            ("tictactoe-v0", "ppo", "A2C on tictactoe-v0, not of ppo"),
+            ("mnk-v0:m=3,n=2,k=2", "a2c", "a2c on tictactoe-v0, not of a2c on mnk-v0:m=3,n=2,k=2"),
+            ("tictactoe-v0", "ppo", "a2c on tictactoe-v0, not of ppo"),
         ],
     )
     def test_of_something_else(self, game, algo, told, tmp_path):
@@ -171,8 +177,8 @@ class TestResume:
             (None, "no checkpoint"),
             (b"", "is no checkpoint"),
             (pickle.dumps({}), "is no checkpoint"),
-            (b"ttt_env checkpoint 1\n", "of this version"),
-            (b"ttt_env checkpoint 2\n", "no whole checkpoint"),
+            (b"ttt_env checkpoint 2\n", "of this version"),
+            (b"ttt_env checkpoint 3\n", "no whole checkpoint"),
             (checkpoint(pickle.dumps({}))[:-1], "no whole checkpoint"),
             (checkpoint(b"\x80\x04\x95"), "of another version .*: pickle data was truncated"),
             (checkpoint(b"cno_such\nthing\n."), "of another version .*: No module named 'no_such'"),
@@ -211,9 +217,9 @@ def test_killed_in_the_middle_and_resumed(tmp_path):
         assert process.poll() is None and n_writes == 3
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-        model, callback = load_checkpoint(checkpoint)
-        assert callback.evaluation.steps == model.num_timesteps > steps
-        steps = model.num_timesteps
+        training = left_off(out, "ppo")
+        assert training.progress.evaluation.steps == training.learner.steps > steps
+        steps = training.learner.steps
         assert ttt_env.match(f"sb3:{out}", "random").exact
     found = []
     train(algo="ppo", steps=steps + 1, until="budget", out=out, resume=True, report=found.append)

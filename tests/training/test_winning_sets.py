@@ -9,6 +9,7 @@ import pytest
 import ttt_env
 from tests.support.marks import slow
 from ttt_env.agent import Agent, checked_policies
+from ttt_env.agent.learner import Budget
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
@@ -25,7 +26,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.training.evaluation import costly
 from ttt_env.training.frozen import Frozen, Remembered
-from ttt_env.training.run import train
+from ttt_env.training.loop import TrainingOptions, train
 from ttt_env.training.starts import RandomStarts
 from ttt_env.training.winning_sets import FallingRate, WinningSetsDQN, WinningSetsPPO
 
@@ -220,8 +221,9 @@ class TestErrors:
 def test_training_tells_where_it_errs():
     """The model that a training ends with, still beatable, has begun episodes where it erred."""
     found = []
-    model = train(algo="dqn", steps=5000, report=found.append)
-    start = model.get_env().envs._start
+    training = TrainingOptions(TICTACTOE, "dqn").begun(found.append)
+    training.run(Budget(steps=5000))
+    start = training.learner.model.get_env().envs._start
     assert {str(position) for position in start._all} == {str(position) for position in found[-1].errors}
 
 
@@ -229,5 +231,4 @@ def test_training_tells_where_it_errs():
 @pytest.mark.parametrize("name", ["mnk-v0:m=4,n=3,k=3", "mnk-v0:m=4,n=4,k=4"])
 def test_is_certified_on_larger_boards(name):
     game = ttt_env.get_game(name)
-    model = train(game, "maskable-ppo", steps=1_000_000)
-    assert ttt_env.certify(SB3.from_model(game, model), game).unbeatable
+    assert ttt_env.certify(train(game, "maskable-ppo", steps=1_000_000), game).unbeatable

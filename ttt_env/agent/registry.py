@@ -17,7 +17,7 @@ PROGRAM = "process"  # the agent that runs programs
 _READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def installed(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
     """The entry points of a group, by name."""
     return {point.name: point for point in entry_points(group=group)}

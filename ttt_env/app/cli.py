@@ -14,6 +14,7 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
     raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
 
 from ttt_env.agent import Agent, agent_names, make_agent
+from ttt_env.agent.learner import learner_names
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
@@ -47,7 +48,7 @@ _AGENTS = (
 _PLAYERS = (
     "your opponent; or who plays X and who plays O: an agent of `ttt agents`, the file of a model, or person"
 )
-_ALGORITHMS = "maskable-ppo, ppo, a2c, dqn, qr-dqn, q-learning, value-network or alphazero"
+_ALGORITHMS = ", ".join(learner_names())
 _NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
 _SWEEP: dict[str, Any] = {
     "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"
@@ -95,10 +96,11 @@ def options(
 @app.command()
 def demo(seconds: Seconds = 60.0, seed: Seed = 0, out: Path = Path("models/demo.zip")) -> None:
     """Train an agent for about a minute and prove how strong it is."""
-    from ttt_env.app.learning import Order, train_and_judge
+    from ttt_env.app.learning import train_and_judge
+    from ttt_env.training.loop import TrainingOptions
 
-    order = Order("maskable-ppo", get_game("tictactoe-v0"), seconds=seconds, seed=seed, out=out)
-    raise typer.Exit(train_and_judge(order, Console()))
+    options = TrainingOptions(get_game("tictactoe-v0"), seconds=seconds, seed=seed, out=out)
+    raise typer.Exit(train_and_judge(options, Console()))
 
 
 @app.command()
@@ -147,32 +149,28 @@ def train(
 
     With --seeds or --set it is a sweep of many trainings; the same command goes on with what is missing.
     """
-    from ttt_env.app.learning import Order, train_and_judge
     from ttt_env.training.evaluation import Until
 
-    network: dict[str, object] = {
+    given: dict[str, object] = {
+        "pool.scripted": opponent and list(map(spec_of, opponent)),
         "hidden": hidden and [int(size) if size.isdecimal() else size for size in hidden.split(",")],
         "start": start,
         "view": view,
         "empty": empty,
         "learning_rate": learning_rate,
     }
-    opponents = opponent and list(map(spec_of, opponent))
-    chosen_network = {name: value for name, value in network.items() if value is not None}
+    hyperparameters = {name: value for name, value in given.items() if value is not None}
     if seeds is not None or settings or asha or workers is not None or ray is not None:
         from ttt_env.app.sweeping import SweepOrder, search_of, seeds_of, sweep_and_judge
 
         if resume or tensorboard is not None:
             raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
         search = search_of(settings or [])
-        search |= {name: [value] for name, value in chosen_network.items() if name not in search}
-        if opponents:
-            search["pool.scripted"] = [opponents]
         sweep_order = SweepOrder(
             algo,
             game_of(game),
             [seed] if seeds is None else seeds_of(seeds),
-            search,
+            search | {name: [value] for name, value in hyperparameters.items() if name not in search},
             steps=steps,
             seconds=seconds,
             until=one_of("until", until, get_args(Until)),
@@ -183,21 +181,23 @@ def train(
             address=None if ray == LOCAL_RAY else ray,
         )
         raise typer.Exit(sweep_and_judge(sweep_order, Console()))
-    order = Order(
+    from ttt_env.app.learning import default_file, train_and_judge
+    from ttt_env.training.loop import TrainingOptions
+
+    trained = game_of(game)
+    options = TrainingOptions(
+        trained,
         algo,
-        game_of(game),
-        seconds=seconds,
-        seed=seed,
-        out=out,
-        opponents=opponents,
-        steps=steps,
-        until=one_of("until", until, get_args(Until)),
-        tensorboard=tensorboard,
-        resume=resume,
-        game_text=game,
-        network=chosen_network,
+        seed,
+        hyperparameters,
+        steps,
+        seconds,
+        one_of("until", until, get_args(Until)),
+        out or default_file(algo, trained),
+        resume,
+        tensorboard,
     )
-    raise typer.Exit(train_and_judge(order, Console()))
+    raise typer.Exit(train_and_judge(options, Console(), game))
 
 
 @app.command()

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from ttt_env.agent.learner import learner_class
 from ttt_env.app.learning import Terminated, terminable
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, shown
@@ -22,7 +23,6 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TRIALS
 from ttt_env.storage.files import as_file_name
 from ttt_env.training.evaluation import Until
-from ttt_env.training.own import OWN_ALGORITHMS
 from ttt_env.training.sweeps import Sweep, sweep
 from ttt_env.training.trial import TrialResult
 
@@ -175,7 +175,7 @@ def _line(result: TrialResult) -> str:
 
 
 def _next_steps(algo: str, path: str, game: Game) -> str:
-    spec = f"{algo if algo in OWN_ALGORITHMS else 'sb3'}:{path}"
+    spec = f"{learner_class(algo).plays_as}:{path}"
     option = "" if game.name == "tictactoe-v0" else f" --game {game.name}"
     return f"""
 What next

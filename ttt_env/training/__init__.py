@@ -1,4 +1,4 @@
-"""Training with Stable-Baselines3 (self-play, opponents, evaluation, recipes, checkpoints), and AlphaZero.
+"""Training: the loop around all learners, and self-play, opponents and recipes for Stable-Baselines3.
 
 Importing this package does not import torch; a name that needs it does, with an `ImportError` that names the
 extra `train`.
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ttt_env.training.evaluation import Evaluation
+    from ttt_env.training.loop import train
     from ttt_env.training.pool import OpponentPool
     from ttt_env.training.populations import Population, population
-    from ttt_env.training.run import train
     from ttt_env.training.selfplay import SelfPlay
     from ttt_env.training.starts import RandomStarts
     from ttt_env.training.sweeps import Sweep, sweep
@@ -36,7 +36,7 @@ _ROOM_OF = {
     "Sweep": "sweeps",
     "population": "populations",
     "sweep": "sweeps",
-    "train": "run",
+    "train": "loop",
 }
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Floats
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, random_position
-from ttt_env.training.alphazero_settings import Settings
+from ttt_env.training.alphazero_settings import AlphaZeroSettings
 
 if TYPE_CHECKING:
     from ttt_env.agents.alphazero.search import Found, PuctSearch
@@ -61,7 +61,7 @@ class ReplayBuffer:
 class SelfPlay:
     """Games that a search plays against itself, so many at a time; a new one begins where one has ended."""
 
-    def __init__(self, game: Game, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, game: Game, settings: AlphaZeroSettings, rng: np.random.Generator) -> None:
         n, n_cells = settings.games, game.n_cells
         self.settings, self.rng, self.game = settings, rng, game
         self.masks = np.zeros((2, n), np.uint64)  # of the positions

@@ -17,7 +17,7 @@ _DROP = 0.3  # what the learning rate falls to
 
 
 @dataclass(frozen=True)
-class Settings:
+class AlphaZeroSettings:
     """How AlphaZero is trained.
 
     So many `games` are played at a time, each move by a search of so many `simulations`, with or without
@@ -71,7 +71,7 @@ class Settings:
         """The size of the network."""
         return NetworkSize(self.channels, self.blocks, self.filters, self.units)
 
-    def adjusted(self, hyperparameters: Mapping[str, Any]) -> "Settings":
+    def adjusted(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
         """The settings with these in the place of their own.
 
         Raises `ParameterError` for a name that is none of them, or a value that cannot be.
@@ -108,11 +108,11 @@ def _integers(name: str, value: object) -> tuple[int, ...]:
     return tuple(as_integer(name, number, KIND, 1) for number in value)
 
 
-def settings_for(game: Game) -> Settings:
+def settings_for(game: Game) -> AlphaZeroSettings:
     """The settings that a game is trained with if no others are given."""
     if is_instant(game):
-        return Settings()
-    of_larger = Settings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
+        return AlphaZeroSettings()
+    of_larger = AlphaZeroSettings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
     if len(game.shape) == 3:  # 27 cells around each, so the network takes longest: it learns more from a game
         return replace(of_larger, simulations=64, updates=32)
     return replace(of_larger, simulations=100, blocks=3)

@@ -6,20 +6,40 @@ Loading such a file runs code, as loading any pickled object does: go on only wi
 import hashlib
 import io
 import pickle
-import random
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from ttt_env.errors import PolicyFileError
+from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.training.evaluation import Evaluation
 
-if TYPE_CHECKING:
-    from stable_baselines3.common.base_class import BaseAlgorithm
-
-_HEAD = b"ttt_env checkpoint 2\n"  # the SHA-256 of what follows is next
+_HEAD = b"ttt_env checkpoint 3\n"  # the SHA-256 of what follows is next
 _CHECKSUM = 32  # bytes
+
+
+@dataclass
+class TrainingProgress:
+    """How far a training is: the seconds used, the last evaluation and the best, and what is kept of that."""
+
+    seconds: float = 0.0
+    evaluation: Evaluation | None = None
+    best: Evaluation | None = None
+    rank: tuple[float, ...] = ()
+    kept: Any = None
+
+
+@dataclass
+class TrainingCheckpoint:
+    """What a training is of, how far it is, and the state of its learner."""
+
+    algo: str
+    game: Game
+    seed: int
+    hyperparameters: dict[str, Any]
+    progress: TrainingProgress = field(default_factory=TrainingProgress)
+    state: Any = None
 
 
 def checkpoint_of(out: str | Path) -> Path:
@@ -27,50 +47,14 @@ def checkpoint_of(out: str | Path) -> Path:
     return Path(f"{out}.checkpoint")
 
 
-def save_checkpoint(path: str | Path, model: "BaseAlgorithm", callback: object) -> None:
-    """Write all that is needed to go on with a training.
-
-    That is the model, optimizer, replay buffer, environments in the middle of their games, the callback, and
-    the state of all random generators.
-    """
-    import cloudpickle  # comes with Stable-Baselines3; opponents and starts may be functions
-
-    state = {
-        "algorithm": type(model),
-        "model": _saved(model),
-        "replay_buffer": getattr(model, "replay_buffer", None),
-        "envs": model.get_env(),
-        "callback": callback,
-        "random": _random_state(),
-    }
-
-    _write(path, cloudpickle.dumps(state))
-
-
-def write_state(path: str | Path, state: object) -> None:
-    """Write an object that can be pickled, from which a training goes on."""
-    _write(path, pickle.dumps(state))
-
-
-def read_state(path: str | Path) -> Any:
-    """The object in such a file, which runs code: load only files that you trust. Damage is found before.
-
-    Raises `PolicyFileError` for a file that is no whole checkpoint, or one of another version.
-    """
-    content = _checked_content(path)
+def write_checkpoint(path: str | Path, checkpoint: TrainingCheckpoint) -> None:
+    """Write all that is needed to go on with a training."""
     try:
-        return pickle.loads(content)
-    except Exception as error:  # whatever the objects do while they are made
-        raise _of_another_version(path, error) from error
+        import cloudpickle as pickler  # comes with Stable-Baselines3; opponents and starts may be functions
+    except ImportError:
+        pickler = pickle
+    content: bytes = pickler.dumps(checkpoint)
 
-
-def _of_another_version(path: str | Path, error: Exception) -> PolicyFileError:
-    return PolicyFileError(
-        f"{path} is a checkpoint of another version of this package or of what it uses: {reason(error)}"
-    )
-
-
-def _write(path: str | Path, content: bytes) -> None:
     def write(file: io.BufferedWriter) -> None:
         file.write(_HEAD)
         file.write(hashlib.sha256(content).digest())
@@ -79,31 +63,11 @@ def _write(path: str | Path, content: bytes) -> None:
     write_atomically(path, write)
 
 
-def load_checkpoint(path: str | Path) -> tuple["BaseAlgorithm", Any]:
-    """The model and the callback of a training, for `learn(..., reset_num_timesteps=False)`.
-
-    Also sets the random generators of torch, NumPy and Python to where they were. The file holds
-    pickled objects: loading one runs code, so load only files that you trust. Damage is found before that.
+def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
+    """The training in such a file, which runs code: load only files that you trust. Damage is found before.
 
     Raises `PolicyFileError` for a file that is no whole checkpoint, or one of another version.
     """
-    content = _checked_content(path)
-    try:
-        state = pickle.loads(content)
-        model = state["algorithm"].load(
-            io.BytesIO(state["model"]), env=state["envs"], device="cpu", force_reset=False
-        )
-        if state["replay_buffer"] is not None:
-            model.replay_buffer = state["replay_buffer"]
-        _set_random_state(state["random"])
-        callback = state["callback"]
-    except Exception as error:  # whatever the objects do while they are made
-        raise _of_another_version(path, error) from error
-    return model, callback
-
-
-def _checked_content(path: str | Path) -> bytes:
-    """The pickled state, once it is checked to be as it was written."""
     try:
         with opened(path) as file:
             head, checksum, content = file.read(len(_HEAD)), file.read(_CHECKSUM), file.read()
@@ -113,24 +77,17 @@ def _checked_content(path: str | Path) -> bytes:
         raise PolicyFileError(f"{path} is no checkpoint of a training of this version")
     if hashlib.sha256(content).digest() != checksum:
         raise PolicyFileError(f"{path} is no whole checkpoint: it is damaged")
-    return content
+    try:
+        checkpoint = pickle.loads(content)
+        if not isinstance(checkpoint, TrainingCheckpoint):
+            raise TypeError(f"it holds a {type(checkpoint).__name__}")
+    except Exception as error:  # whatever the objects do while they are made
+        raise of_another_version(path, error) from error
+    return checkpoint
 
 
-def _saved(model: "BaseAlgorithm") -> bytes:
-    file = io.BytesIO()
-    model.save(file)
-    return file.getvalue()
-
-
-def _random_state() -> tuple[Any, ...]:
-    import torch
-
-    return torch.get_rng_state(), np.random.get_state(), random.getstate()
-
-
-def _set_random_state(state: tuple[Any, ...]) -> None:
-    import torch
-
-    torch.set_rng_state(state[0])
-    np.random.set_state(state[1])
-    random.setstate(state[2])
+def of_another_version(path: str | Path, error: Exception) -> PolicyFileError:
+    """The error of a checkpoint whose objects cannot be made here."""
+    return PolicyFileError(
+        f"{path} is a checkpoint of another version of this package or of what it uses: {reason(error)}"
+    )

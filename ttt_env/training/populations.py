@@ -5,11 +5,11 @@ seeds give the same models on any number of processes and machines, and after an
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
@@ -24,17 +24,11 @@ from ttt_env.rules.sizes import MAX_SEED, TABLE_CELLS, is_tabulated
 from ttt_env.storage.files import opened, reason
 from ttt_env.storage.game_file import game_to_dict
 from ttt_env.tournament import Tournament, tournament
-from ttt_env.training.checkpoint import save_checkpoint
 from ttt_env.training.evaluation import Evaluation
+from ttt_env.training.loop import TrainingOptions
 from ttt_env.training.recipe import recipe
+from ttt_env.training.threads import one_thread
 from ttt_env.workers import Backend, Workers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stable_baselines3.common.base_class import BaseAlgorithm
-
-    from ttt_env.training.selfplay import SelfPlay
 
 
 @dataclass(frozen=True)
@@ -132,7 +126,7 @@ def population(
     workers: int | None = None,
     backend: Backend = "loky",
     address: str | None = None,
-    report: "Callable[[int, dict[int, Look]], object] | None" = None,
+    report: Callable[[int, dict[int, Look]], object] | None = None,
 ) -> Population:
     """The population after so many rounds, or after the first in which a learner was certified unbeatable.
 
@@ -197,42 +191,31 @@ def _round(plan: Plan, number: int, seed: int) -> list[Look]:
     done = plan.looks(seed, number)
     if done.exists():
         return [Look(**look) for look in _read_json(done)["looks"]]
-    from ttt_env.training.run import begin, go_on
-    from ttt_env.training.threads import one_thread
-
-    instructions, looks = recipe(plan.algo), list[Look]()
+    looks: list[Look] = []
 
     def look(evaluation: Evaluation) -> None:
         proof = evaluation.certificate
         is_proved = proof is not None and proof.unbeatable
         looks.append(Look(evaluation.steps, evaluation.seconds, evaluation.mistakes[0], is_proved))
 
+    options = TrainingOptions(
+        plan.game, plan.algo, seed, steps=number * plan.round_steps, until="budget", out=plan.model(seed)
+    )
     with one_thread():
-        if number == 1:
-            model, callback = begin(plan.game, instructions, None, seed)
-        else:
-            model, callback = go_on(plan.checkpoint(seed, number - 1), plan.game, instructions)
-            _share(plan, number - 1, seed, model, callback)
-        callback.configure(
-            until="budget", seconds=float("inf"), best=plan.model(seed), checkpoint=None, report=look
-        )
-        left = number * plan.round_steps - model.num_timesteps
-        if left > 0:
-            model.learn(left, callback, reset_num_timesteps=number == 1)
-        frozen = callback.pool.past[-1], callback.pool.responses[-1]
+        training = options.begun(look, plan.checkpoint(seed, number - 1) if number > 1 else None)
+        learner: Any = training.learner
+        if number > 1:
+            paths = [path for other in plan.seeds if other != seed for path in plan.shared(other, number - 1)]
+            learner.pool.shared = [Lookup(plan.game, str(path)) for path in paths]
+            learner.meet()
+        training.run(options.budget)
+        frozen = learner.pool.past[-1], learner.pool.responses[-1]
         for agent, path in zip(frozen, plan.shared(seed, number), strict=True):
             Lookup.of(agent).save(path)
-        save_checkpoint(plan.checkpoint(seed, number), model, callback)
+        training.checkpoint = plan.checkpoint(seed, number)
+        training.write()
     write_json({"format": "ttt_env round 1", "looks": [asdict(each) for each in looks]}, done)
     return looks
-
-
-def _share(plan: Plan, number: int, seed: int, model: "BaseAlgorithm", callback: "SelfPlay") -> None:
-    """Let a learner meet what the others have put into the pool after this round."""
-    paths = [path for other in plan.seeds if other != seed for path in plan.shared(other, number)]
-    callback.pool.shared = [Lookup(plan.game, str(path)) for path in paths]
-    envs: Any = model.get_env()
-    envs.env_method("set_opponent", callback.pool.agents, callback.pool.weights(callback.pool.past[-1]))
 
 
 def _read_json(path: Path) -> Any:

@@ -60,8 +60,9 @@ class Recipe:
     def adjusted(self, changes: Mapping[str, Any]) -> "Recipe":
         """The recipe with other values, by name.
 
-        A name is that of a hyperparameter of the algorithm, `random_starts`, `error_starts`, `pool.NAME` or
-        `envs.NAME`; an entry of a hyperparameter that is a table is named as in `policy_kwargs.net_arch`.
+        A name is that of a hyperparameter of the algorithm, `random_starts`, `error_starts`, `pool.NAME`,
+        `envs.NAME`, or `opponents` for `pool.scripted`; an entry of a hyperparameter that is a table is named
+        as in `policy_kwargs.net_arch`.
 
         Raises `ParameterError` for a name that the recipe's algorithm, pool or environments do not have, and
         `ImportError` without the extra `train`.
@@ -70,7 +71,8 @@ class Recipe:
             return self
         tables: dict[str, Any] = {name: deepcopy(dict(getattr(self, name))) for name in _TABLES}
         shares = {name: getattr(self, name) for name in _SHARES}
-        for name, value in changes.items():
+        for given, value in changes.items():
+            name = "pool.scripted" if given == "opponents" else given
             first, _, entry = name.partition(".")
             if name in _SHARES:
                 shares[name] = as_number(name, value, f"the recipe {self.name}", 1.0)
@@ -94,12 +96,12 @@ class Recipe:
             kind = f"hyperparameter of {self.name}" if table == "hyperparameters" else f"parameter of {table}"
             raise ParameterError(unknown(kind, name, allowed))
 
-    def scripted(self, game: Game) -> list[str]:
-        """The scripted opponents; `random` in place of `minimax` where the game has too many positions."""
-        names = self.pool["scripted"]
-        if not is_enumerable(game):
-            names = ["random" if name == "minimax" else name for name in names]
-        return list(dict.fromkeys(names))
+    def of_game(self, game: Game) -> "Recipe":
+        """The recipe with `random` in place of `minimax` where the game has too many positions for that."""
+        if is_enumerable(game):
+            return self
+        names = ["random" if name == "minimax" else name for name in self.pool["scripted"]]
+        return replace(self, pool={**self.pool, "scripted": list(dict.fromkeys(names))})
 
 
 def _set(table: dict[str, Any], path: Sequence[str], value: object) -> None:

@@ -6,13 +6,20 @@ PPO("MlpPolicy", envs).learn(1_000_000, callback=SelfPlay())
 ```
 """
 
+import io
 import math
+import random
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+
 from ttt_env.agent import Agent
+from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError
@@ -20,43 +27,219 @@ from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 from ttt_env.storage.files import write_atomically
-from ttt_env.training.checkpoint import save_checkpoint
-from ttt_env.training.evaluation import Evaluation, Report, Until, costly, evaluate
+from ttt_env.training.checkpoint import TrainingCheckpoint, TrainingProgress, read_checkpoint
+from ttt_env.training.evaluation import Evaluation, Report, Until, costly
 from ttt_env.training.frozen import Frozen, Remembered
+from ttt_env.training.loop import Training
 from ttt_env.training.pool import OpponentPool
 from ttt_env.training.starts import RandomStarts
 
 try:
+    import torch
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.utils import configure_logger
 except ImportError as error:
     raise ImportError('self-play needs the extra "train": pip install "ttt-env[train]"') from error
 
 _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128
 _EVERY_SAMPLED = 65_536
+_MANY = 2**62  # steps
+_OF_LOGS = ("_custom_logger",)  # which a model that is loaded does not have
 
 
-class SelfPlay(BaseCallback):
+class ModelLearner(Learner):
+    """A model of Stable-Baselines3 that learns against a pool of opponents; its steps are moves of the model.
+
+    It is due when a rollout begins, but not sooner than `every` steps after the last time (by default 4,096,
+    more on games of more than 2,097,152 positions). The agent is the model's greedy policy, with masks
+    whether or not it was trained with them. After each evaluation the model is added to the pool, and the
+    best response to it, the pool is handed to the environments, and `starts` is told in which positions the
+    model gives value away, so that episodes begin there.
+
+    Raises `ParameterError` for a model on environments of others, or on normalised observations.
+    """
+
+    plays_as, suffix, uses_torch = "sb3", "zip", True
+
+    def __init__(
+        self,
+        model: BaseAlgorithm,
+        pool: OpponentPool,
+        starts: RandomStarts | None = None,
+        every: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        envs: Any = model.get_env()
+        if not envs.has_attr("game"):
+            raise ParameterError("SelfPlay needs environments of ttt_env.envs.sb3.make_vec_env")
+        normalized = model.get_vec_normalize_env()
+        if normalized is not None and normalized.norm_obs:
+            raise ParameterError("SelfPlay needs observations as they are: VecNormalize(…, norm_obs=False)")
+        super().__init__(envs.get_attr("game")[0], seed)
+        self.model, self.pool, self.starts = model, pool, starts
+        self.every = _pause(self.game) if every is None else every
+        self._frozen: tuple[int, Agent] | None = None
+        self._judged_at: int | None = None
+        pool.bind(self.game)
+
+    @property
+    def steps(self) -> int:  # noqa: D102
+        return self.model.num_timesteps
+
+    @property
+    def is_due(self) -> bool:  # noqa: D102
+        return self._judged_at is None or self.steps >= self._judged_at + self.every
+
+    def advance(self, budget: Budget = NO_LIMIT) -> None:  # noqa: D102
+        callback, left = _Stretch(self, budget.seconds), int(min(budget.steps, _MANY))
+        with suppress(_IsDue):
+            self.model.learn(left, callback, reset_num_timesteps=False)
+
+    def agent(self) -> Agent:
+        """The greedy policy of the model, which is asked once in each position."""
+        if self._frozen is None or self._frozen[0] != self.steps:
+            live = SB3.from_model(self.game, self.model)
+            if is_tabulated(self.game):
+                self._frozen = self.steps, Frozen(live)
+            else:
+                copied = live.copy()
+                self._frozen = self.steps, Remembered(copied) if is_enumerable(self.game) else copied
+        return self._frozen[1]
+
+    def opponents(self) -> Mapping[str, Agent]:  # noqa: D102
+        return self.pool.scripted
+
+    def looked(self, evaluation: Evaluation) -> None:  # noqa: D102
+        agent, self._judged_at = self.agent(), self.steps
+        self.pool.add(agent, is_enumerable(self.game))
+        self.meet()
+        if self.starts is not None and evaluation.errors is not None:
+            self.starts.set_errors(evaluation.errors, costly(agent, evaluation.errors))
+
+    def meet(self) -> None:
+        """Hand the pool to the environments, drawn by how the last agent in it does against the others."""
+        envs: Any = self.model.get_env()
+        envs.env_method("set_opponent", self.pool.agents, self.pool.weights(self.pool.past[-1]))
+
+    @contextmanager
+    def log(self, folder: Path | None, is_resumed: bool = False) -> Iterator[Log]:  # noqa: D102
+        if folder is not None:
+            self.model.tensorboard_log = str(folder)
+        logger = configure_logger(self.model.verbose, self.model.tensorboard_log, self.name, not is_resumed)
+        self.model.set_logger(logger)
+        try:
+            yield self.record
+        finally:
+            logger.close()
+
+    def record(self, scalars: Mapping[str, float], step: int) -> None:
+        """Write numbers to the model's own log."""
+        for name, value in scalars.items():
+            self.model.logger.record(name, value)
+        self.model.logger.dump(step)
+
+    def save(self, path: str | Path) -> None:  # noqa: D102
+        write_atomically(path, lambda file: self.model.save(file, exclude=_OF_LOGS))
+
+    def kept(self) -> Any:
+        """The weights of the model."""
+        return deepcopy(self.model.policy.state_dict())
+
+    def trained(self, kept: Any) -> SB3:
+        """The agent of the model, which gets these weights."""
+        self.model.policy.load_state_dict(kept)
+        return SB3.from_model(self.game, self.model)
+
+    def state(self) -> dict[str, Any]:
+        """The model, optimizer, replay buffer, environments in the middle of their games, and the pool.
+
+        Also the state of all random generators.
+        """
+        file = io.BytesIO()
+        self.model.save(file, exclude=_OF_LOGS)
+        return {
+            "algorithm": type(self.model),
+            "model": file.getvalue(),
+            "replay_buffer": getattr(self.model, "replay_buffer", None),
+            "envs": self.model.get_env(),
+            "parts": {name: part for name, part in vars(self).items() if name not in ("model", "_frozen")},
+            "random": (torch.get_rng_state(), np.random.get_state(), random.getstate()),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Go on from such a state; sets the random generators of torch, NumPy and Python, too."""
+        self.model = state["algorithm"].load(
+            io.BytesIO(state["model"]), env=state["envs"], device="cpu", force_reset=False
+        )
+        if state["replay_buffer"] is not None:
+            vars(self.model)["replay_buffer"] = state["replay_buffer"]
+        vars(self).update(state["parts"], _frozen=None, uncounted=0.0)
+        of_torch, of_numpy, of_python = state["random"]
+        torch.set_rng_state(of_torch)
+        np.random.set_state(of_numpy)
+        random.setstate(of_python)
+
+
+def _pause(game: Game) -> int:
+    """The number of steps between two evaluations."""
+    if not is_enumerable(game):
+        return _EVERY_SAMPLED
+    return max(_EVERY, sum(map(len, reachable(game))) // _POSITIONS_PER_STEP)
+
+
+class _IsDue(Exception):
+    """Ends a call of `learn` when a rollout begins, where the model is as a next call finds it."""
+
+
+class _Timed(BaseCallback):
+    """Measures the first step of the environments, in which they are compiled."""
+
+    learner: ModelLearner
+
+    def _on_rollout_start(self) -> None:
+        self._first_step_begin = None if self.learner.uncounted else time.monotonic()
+
+    def _on_step(self) -> bool:
+        if self._first_step_begin is not None:
+            self.learner.uncounted = time.monotonic() - self._first_step_begin
+            self._first_step_begin = None
+        return True
+
+
+class _Stretch(_Timed):
+    """Ends a call of `learn` when the learner is due, or after so many seconds."""
+
+    def __init__(self, learner: ModelLearner, seconds: float) -> None:
+        super().__init__()
+        self.learner, self._end = learner, time.monotonic() + seconds - learner.uncounted
+
+    def _on_rollout_start(self) -> None:
+        if self.learner.is_due:
+            raise _IsDue
+        super()._on_rollout_start()
+
+    def _on_step(self) -> bool:
+        super()._on_step()
+        return time.monotonic() - self.learner.uncounted < self._end
+
+
+class SelfPlay(_Timed):
     """Trains a model against a pool of opponents, and looks exactly at how strong it has become.
 
-    For `learn` of any algorithm on the vector environments of this package. When a rollout begins, but
-    not sooner than `every` steps after the last time (by default 4,096, more on games of more than 2,097,152
-    positions), and when the training ends, it
-
-    - evaluates the model's greedy policy, with masks whether or not it was trained with them, and logs
-      `Evaluation.scalars`;
-    - adds the model to the pool, and the best response to it, and hands the pool to the environments;
-    - writes the model to the file `best` if it is less exploitable than ever (always, if the game cannot be
-      enumerated);
-    - tells `starts` in which positions the model gives value away, so that episodes begin there;
-    - calls `report`;
-    - writes all that is needed to go on to the file `checkpoint`; both files are replaced atomically.
+    For `learn` of any algorithm on the vector environments of this package. It evaluates the model, renews
+    its opponents and writes its files as `ttt_env.train` does, when `ModelLearner` says that the model is
+    due, and when the training ends: the model is written to the file `best` if it is less exploitable than
+    ever (always, if the game cannot be enumerated), and all that is needed to go on, by `resumed`, to the
+    file `checkpoint`. What is evaluated is logged by the model's logger and handed to `report`.
 
     It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
     position of the game at all; "budget": never), and after `seconds`. The first step of the environments, in
     which they are compiled, does not count in these.
     """
+
+    training: Training
 
     def __init__(
         self,
@@ -71,36 +254,31 @@ class SelfPlay(BaseCallback):
         starts: RandomStarts | None = None,
     ) -> None:
         super().__init__()
-        self.pool, self.starts = pool or OpponentPool(), starts
-        self.every = every
-        self.evaluation: Evaluation | None = None
-        self.best_evaluation: Evaluation | None = None
-        self._best_weights: Any = None
-        self._used = 0.0
-        self.configure(until=until, seconds=seconds, best=best, checkpoint=checkpoint, report=report)
-
-    def configure(
-        self,
-        *,
-        until: Until,
-        seconds: float,
-        best: str | Path | None,
-        checkpoint: str | Path | None,
-        report: Report | None,
-    ) -> None:
-        """Set goal, budget and files of this run of the program; a resumed training may have others."""
         self.until: Until = one_of("until", until, get_args(Until))
         if not seconds > 0:
             raise ParameterError(f"seconds={seconds!r}: a number above 0 is needed")
-        self.seconds, self.best, self.checkpoint, self.report = seconds, best, checkpoint, report
+        self.pool, self.starts, self.every, self.seconds = pool or OpponentPool(), starts, every, seconds
+        self._files = [None if path is None else Path(path) for path in (best, checkpoint)]
+        self._report, self.progress = report, TrainingProgress()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What a checkpoint keeps: all but the model and what belongs to one run of the program."""
-        dropped = {"model", "locals", "globals", "report", "agent", "_begin", "_first_step_begin"}
-        return {name: value for name, value in vars(self).items() if name not in dropped}
+    @classmethod
+    def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlay"]:
+        """The model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, report=None)
+        The options are those of the constructor. The file holds pickled objects: loading one runs code, so
+        load only files that you trust. Raises `PolicyFileError` for a file that is no whole checkpoint.
+        """
+        kept = read_checkpoint(path)
+        callback = cls(**options)
+        callback.learner, callback.progress = ModelLearner.__new__(ModelLearner), kept.progress
+        callback.learner.restore(kept.state)
+        callback.pool = callback.learner.pool
+        return callback.learner.model, callback
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """The last evaluation."""
+        return self.progress.evaluation
 
     @property
     def is_done(self) -> bool:
@@ -109,88 +287,36 @@ class SelfPlay(BaseCallback):
 
     def restore_best(self, model: BaseAlgorithm) -> None:
         """Give the model the weights with which it was least exploitable."""
-        if self._best_weights is not None:
-            model.policy.load_state_dict(self._best_weights)
+        if self.progress.kept is not None:
+            model.policy.load_state_dict(self.progress.kept)
 
     def _init_callback(self) -> None:
-        if not self.training_env.has_attr("game"):
-            raise ParameterError("SelfPlay needs environments of ttt_env.envs.sb3.make_vec_env")
-        normalized = self.model.get_vec_normalize_env()
-        if normalized is not None and normalized.norm_obs:
-            raise ParameterError("SelfPlay needs observations as they are: VecNormalize(…, norm_obs=False)")
-        game = self.training_env.get_attr("game")[0]
-        self.agent = SB3.from_model(game, self.model)
-        self.pool.bind(game)
-        self.every = _pause(game) if self.every is None else self.every
+        if getattr(self, "learner", None) is None or self.learner.model is not self.model:
+            self.learner = ModelLearner(self.model, self.pool, self.starts, self.every)
 
     def _on_training_start(self) -> None:
-        self._begin = time.monotonic() - self._used
-        self._first_step_begin: float | None = None
-        self._calls_before = self.n_calls
+        best, checkpoint = self._files
+        name = type(self.model).__name__
+        self.training = Training(
+            self.learner,
+            TrainingCheckpoint(name, self.learner.game, 0, {}, self.progress),
+            until=self.until,
+            out=best,
+            checkpoint=checkpoint,
+            report=self._report,
+            clock=lambda: time.monotonic(),
+        )
+        self.training.log = self.learner.record
 
     def _on_rollout_start(self) -> None:
-        assert self.every is not None
-        if self.evaluation is None or self.model.num_timesteps >= self.evaluation.steps + self.every:
-            self._look()
-        if self.n_calls == self._calls_before:
-            self._first_step_begin = time.monotonic()
+        if self.learner.is_due:
+            self.training.look()
+        super()._on_rollout_start()
 
     def _on_step(self) -> bool:
-        if self._first_step_begin is not None:
-            self._begin += time.monotonic() - self._first_step_begin
-            self._first_step_begin = None
-        self._used = time.monotonic() - self._begin
-        return not self.is_done and self._used < self.seconds
+        super()._on_step()
+        return self.training.count_seconds() < self.seconds and not self.is_done
 
     def _on_training_end(self) -> None:
-        steps = self.evaluation.steps if self.evaluation else -1
-        if self.model.num_timesteps > steps and not self.is_done:
-            self._look()
-
-    def _look(self) -> None:
-        """Evaluate the model, renew the opponents, write the files."""
-        game = self.agent.game
-        learner = self._learner()
-        self.evaluation = self._evaluated(learner)
-        self._keep_if_best(self.evaluation)
-        self.pool.add(learner, is_enumerable(game))
-        self.training_env.env_method("set_opponent", self.pool.agents, self.pool.weights(learner))
-        errors = self.evaluation.errors
-        if self.starts is not None and errors is not None:
-            self.starts.set_errors(errors, costly(learner, errors))
-        if self.report is not None:
-            self.report(self.evaluation)
-        if self.checkpoint is not None:
-            save_checkpoint(self.checkpoint, self.model, self)
-
-    def _learner(self) -> Agent:
-        """The greedy policy of the model, which stays as it is now, and is asked once in each position."""
-        game = self.agent.game
-        if is_tabulated(game):
-            return Frozen(self.agent)
-        copied = self.agent.copy()
-        return Remembered(copied) if is_enumerable(game) else copied
-
-    def _evaluated(self, learner: Agent) -> Evaluation:
-        self._used = time.monotonic() - self._begin
-        steps, everywhere = self.model.num_timesteps, self.until == "optimal"
-        evaluation = evaluate(learner, self.pool.scripted, steps, self._used, everywhere)
-        for name, value in evaluation.scalars().items():
-            self.logger.record(name, value)
-        self.logger.dump(steps)
-        return evaluation
-
-    def _keep_if_best(self, evaluation: Evaluation) -> None:
-        is_sampled = evaluation.exploitability is None
-        if is_sampled or self.best_evaluation is None or evaluation.mistakes < self.best_evaluation.mistakes:
-            self.best_evaluation = evaluation
-            self._best_weights = deepcopy(self.model.policy.state_dict())
-            if self.best is not None:
-                write_atomically(self.best, self.model.save)
-
-
-def _pause(game: Game) -> int:
-    """The number of steps between two evaluations."""
-    if not is_enumerable(game):
-        return _EVERY_SAMPLED
-    return max(_EVERY, sum(map(len, reachable(game))) // _POSITIONS_PER_STEP)
+        if not self.training.is_judged and not self.is_done:
+            self.training.look()

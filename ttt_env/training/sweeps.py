@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import isinf
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias, get_args
@@ -18,7 +19,8 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 
 from ttt_env.agent import Agent
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown, unknown
+from ttt_env.agent.learner import learner_class
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown
 from ttt_env.render.table import Column, Table
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
@@ -28,8 +30,6 @@ from ttt_env.storage.files import reason
 from ttt_env.storage.line_file import LineFile
 from ttt_env.training.checkpoint import checkpoint_of
 from ttt_env.training.evaluation import Until
-from ttt_env.training.own import OWN_ALGORITHMS
-from ttt_env.training.recipe import recipe, recipe_names
 from ttt_env.training.trial import Trial, TrialResult, run_trial
 from ttt_env.workers import Backend, Workers, ray_cluster
 
@@ -119,8 +119,7 @@ def sweep(
 
     `search` maps names of hyperparameters to lists of values, all of whose combinations are tried, or to
     distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those of
-    `Recipe.adjusted`, the keywords of `q_learning.train` and `value_network.train`, or those of
-    `alphazero_settings.Settings`. `steps`, `seconds` and `until` are those of `train`, for each trial;
+    the learners; `steps`, `seconds` and `until` are those of `train`, for each trial;
     `steps` alone give the same models on every machine, in any order. Models are compared by their exact
     exploitability.
 
@@ -242,20 +241,13 @@ def _trials(
         raise ParameterError(f"more than {TRIALS:,} trials: take fewer seeds or hyperparameters at a time")
     trials = []
     for algo, choice in product(names, choices):
-        budget = seconds if seconds or steps else _usual_seconds(algo)
+        learner = learner_class(algo)
+        usual = learner.default_budget.seconds
+        budget = seconds if seconds or steps or isinf(usual) else usual
         seeded = [Trial(game, algo, seed, choice, steps, budget, until) for seed in numbers]
-        seeded[0].check()  # the others differ in nothing that is checked
+        learner.check(game, choice)
         trials += seeded
     return trials
-
-
-def _usual_seconds(algo: str) -> float | None:
-    """What the recipe says; None for the learners of this package, which then end by themselves."""
-    if algo in OWN_ALGORITHMS:
-        return None
-    if algo not in recipe_names():
-        raise ParameterError(unknown("algorithm", algo, [*recipe_names(), *OWN_ALGORITHMS]))
-    return recipe(algo).seconds
 
 
 def _checked_seeds(seeds: Iterable[int]) -> list[int]:

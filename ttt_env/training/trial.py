@@ -3,60 +3,41 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from ttt_env.agent import Agent, agent_class
+from ttt_env.agent.learner import learner_class
 from ttt_env.analysis.dossier import versions
 from ttt_env.analysis.saved import Saved
-from ttt_env.errors import ParameterError, PolicyFileError, unknown
+from ttt_env.errors import PolicyFileError
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import MAX_SEED
 from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.files import as_file_name
 from ttt_env.storage.game_file import game_to_dict
-from ttt_env.training.alphazero import evaluations_of
-from ttt_env.training.checkpoint import checkpoint_of, load_checkpoint
-from ttt_env.training.evaluation import Evaluation, Until
-from ttt_env.training.own import OWN_ALGORITHMS, check_own, train_own
-from ttt_env.training.pool import OpponentPool
-from ttt_env.training.recipe import recipe, recipe_names
+from ttt_env.training.checkpoint import checkpoint_of, read_checkpoint
+from ttt_env.training.evaluation import Evaluation
+from ttt_env.training.loop import TrainingOptions
 
 Ended: TypeAlias = Literal["goal", "budget", "asha", "error"]
 _GAME_LETTERS = 60  # in the name of a file
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A training: of what, by which hyperparameters, from which seed, until when.
-
-    `hyperparameters` are by the names of `Recipe.adjusted`, of the keywords of `q_learning.train` and
-    `value_network.train`, or of `alphazero_settings.Settings`.
-    """
-
-    game: Game
-    algo: str
-    seed: int
-    hyperparameters: Mapping[str, Any]
-    steps: int | None
-    seconds: float | None
-    until: Until
+class Trial(TrainingOptions):
+    """A training among others, whose files lie in one folder."""
 
     @property
-    def is_own(self) -> bool:
-        """Whether the algorithm is one of this package, not of Stable-Baselines3."""
-        return self.algo in OWN_ALGORITHMS
-
-    @property
-    def budget(self) -> dict[str, Any]:
+    def limits(self) -> dict[str, Any]:
         """When the training ends, as the keywords of `train`."""
         return {"steps": self.steps, "seconds": self.seconds, "until": self.until}
 
     @property
     def name(self) -> str:
         """A name for files that no other trial has: digits after the seed stand for all the rest."""
-        rest = [game_to_dict(self.game), dict(self.hyperparameters), self.budget]
+        rest = [game_to_dict(self.game), dict(self.hyperparameters), self.limits]
         digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:8]
         game = as_file_name(self.game.name)[:_GAME_LETTERS]
         return f"{self.algo}-{game}-{self.seed}-{digest}"
@@ -64,24 +45,7 @@ class Trial:
     @property
     def file(self) -> str:
         """The name of the model's file."""
-        return f"{self.name}.{'npz' if self.is_own else 'zip'}"
-
-    def check(self) -> None:
-        """Raise what would keep this training from beginning, as far as that can be told without it.
-
-        That is a `TttEnvError` for an unknown algorithm, hyperparameter or opponent, and an `ImportError`
-        without the extra `train`.
-        """
-        names = [*recipe_names(), *OWN_ALGORITHMS]
-        if self.algo not in names:
-            raise ParameterError(unknown("algorithm", self.algo, names))
-        if self.is_own:
-            check_own(self.game, self.algo, self.hyperparameters)
-            return
-        instructions = recipe(self.algo)
-        instructions.algorithm_class()
-        pool = OpponentPool(**instructions.adjusted(self.hyperparameters).pool)
-        pool.bind(self.game)
+        return f"{self.name}.{self.learner.suffix}"
 
     def result(
         self,
@@ -98,7 +62,7 @@ class Trial:
             self.game.name,
             self.seed,
             dict(self.hyperparameters),
-            self.budget,
+            self.limits,
             last.steps if last else 0,
             last.seconds if last else 0.0,
             best.mistakes[0] if best else None,
@@ -158,7 +122,7 @@ class TrialResult(Saved):
         """
         if self.model is None:
             raise PolicyFileError(f"the trial {self.trial} has no model: {self.error}")
-        kind = self.algorithm if self.algorithm in OWN_ALGORITHMS else "sb3"
+        kind = learner_class(self.algorithm).plays_as
         return agent_class(kind)(game, str(Path(folder) / self.model))  # type: ignore[call-arg]
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
@@ -211,8 +175,9 @@ def run_trial(
     called after every evaluation. An error that the training raises is a result, too.
     """
     path = folder / trial.file
-    best, last = _left_off(trial, path)
-    is_resumed = last is not None
+    best, last = _left_off(path)
+    # A training that goes on has the hyperparameters of its beginning.
+    settings: dict[str, Any] = {"resume": True, "hyperparameters": {}} if last else {}
 
     def look(evaluation: Evaluation) -> None:
         nonlocal best, last
@@ -223,33 +188,19 @@ def run_trial(
             report(trial.result(best, last))
 
     try:
-        _train(trial, path, is_resumed, look)
+        replace(trial, out=path, **settings).run(look)
     except Exception as error:  # any that an algorithm raises at these hyperparameters
         return trial.result(best, last, "error", f"{type(error).__name__}: {error}")
     return trial.result(best, last, "goal" if last and last.reaches(trial.until) else "budget")
 
 
-def _left_off(trial: Trial, path: Path) -> tuple[Evaluation | None, Evaluation | None]:
+def _left_off(path: Path) -> tuple[Evaluation | None, Evaluation | None]:
     """The best and the last evaluation of an interrupted trial; None for one to be begun."""
     checkpoint = checkpoint_of(path)
-    is_kept = trial.algo == "alphazero" or not trial.is_own
-    if not (is_kept and path.is_file() and checkpoint.is_file()):
+    if not (path.is_file() and checkpoint.is_file()):
         return None, None
     try:
-        if trial.is_own:
-            return evaluations_of(checkpoint)
-        _, callback = load_checkpoint(checkpoint)
+        progress = read_checkpoint(checkpoint).progress
     except PolicyFileError:  # it is of another version: the training begins anew
         return None, None
-    return callback.best_evaluation, callback.evaluation
-
-
-def _train(trial: Trial, path: Path, is_resumed: bool, look: Callable[[Evaluation], None]) -> None:
-    options: dict[str, Any] = {**trial.budget, "seed": trial.seed, "out": path, "report": look}
-    if trial.is_own:
-        train_own(trial.game, trial.algo, hyperparameters=trial.hyperparameters, resume=is_resumed, **options)
-        return
-    from ttt_env.training.run import train
-
-    hyperparameters = None if is_resumed else trial.hyperparameters
-    train(trial.game, trial.algo, resume=is_resumed, hyperparameters=hyperparameters, **options)
+    return progress.best, progress.evaluation

@@ -1,25 +1,21 @@
 """Tabular Q-learning: one table for both seats, learned in self-play."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
-from math import ceil, inf
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.agent.learner import NO_LIMIT, Budget, Learner
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes
 from ttt_env.agents.pretrained import pretrained_file
-from ttt_env.analysis.certificate import blunders_everywhere, certify
 from ttt_env.analysis.induction import best
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_enumerable, n_placements
@@ -29,16 +25,14 @@ from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 if TYPE_CHECKING:
     from ttt_env.agents.learned.q_learning_kernel import Graph
 
-Goal = Literal["unbeatable", "optimal"]
-
 
 class QLearning(Agent):
     """Plays the move with the largest Q-value, uniformly among equals (Watkins 1989).
 
     Q(s, a), the value of move a in position s for the player who makes it, is stored under the position that
     the move leads to, symmetric ones merged: one number for all moves to the same ("afterstates": Sutton and
-    Barto, Reinforcement Learning, 6.8). `train` learns the table, `save` writes it, `q-learning:PATH` loads
-    it; without a path it is the one that comes with this package.
+    Barto, Reinforcement Learning, 6.8). `ttt_env.train` learns the table, `save` writes it, `q-learning:PATH`
+    loads it; without a path it is the one that comes with this package.
 
     Raises `PolicyFileError` for a file that is no such table of this game, or, without a path, if the package
     has none for it.
@@ -114,55 +108,51 @@ def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
     return positions, values
 
 
-@dataclass(frozen=True)
-class TableSnapshot:
-    """The state of a training: games played, moves made in them, seconds used, the agent as it plays now."""
+class TableLearner(Learner):
+    """Q-learning in self-play: `q[number]` is the value of the position of this number in `graph`.
 
-    games: int
-    moves: int
-    seconds: float
-    agent: QLearning
-
-
-def train(
-    game: Game | str = "tictactoe-v0",
-    *,
-    seed: int = 0,
-    games: int | None = None,
-    seconds: float | None = None,
-    goal: Goal | None = "optimal",
-    alpha: float = 1.0,
-    epsilon: float = 0.5,
-    report: Callable[[TableSnapshot], bool | None] | None = None,
-) -> QLearning:
-    """The agent after learning for `games` or `seconds`, or until it is certified to have reached its `goal`.
-
-    The goal is to be "unbeatable", or "optimal": to give value away in no position of the game. Both seats
-    move at random with probability `epsilon`, else by the table as it is, and after every move
-    Q(s, a) ← (1 − α)·Q(s, a) + α·(reward or −max Q(s', ·)), one game after the other. Moves and rewards
-    are certain, so a learning rate `alpha` of 1 is exact. The goal is checked and `report` called whenever
-    the games have grown by a quarter, on 3×3 from the first 500 on; `seconds` may be exceeded by as much.
-    If `report` returns True, the training ends.
+    Both seats move at random with probability `epsilon`, else by the table as it is, and after every move
+    Q(s, a) ← (1 − α)·Q(s, a) + α·(reward or −max Q(s', ·)), one game after the other. Moves and rewards are
+    certain, so a learning rate `alpha` of 1 is exact. A step is a game. The agent is due whenever the games
+    have grown by a quarter, on 3×3 from the first 500 on.
 
     Raises `GameTooLargeError` for a game of too many positions, `ParameterError` for parameters out of their
-    ranges, and if neither a goal nor a limit says when to end.
+    ranges.
     """
-    if goal not in ("unbeatable", "optimal", None):
-        raise ParameterError(f"goal={goal!r} of q-learning: unbeatable, optimal and None are allowed")
-    if goal is None and games is None and seconds is None:
-        raise ParameterError("q-learning without games=, seconds= or goal= would never end")
-    max_games = inf if games is None else as_number("games", games, "q-learning")
-    max_seconds = inf if seconds is None else as_number("seconds", seconds, "q-learning")
-    settings = get_game(game), seed, _share("alpha", alpha), _share("epsilon", epsilon)
-    _prepare()
-    begin = perf_counter()
-    learner = _TableLearner(*settings)
-    while True:
-        learner.play(ceil(min(learner.chunk, max_games - learner.games)))
-        used, agent = perf_counter() - begin, learner.agent()
-        is_enough = report is not None and report(TableSnapshot(learner.games, learner.moves, used, agent))
-        if is_enough or learner.games >= max_games or used >= max_seconds or _has_reached(goal, agent):
-            return agent
+
+    name = plays_as = "q-learning"
+    about = "It plays against itself, half of the moves at random."
+    keeps_latest = True
+
+    def __init__(self, game: Game, seed: int = 0, *, alpha: float = 1.0, epsilon: float = 0.5) -> None:
+        super().__init__(game, seed)
+        self.alpha, self.epsilon = _share("alpha", alpha), _share("epsilon", epsilon)
+        self.positions, self.graph = explored(game)
+        self.q = np.zeros(len(self.positions))
+        self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
+        self.games = self.moves = 0
+        _prepare()
+
+    @property
+    def steps(self) -> int:  # noqa: D102
+        return self.games
+
+    def advance(self, budget: Budget = NO_LIMIT) -> None:  # noqa: D102
+        from ttt_env.agents.learned.q_learning_kernel import play_games
+
+        games = int(min(max(500, len(self.q) // 2, self.games // 4), budget.steps))
+        self.moves += play_games(self.graph, self.q, self.random, self.alpha, self.epsilon, games)
+        self.games += games
+
+    def agent(self) -> QLearning:  # noqa: D102
+        order = np.argsort(self.positions)
+        return QLearning.of(self.game, self.positions[order], self.q[order])
+
+    def state(self) -> Any:  # noqa: D102
+        return self.q, self.random, self.games, self.moves
+
+    def restore(self, state: Any) -> None:  # noqa: D102
+        self.q, self.random, self.games, self.moves = state
 
 
 def _share(name: str, value: object) -> float:
@@ -170,12 +160,6 @@ def _share(name: str, value: object) -> float:
     if share == 0:
         raise ParameterError(f"{name}={value!r} of q-learning: nothing is learned with 0")
     return share
-
-
-def _has_reached(goal: Goal | None, agent: QLearning) -> bool:
-    if goal == "unbeatable":
-        return certify(agent, agent.game).unbeatable
-    return goal == "optimal" and len(blunders_everywhere(agent, agent.game)) == 0
 
 
 @cache
@@ -189,33 +173,6 @@ def _prepare() -> None:
 
     no_moves = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
     ready("q-learning", lambda: play_games(no_moves, np.zeros(1), np.zeros(1, np.uint64), 1.0, 1.0, 0))
-
-
-class _TableLearner:
-    """The table while it is learned: `q[number]` is the value of the position of this number in `graph`."""
-
-    def __init__(self, game: Game, seed: int, alpha: float, epsilon: float) -> None:
-        self.game, self.alpha, self.epsilon = game, alpha, epsilon
-        self.positions, self.graph = explored(game)
-        self.q = np.zeros(len(self.positions))
-        self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
-        self.games = self.moves = 0
-        self.min_chunk = max(500, len(self.q) // 2)
-
-    @property
-    def chunk(self) -> int:
-        """The number of games until the next report."""
-        return max(self.min_chunk, self.games // 4)
-
-    def play(self, games: int) -> None:
-        from ttt_env.agents.learned.q_learning_kernel import play_games
-
-        self.moves += play_games(self.graph, self.q, self.random, self.alpha, self.epsilon, games)
-        self.games += games
-
-    def agent(self) -> QLearning:
-        order = np.argsort(self.positions)
-        return QLearning.of(self.game, self.positions[order], self.q[order])
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,290 @@
+"""Training anything that learns: one loop around all learners, with budgets, evaluations, files and logs."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from time import perf_counter
+from typing import Any, get_args
+
+from ttt_env.agent import Agent
+from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class
+from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import as_integer, as_number, one_of
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import MAX_SEED
+from ttt_env.training.checkpoint import (
+    TrainingCheckpoint,
+    TrainingProgress,
+    checkpoint_of,
+    of_another_version,
+    read_checkpoint,
+    write_checkpoint,
+)
+from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
+from ttt_env.training.threads import one_thread
+
+_PAUSE = 10.0  # seconds between two writings of the checkpoint, if the agent is not judged before
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What to train, how long, and where to write it: see `train`.
+
+    Raises `ParameterError` for an unknown algorithm, and for budgets, seeds and goals that cannot be.
+    """
+
+    game: Game
+    algo: str = "maskable-ppo"
+    seed: int = 0
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    steps: int | None = None
+    seconds: float | None = None
+    until: Until = "unbeatable"
+    out: Path | None = None
+    resume: bool = False
+    tensorboard: Path | None = None
+
+    def __post_init__(self) -> None:
+        owner = self.learner.name
+        one_of("until", self.until, get_args(Until))
+        as_integer("seed", self.seed, owner, 0, MAX_SEED)
+        if self.steps is not None:
+            as_integer("steps", self.steps, owner, 1)
+        if self.seconds is not None and not as_number("seconds", self.seconds, owner) > 0:
+            raise ParameterError(f"seconds={self.seconds!r} of {owner}: a number above 0 is needed")
+        if self.resume and (self.out is None or self.hyperparameters):
+            raise ParameterError(
+                "resume=True needs out=, to know its checkpoint, "
+                "and goes on with its opponents and hyperparameters"
+            )
+        if self.until == "budget" and self.budget == NO_LIMIT:
+            raise ParameterError(f"{owner} without steps=, seconds= or a goal would never end")
+
+    @property
+    def learner(self) -> type[Learner]:
+        """The class that learns."""
+        return learner_class(self.algo)
+
+    @property
+    def budget(self) -> Budget:
+        """How long to train: as the learner's own default says where neither steps nor seconds are given."""
+        if self.steps is None and self.seconds is None:
+            return self.learner.default_budget
+        return Budget(self.steps or inf, self.seconds or inf)
+
+    def begun(self, report: Report | None = None, checkpoint: Path | None = None) -> "Training":
+        """The training as it begins, or goes on from this checkpoint. Raises as `train` does."""
+        kept = TrainingCheckpoint(self.algo, self.game, self.seed, dict(self.hyperparameters))
+        if checkpoint is not None:
+            kept = read_checkpoint(checkpoint)
+            if (kept.algo, kept.game) != (self.algo, self.game):
+                raise PolicyFileError(
+                    f"{checkpoint} is a training of {kept.algo} on {kept.game.name}, "
+                    f"not of {self.algo} on {self.game.name}"
+                )
+        self.learner.check(self.game, kept.hyperparameters)
+        learner = self.learner(self.game, kept.seed, **kept.hyperparameters)
+        if checkpoint is not None:
+            try:
+                learner.restore(kept.state)
+            except Exception as error:  # whatever the objects do while they are made
+                raise of_another_version(checkpoint, error) from error
+        return Training(learner, kept, until=self.until, out=self.out, report=report)
+
+    def run(self, report: Report | None = None) -> Agent:
+        """The agent that was trained: see `train`."""
+        with one_thread() if self.learner.uses_torch else nullcontext():
+            file = None if self.out is None else checkpoint_of(self.out)
+            training = self.begun(report, file if self.resume else None)
+            training.checkpoint = file
+            log = training.learner.log(self.tensorboard, self.resume) or _tensorboard(self.tensorboard)
+            with log as training.log:
+                training.run(self.budget)
+            return training.trained()
+
+
+@contextmanager
+def _tensorboard(folder: Path | None) -> Iterator[Log]:
+    """A function that writes numbers to a TensorBoard log in the folder, if there is to be one."""
+    if folder is None:
+        yield lambda scalars, step: None
+        return
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ImportError('a log needs the extra "train": pip install "ttt-env[train]"') from error
+    with SummaryWriter(str(folder)) as writer:
+
+        def write(scalars: Mapping[str, float], step: int) -> None:
+            for name, value in scalars.items():
+                writer.add_scalar(name, value, step)
+            writer.flush()
+
+        yield write
+
+
+class Training:
+    """A learner in training: judged, kept where it is better than before, written to files.
+
+    `kept` says what it is a training of, and how far it is. The best agent is written to the file `out`, and
+    all that is needed to go on to the file `checkpoint`; `report` is called after every evaluation.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        kept: TrainingCheckpoint,
+        *,
+        until: Until,
+        out: Path | None = None,
+        checkpoint: Path | None = None,
+        report: Report | None = None,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        self.learner, self.until, self.report = learner, until, report
+        self.out, self._kept, self._clock = out, kept, clock
+        self.checkpoint = checkpoint
+        self.log: Log = lambda scalars, step: None
+        self._begin, self._written = clock() - kept.progress.seconds - learner.uncounted, -inf
+
+    @property
+    def progress(self) -> TrainingProgress:
+        """How far it is, and the best that it has found."""
+        return self._kept.progress
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the agent is as strong as `until` asks for."""
+        evaluation = self.progress.evaluation
+        return evaluation is not None and evaluation.reaches(self.until)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the agent was judged as it is now."""
+        evaluation = self.progress.evaluation
+        return evaluation is not None and evaluation.steps >= self.learner.steps
+
+    def run(self, budget: Budget) -> None:
+        """Train until the goal is reached or the budget used up; what was used before counts."""
+        while True:
+            left = Budget(budget.steps - self.learner.steps, budget.seconds - self.progress.seconds)
+            is_used_up = min(left) <= 0
+            if (is_used_up or self.learner.is_due) and not self.is_judged:
+                self.look()
+            elif is_used_up or self._clock() - self._written > _PAUSE:
+                self.write()
+            if is_used_up or self.is_done:
+                return
+            self.learner.advance(left)
+            self.count_seconds()
+
+    def count_seconds(self) -> float:
+        """The seconds used so far, which `progress` now has."""
+        self.progress.seconds = self._clock() - self._begin - self.learner.uncounted
+        return self.progress.seconds
+
+    def look(self) -> None:
+        """Judge the agent, keep it if it is the best so far, and write the files."""
+        self.count_seconds()
+        evaluation, n_passed = self._evaluated()
+        self.progress.evaluation = evaluation
+        self._keep_if_best(evaluation, (-n_passed, *evaluation.mistakes))
+        self.learner.looked(evaluation)
+        self.log(self.learner.scalars() | evaluation.scalars(), self.learner.steps)
+        if self.report is not None:
+            self.report(evaluation)
+        self.write()
+
+    def _evaluated(self) -> tuple[Evaluation, int]:
+        """The evaluation of the first agent that does not reach the goal, else of the last one.
+
+        Also how many agents have reached it.
+        """
+        goal: Until = "unbeatable" if self.until == "budget" else self.until
+        agents, opponents = self.learner.judged(), self.learner.opponents()
+        for n_passed, agent in enumerate(agents):
+            evaluation = evaluate(
+                agent,
+                opponents,
+                self.learner.steps,
+                self.progress.seconds,
+                everywhere=self.until == "optimal",
+            )
+            if not evaluation.reaches(goal):
+                return evaluation, n_passed
+        return evaluation, len(agents)
+
+    def _keep_if_best(self, evaluation: Evaluation, rank: tuple[float, ...]) -> None:
+        progress, is_sampled = self.progress, evaluation.exploitability is None
+        is_as_good = self.learner.keeps_latest and rank == progress.rank
+        if progress.best is None or is_sampled or is_as_good or rank < progress.rank:
+            progress.best, progress.rank, progress.kept = evaluation, rank, self.learner.kept()
+            if self.out is not None:
+                self.learner.save(self.out)
+
+    def write(self) -> None:
+        """Write the checkpoint, if there is to be one."""
+        if self.checkpoint is not None:
+            self._kept.state = self.learner.state()
+            write_checkpoint(self.checkpoint, self._kept)
+            self._written = self._clock()
+
+    def trained(self) -> Agent:
+        """The best agent so far."""
+        return self.learner.trained(self.progress.kept)
+
+
+def train(
+    game: Game | str = "tictactoe-v0",
+    algo: str = "maskable-ppo",
+    *,
+    steps: int | None = None,
+    seconds: float | None = None,
+    until: Until = "unbeatable",
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    tensorboard: str | Path | None = None,
+    report: Report | None = None,
+    **hyperparameters: Any,
+) -> Agent:
+    """The least exploitable agent that an algorithm found within so many seconds or steps.
+
+    `algo` is a name of `ttt_env.agent.learner.learner_names`: a recipe for an algorithm of Stable-Baselines3,
+    such as "dqn", or an algorithm of this package, such as "q-learning". A step is a move of the agent, a
+    game or an iteration. Without `seconds` and `steps` the algorithm has its own budget. Training ends sooner
+    when the agent is certified "unbeatable" ("optimal": when it gives value away in no position of the game
+    at all; "budget": never). Of a game that cannot be enumerated it is the last agent.
+
+    `hyperparameters` are those of the learner, or what `Recipe.adjusted` takes; `opponents` takes the place
+    of a recipe's scripted opponents. `report` is called with every `Evaluation`. A log for TensorBoard is
+    written to the folder `tensorboard`.
+
+    With `out` the agent is written there whenever it is better than before, and all that is needed to go on
+    to the file `checkpoint_of(out)`. `resume` goes on from that file, with the seed, opponents and
+    hyperparameters of the beginning; budgets include what was used before.
+
+    >>> from ttt_env import certify
+    >>> certify(train("tictactoe-v0", "q-learning")).unbeatable
+    True
+
+    Raises `ParameterError` for an unknown algorithm or hyperparameter, `PolicyFileError` if there is nothing
+    to resume or it is a training of something else, `ImportError` without the extra `train` where it is
+    needed.
+    """
+    options = TrainingOptions(
+        get_game(game),
+        algo,
+        seed,
+        hyperparameters,
+        steps,
+        seconds,
+        until,
+        None if out is None else Path(out),
+        resume,
+        None if tensorboard is None else Path(tensorboard),
+    )
+    return options.run(report)

@@ -1,0 +1,69 @@
+"""The recipes of this folder as learners, by their names with underscores: `maskable_ppo`."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ttt_env.agent.learner import Budget
+from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_enumerable
+from ttt_env.training.pool import OpponentPool
+from ttt_env.training.recipe import recipe, recipe_names
+from ttt_env.training.selfplay import ModelLearner
+from ttt_env.training.starts import RandomStarts
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
+
+
+class RecipeLearner(ModelLearner):
+    """A new model of a recipe's algorithm, on its environments, against its opponents.
+
+    Hyperparameters are named as `Recipe.adjusted` says. The environments are what `make_envs` makes.
+
+    Raises `ParameterError` for an unknown hyperparameter, `ImportError` without the extra `train`.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        seed: int = 0,
+        *,
+        make_envs: "Callable[..., VecEnv]" = make_vec_env,
+        **hyperparameters: Any,
+    ) -> None:
+        instructions = recipe(self.name).of_game(game).adjusted(hyperparameters)
+        pool = OpponentPool(**instructions.pool)
+        starts = RandomStarts(game, instructions.random_starts, instructions.error_starts)
+        envs = make_envs(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
+        build = instructions.algorithm_class()
+        model = build(env=envs, seed=seed, device="cpu", **instructions.hyperparameters)
+        model.game = game  # saved with it, as its spaces are the same for all games of one shape
+        # As text in the file it can be read without running the file's code.
+        model.trained_as = f"{self.name} on {game.name}"
+        super().__init__(model, pool, starts, seed=seed)
+
+    @classmethod
+    def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
+        instructions = recipe(cls.name).of_game(game).adjusted(hyperparameters)
+        instructions.algorithm_class()
+        OpponentPool(**instructions.pool).bind(game)
+
+    @classmethod
+    def described(cls, game: Game, hyperparameters: Mapping[str, Any]) -> str:  # noqa: D102
+        scripted = recipe(cls.name).of_game(game).adjusted(hyperparameters).pool["scripted"]
+        responses = ", best responses" if is_enumerable(game) else ""
+        return f"Opponents: {', '.join(scripted)}, past selves{responses}."
+
+
+@cache
+def _learner_of(name: str) -> type[RecipeLearner]:
+    usual = Budget(seconds=recipe(name).seconds)
+    return type(name, (RecipeLearner,), {"name": name, "default_budget": usual})
+
+
+def __getattr__(name: str) -> type[RecipeLearner]:
+    if name.replace("_", "-") not in recipe_names():
+        raise AttributeError(f"module {__name__!r} has no recipe {name!r}")
+    return _learner_of(name.replace("_", "-"))
