@@ -51,7 +51,7 @@ def _run(program: Callable[[], object], argv: list[str], cwd: Any, answers: str)
 
 
 def _is_running(pid: int) -> bool:
-    """Whether this process runs; one that has ended and that nobody has asked about does not."""
+    """True if this process runs; one that has ended and that nobody has asked about does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -59,7 +59,7 @@ def _is_running(pid: int) -> bool:
 
 
 def end(pids: str) -> bool:
-    """Whether all of these processes, of which there are some, are gone after a while: signals take time."""
+    """True if all of these processes, of which there are some, are gone after a while: signals take time."""
     deadline = time.monotonic() + 20
     while running := [pid for pid in map(int, pids.split()) if _is_running(pid)]:
         if time.monotonic() > deadline:

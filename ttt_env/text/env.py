@@ -321,7 +321,7 @@ class TextEnv:
 
 @dataclass(frozen=True)
 class _WeightedReward:
-    """What the last reply has earned: the result of the game and minus the regret of the move, weighted.
+    """The reward of the last reply: the result of the game and minus the regret of the move, weighted.
 
     A regret that is not known counts as 0.
     """

@@ -142,7 +142,7 @@ class UciAgent(ProgramAgent):
 
 
 def _choices(program: Program) -> dict[str, list[str]]:
-    """What the engine answers to `uci`: the names of its options in small letters, and the values of each.
+    """The answer of the engine to `uci`: the names of its options in small letters, and the values of each.
 
     Only options of a list have values: an engine that has read a file of variants names them here.
     """

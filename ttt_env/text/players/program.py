@@ -170,7 +170,7 @@ class Program:
 
     @property
     def has_input(self) -> bool:
-        """Whether it may still be sent lines."""
+        """True while it may be sent lines."""
         return self._process.stdin is not None and not self._process.stdin.closed
 
     def end_input(self, *lines: str) -> None:
@@ -212,7 +212,7 @@ class Program:
         return True
 
     def _read_stderr(self) -> bool:
-        """Keep the end of what it has written to standard error; whether more may come."""
+        """Keep the end of what it has written to standard error; False once no more can come."""
         try:
             chunk = os.read(self._err, _CHUNK)
         except BlockingIOError:
@@ -373,7 +373,7 @@ class ProgramAgent(AskedAgent, ABC):
 
     @abstractmethod
     def _is_answer(self, line: str) -> bool:
-        """Whether this line could be taken for an answer; where no question is open it is one too many."""
+        """True if this line could be taken for an answer; where no question is open it is one too many."""
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         failures: list[NoLineError] = []
