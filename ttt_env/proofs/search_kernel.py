@@ -65,7 +65,7 @@ DEPTH, PHASE, ANSWER, IS_EXACT, NODES, WIDTH, ROOT_ATTACKS, BY_THREATS, TABLE_BI
 class ProofSearch(NamedTuple):
     """The positions from the root to the current one, `[depth]`, and the transposition table.
 
-    `codes` are those of each position by `questions.stone_codes`, which `of_stones` holds, the attacker's
+    `codes` are those of each position by `canonical.stone_codes`, which `of_stones` holds, the attacker's
     stones first.
     """
 

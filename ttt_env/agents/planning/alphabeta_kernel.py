@@ -35,7 +35,7 @@ class DepthSearch(NamedTuple):
     """The state of a search: the positions from the root to the current one, by ply, and the table.
 
     `threshold` is the t of "is the value for the player to move at least t?". `codes` are the codes of each
-    position by `questions.stone_codes`, which `of_stones` holds, X's stones first. Each entry of the
+    position by `canonical.stone_codes`, which `of_stones` holds, X's stones first. Each entry of the
     transposition table has the position's key in `keys`, and in `known` the plies that were looked ahead, the
     lower and the upper bound of the value.
     """
