@@ -19,6 +19,8 @@ from contest.entries import ENTRIES, TEACHERS, Entry  # noqa: E402
 from frameworks import run as frameworks  # noqa: E402
 from marked import with_table  # noqa: E402
 
+from ttt_env.agent.learner import learner_names  # noqa: E402
+
 LEADERBOARD = SCRIPTS / "leaderboard.py"
 RESULTS = SCRIPTS / "contest" / "results"
 TTT = ttt_env.get_game("tictactoe-v0")
@@ -430,6 +432,10 @@ def test_a_script_of_a_framework_takes_part_in_an_environment_of_its_own(tmp_pat
     (line,) = records.read(tmp_path / "lines.jsonl")
     assert line["source"] == "scripts/frameworks/cleanrl_dqn.py:train" and line["ended"] == "time"
     assert {"gymnasium", "torch"} <= set(line["versions"])
+
+
+def test_every_learner_takes_part():
+    assert set(learner_names()) <= set(ENTRIES)
 
 
 def test_every_algorithm_says_what_taught_it():

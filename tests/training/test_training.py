@@ -125,6 +125,15 @@ class TestResume:
         assert same_weights(*(SB3.from_model(TICTACTOE, each.learner.model) for each in (one, two)))
         assert one.progress.evaluation.results == two.progress.evaluation.results
 
+    @pytest.mark.parametrize("algo", ["q-learning", "value-network", "cfr"])
+    def test_learners_of_this_package_go_on_too(self, algo, tmp_path):
+        options = {"algo": algo, "seed": 3, "until": "budget"}
+        train(steps=701, out=tmp_path / "one.npz", **options)
+        train(steps=1500, out=tmp_path / "one.npz", resume=True, **options)
+        train(steps=1500, out=tmp_path / "two.npz", **options)
+        states = [pickle.dumps(left_off(tmp_path / f"{n}.npz", algo).learner.state()) for n in ("one", "two")]
+        assert states[0] == states[1]
+
     def test_the_random_generators_go_on_where_they_were(self, tmp_path):
         train(steps=100, out=tmp_path / "model.zip", until="budget")
         training = left_off(tmp_path / "model.zip")

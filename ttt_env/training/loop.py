@@ -148,7 +148,7 @@ class Training:
         self.out, self._kept, self._clock = out, kept, clock
         self.checkpoint = checkpoint
         self.log: Log = lambda scalars, step: None
-        self._begin, self._written = clock() - kept.progress.seconds - learner.uncounted, -inf
+        self._begin, self._written = clock() - kept.progress.seconds - learner.uncounted, clock()
 
     @property
     def progress(self) -> TrainingProgress:

@@ -90,7 +90,9 @@ class ModelLearner(Learner):
 
     @property
     def is_due(self) -> bool:  # noqa: D102
-        return self._judged_at is None or self.steps >= self._judged_at + self.every
+        if self._judged_at is None:
+            return self.model._last_obs is not None  # the environments draw their first opponents before
+        return self.steps >= self._judged_at + self.every
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:  # noqa: D102
         callback, left = _Stretch(self, budget.seconds), int(min(budget.steps, _MANY))
