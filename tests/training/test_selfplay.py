@@ -218,6 +218,14 @@ class TestSelfPlay:
         callback.restore_best(model)
         assert same_policy(SB3.from_model(TICTACTOE, model), kept)
 
+    def test_goes_on_from_its_checkpoint(self, tmp_path):
+        fresh().learn(128, SelfPlay(every=64, until="budget", checkpoint=tmp_path / "c"))
+        found = []
+        model, callback = SelfPlay.resumed(tmp_path / "c", until="budget", report=found.append)
+        assert (model.num_timesteps, len(callback.pool.past)) == (128, 3)
+        model.learn(128, callback, reset_num_timesteps=False)
+        assert [evaluation.steps for evaluation in found] == [192, 256]
+
     def test_stops_at_a_certificate(self):
         """On a board that X wins with any move, everyone is unbeatable."""
         game = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
