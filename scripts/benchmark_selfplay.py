@@ -60,7 +60,7 @@ from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.alphazero_games import SelfPlay
-from ttt_env.training.alphazero_settings import Settings, settings_for
+from ttt_env.training.alphazero_settings import AlphaZeroSettings, settings_for
 
 # One thread on both sides. XLA reads it when JAX is imported.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -140,7 +140,7 @@ class Ours:
     """Self-play of this package, with or without what it does beyond OpenSpiel's."""
 
     def __init__(
-        self, game: ttt_env.Game, settings: Settings, *, solve: bool = False, anew: bool = False
+        self, game: ttt_env.Game, settings: AlphaZeroSettings, *, solve: bool = False, anew: bool = False
     ) -> None:
         self.anew, self.since = anew, 0
         # The first games begin anywhere, so that at any time some are young and others old.
@@ -206,7 +206,9 @@ class Clocked:
 class Theirs:
     """Self-play of an actor of OpenSpiel's AlphaZero."""
 
-    def __init__(self, name: str, settings: Settings, *, compiled: bool = False, anew: bool = False) -> None:
+    def __init__(
+        self, name: str, settings: AlphaZeroSettings, *, compiled: bool = False, anew: bool = False
+    ) -> None:
         self.game, self.settings, self.anew, self.since = pyspiel.load_game(name), settings, anew, 0
         shape, n_cells = self.game.observation_tensor_shape(), self.game.num_distinct_actions()
         model = model_nnx.Model.build_model(

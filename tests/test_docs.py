@@ -173,7 +173,8 @@ def test_the_reference_says_of_every_error_when_it_comes_and_what_to_do() -> Non
     errors = {each.__name__ for each in subclasses_of(ttt_env.TttEnvError)}
     assert errors == of_error.keys()
     for name, section in of_error.items():
-        assert f".. autoexception:: ttt_env.{name}\n" in section
+        place = "ttt_env" if name in ttt_env.__all__ else "ttt_env.errors"
+        assert f".. autoexception:: {place}.{name}\n" in section
         assert "\n**When:** " in section and "\n**What to do:** " in section
         assert "Traceback" not in section or f".{name}: " in section
 

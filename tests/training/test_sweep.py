@@ -80,7 +80,7 @@ class TestRecipe:
     def test_is_not_changed_by_a_training(self):
         """Stable-Baselines3 writes into `policy_kwargs`."""
         pytest.importorskip("sb3_contrib")
-        from ttt_env.training import train
+        from ttt_env import train
 
         before = deepcopy(recipe("qr-dqn").hyperparameters)
         train("tictactoe-v0", "qr-dqn", steps=1, until="budget")
@@ -274,7 +274,7 @@ class TestOfNetworks:
         """Interrupted in its fourth evaluation, after which the last checkpoint is that of the third."""
         import torch
 
-        from ttt_env.training import train
+        from ttt_env import train
 
         trial = Trial(TICTACTOE, "maskable-ppo", 5, {"learning_rate": 3e-4}, 16_384, None, "budget")
         folder, told = tmp_path / "interrupted", []

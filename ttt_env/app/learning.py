@@ -179,7 +179,7 @@ def _described(evaluation: Evaluation) -> str:
     if evaluation.certificate is not None:
         worst = evaluation.certificate.worst_case
         text += f", exploitability {evaluation.mistakes[0]:.4f}"
-        text += ", at worst " + ", ".join(f"{seat} {RESULTS[worst[seat]]}" for seat in SEATS)
+        text += ", worst: " + ", ".join(f"{seat} {RESULTS[worst[seat]]}" for seat in SEATS)
     sampled = {name: played for name, played in evaluation.results.items() if not played.exact}
     return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ttt_env.training.evaluation import Evaluation
-    from ttt_env.training.loop import train
     from ttt_env.training.pool import OpponentPool
     from ttt_env.training.populations import Population, population
     from ttt_env.training.selfplay import SelfPlay
@@ -25,7 +24,6 @@ __all__ = [
     "Sweep",
     "population",
     "sweep",
-    "train",
 ]
 _ROOM_OF = {
     "Evaluation": "evaluation",
@@ -36,7 +34,6 @@ _ROOM_OF = {
     "Sweep": "sweeps",
     "population": "populations",
     "sweep": "sweeps",
-    "train": "loop",
 }
 
 
