@@ -75,7 +75,7 @@ class StepTables(NamedTuple):
     worth: Worth
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """The results of a step, `[B]`: which games are `over`, the `rewards` of who moved, the `winners`.
 
     `of_seats` `[B, 2]` are the rewards of X and of O if both sides are stepped; else it has no rows.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.codes import Games, Outcome
+from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError
@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
 class _VectorEnvOfSB3(VectorGameEnv[Any]):
     """The vector env behind a `VecEnv`: `final_obs` has the rows of the ended episodes alone, in order."""
 
-    def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
+    def _final(self, games: Games, outcome: StepOutcome) -> dict[str, Any]:
         return {"final_obs": self._observation(self._some(games, outcome.over.nonzero()[0]))}
 
 

@@ -36,11 +36,11 @@ class Guide(Protocol):
         """A cell that keeps the result. Raises `ProofError` if there is none."""
 
 
-Report = Callable[[int], None]  # called with the number of positions that are done
+CountReport = Callable[[int], None]  # called with the number of positions that are done
 
 
 def extracted(
-    start: Position, seat: Seat, wins: bool, guide: Guide, report: Report | None = None
+    start: Position, seat: Seat, wins: bool, guide: Guide, report: CountReport | None = None
 ) -> Strategy:
     """The strategy of a seat that wins, or does not lose, from `start` on.
 
@@ -104,7 +104,9 @@ def _first_positions(
 class _Extraction:
     """The positions of a strategy, from those with the fewest stones to those with the most."""
 
-    def __init__(self, start: Position, seat: Seat, wins: bool, guide: Guide, report: Report | None) -> None:
+    def __init__(
+        self, start: Position, seat: Seat, wins: bool, guide: Guide, report: CountReport | None
+    ) -> None:
         from ttt_env.compiled.threats import new_threats
         from ttt_env.proofs import strategy_kernel as kernel
         from ttt_env.proofs.pairing_kernel import new_pairs

@@ -252,7 +252,7 @@ class ProofProgress:
     seconds: float
 
 
-Report = Callable[[ProofProgress], None]
+ProofReport = Callable[[ProofProgress], None]
 
 
 def prove(
@@ -261,7 +261,7 @@ def prove(
     *,
     nodes: int | None = None,
     seconds: float | None = None,
-    progress: Report | None = None,
+    progress: ProofReport | None = None,
     checkpoint: str | Path | None = None,
 ) -> Proof:
     """The value of a position, by default of the empty board, proved by a search within this budget.
@@ -321,7 +321,7 @@ class _OutOfBudgetError(Exception):
 class _Prover:
     """The searches of the two questions, and what is left of the budget."""
 
-    def __init__(self, game: Game, report: Report | None) -> None:
+    def __init__(self, game: Game, report: ProofReport | None) -> None:
         self.game, self.report = game, report
         _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}

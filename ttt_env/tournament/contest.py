@@ -22,7 +22,7 @@ from ttt_env.tournament.meetings import (
     play_to_the_end,
     reason_of,
 )
-from ttt_env.tournament.plan import Plan
+from ttt_env.tournament.plan import TournamentPlan
 from ttt_env.tournament.players import Players
 from ttt_env.tournament.rounds import Rounds
 from ttt_env.tournament.tournament import Tournament
@@ -58,7 +58,9 @@ class Contest:
     `tournament` is not installed, and as `Players` and `Journal` do; then nothing is played.
     """
 
-    def __init__(self, plan: Plan, folder: Path, *, again: bool = False, say: Say = lambda _: None) -> None:
+    def __init__(
+        self, plan: TournamentPlan, folder: Path, *, again: bool = False, say: Say = lambda _: None
+    ) -> None:
         self.plan, self.folder, self._say = plan, folder, say
         if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
             raise ImportError(

@@ -12,7 +12,7 @@ from ttt_env.rules.game import SEATS, Game
 from ttt_env.storage.fields import Fields
 from ttt_env.storage.line_file import LineFile
 from ttt_env.tournament.meetings import Meeting, Played
-from ttt_env.tournament.plan import Plan
+from ttt_env.tournament.plan import TournamentPlan
 
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 2"
@@ -51,7 +51,9 @@ class Journal:
     another process writes to it now.
     """
 
-    def __init__(self, path: Path, plan: Plan, fingerprints: Mapping[str, str], again: bool = False) -> None:
+    def __init__(
+        self, path: Path, plan: TournamentPlan, fingerprints: Mapping[str, str], again: bool = False
+    ) -> None:
         self.games: dict[Meeting, list[Played]] = {}
         self.computed: dict[Meeting, Computed] = {}
         self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")

@@ -67,7 +67,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TournamentPlan:
     """A tournament as its file describes it.
 
     `games` is the number of games in each meeting, half of them on each seat. `rounds` are those of a Swiss
@@ -92,7 +92,7 @@ class Plan:
         return tuple(entry.name for entry in self.entries)
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> TournamentPlan:
     """The plan in a TOML file; relative paths in it are those from its folder.
 
     Raises `TournamentFileError`, which names the file and the key, for what cannot be read, an unknown key, a
@@ -132,13 +132,13 @@ class _Table:
         return read(key, self.data[key], self.owner)
 
 
-def _plan_of(data: dict[str, Any], path: Path) -> Plan:
+def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
     table = _Table(data, "the tournament", _KEYS)
     folder = path.absolute().parent
     game = game_of(table.need("game", _text), folder)
     entries = _entries(table, folder)
     system: System = one_of("system", table.data.get("system", "all-play-all"), get_args(System))
-    return Plan(
+    return TournamentPlan(
         table.read("name", _text) or path.stem,
         game,
         system,

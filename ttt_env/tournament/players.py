@@ -21,7 +21,7 @@ from ttt_env.rules.sizes import check_enumerable, is_enumerable, is_tabulated
 from ttt_env.storage.files import as_file_name
 from ttt_env.storage.models import file_of
 from ttt_env.text.players import CommandAgent
-from ttt_env.tournament.plan import Entry, Plan
+from ttt_env.tournament.plan import Entry, TournamentPlan
 
 _DIGITS = 12  # of a fingerprint
 
@@ -36,7 +36,7 @@ class Players:
     large for what its entry asks for.
     """
 
-    def __init__(self, plan: Plan, answers: Path, say: Callable[[str], object]) -> None:
+    def __init__(self, plan: TournamentPlan, answers: Path, say: Callable[[str], object]) -> None:
         self._plan, self._answers, self._say = plan, answers, say
         self._entries = {entry.name: entry for entry in plan.entries}
         self._others: dict[str, Agent] = {}  # than programs

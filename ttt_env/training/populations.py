@@ -42,7 +42,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PopulationPlan:
     """What a population is: a learner for each seed, all of one algorithm, and how they share opponents."""
 
     game: Game
@@ -89,7 +89,7 @@ class Plan:
 class Population:
     """What came of a population: the evaluations of every learner, by its seed, in order."""
 
-    plan: Plan
+    plan: PopulationPlan
     looks: dict[int, tuple[Look, ...]]
 
     @property
@@ -166,7 +166,7 @@ def population(
     return Population(plan, {seed: tuple(found) for seed, found in looks.items()})
 
 
-def _checked(game: Game, algo: str, seeds: Sequence[int], round_steps: int, folder: Path) -> Plan:
+def _checked(game: Game, algo: str, seeds: Sequence[int], round_steps: int, folder: Path) -> PopulationPlan:
     if not is_tabulated(game):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells: the learners of a population are kept as tables, "
@@ -178,12 +178,12 @@ def _checked(game: Game, algo: str, seeds: Sequence[int], round_steps: int, fold
         raise ParameterError(
             f"seeds={shown(seeds)}: a population has two learners or more, of different seeds"
         )
-    return Plan(
+    return PopulationPlan(
         game, algo, numbers, as_integer("round_steps", round_steps, "a population", 1), folder.resolve()
     )
 
 
-def _round(plan: Plan, number: int, seed: int) -> list[Look]:
+def _round(plan: PopulationPlan, number: int, seed: int) -> list[Look]:
     """Let a learner take part in a round, unless it has; what is written last says that it has.
 
     Returns its evaluations.

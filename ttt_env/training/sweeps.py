@@ -33,7 +33,7 @@ from ttt_env.training.evaluation import Until
 from ttt_env.training.trial import Trial, TrialResult, run_trial
 from ttt_env.workers import Backend, Workers, ray_cluster
 
-Progress: TypeAlias = Callable[[TrialResult | None, int, int], object]
+SweepProgress: TypeAlias = Callable[[TrialResult | None, int, int], object]
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def sweep(
     backend: Backend = "loky",
     address: str | None = None,
     rng: np.random.Generator | int = 0,
-    report: Progress | None = None,
+    report: SweepProgress | None = None,
 ) -> Sweep:
     """What came of training every algorithm from every seed with every choice of hyperparameters.
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 from uuid import uuid4
 
 from ttt_env.workers.cluster import imported_ray
-from ttt_env.workers.work import Outcome, Task, imported_cloudpickle, work_of
+from ttt_env.workers.work import Task, TaskOutcome, imported_cloudpickle, work_of
 
 # Each process is one worker: more threads in it would only wait for one another.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -32,7 +32,7 @@ class Pool(Protocol):
     def ended(self, handles: list[Any]) -> Iterable[Any]:
         """Those of the handles, at least one, whose batch is done or lost; waits for it."""
 
-    def result(self, handle: Any) -> tuple[list[Outcome], float] | None:
+    def result(self, handle: Any) -> tuple[list[TaskOutcome], float] | None:
         """The result of `work_of`; None if the batch was lost with its process."""
 
     def stop(self, handles: list[Any]) -> None:
@@ -71,9 +71,9 @@ class LokyPool:
     def ended(self, handles: list[Any]) -> Iterable[Any]:  # noqa: D102
         return wait(handles, return_when=FIRST_COMPLETED).done
 
-    def result(self, handle: Any) -> tuple[list[Outcome], float] | None:  # noqa: D102
+    def result(self, handle: Any) -> tuple[list[TaskOutcome], float] | None:  # noqa: D102
         try:
-            done: tuple[list[Outcome], float] = handle.result()
+            done: tuple[list[TaskOutcome], float] = handle.result()
         except BrokenProcessPool:
             return None
         return done
@@ -108,10 +108,10 @@ class RayPool:
         ended: list[Any] = self._ray.wait(handles, num_returns=len(handles), timeout=0)[0]
         return ended
 
-    def result(self, handle: Any) -> tuple[list[Outcome], float] | None:  # noqa: D102
+    def result(self, handle: Any) -> tuple[list[TaskOutcome], float] | None:  # noqa: D102
         errors = self._ray.exceptions
         try:
-            done: tuple[list[Outcome], float] = self._ray.get(handle)
+            done: tuple[list[TaskOutcome], float] = self._ray.get(handle)
         except (
             errors.WorkerCrashedError,
             errors.NodeDiedError,
@@ -126,11 +126,13 @@ class RayPool:
             self._ray.cancel(handle, force=True)
 
 
-def _work_from_file(path: str, tasks: list[Task], limit: float | None) -> tuple[list[Outcome], float]:
+def _work_from_file(path: str, tasks: list[Task], limit: float | None) -> tuple[list[TaskOutcome], float]:
     return work_of(lambda: _function_of_file(path), tasks, limit)
 
 
-def _work_from_store(keys: list[Any], tasks: list[Task], limit: float | None) -> tuple[list[Outcome], float]:
+def _work_from_store(
+    keys: list[Any], tasks: list[Task], limit: float | None
+) -> tuple[list[TaskOutcome], float]:
     return work_of(lambda: _function_of_object(*keys), tasks, limit)
 
 

@@ -78,12 +78,12 @@ class Late(NamedTuple):
         return TaskTimeoutError(f"{name} took longer than {self.seconds:g} s")
 
 
-Outcome: TypeAlias = Value | Failure | Late
+TaskOutcome: TypeAlias = Value | Failure | Late
 
 
 def work_of(
     function: Callable[[], Callable[..., Any]], tasks: list[Task], limit: float | None
-) -> tuple[list[Outcome], float]:
+) -> tuple[list[TaskOutcome], float]:
     """`_work` of the function that has been sent; that it cannot be loaded here fails the first task."""
     try:
         loaded = function()
@@ -94,9 +94,9 @@ def work_of(
 
 def _work(
     function: Callable[..., Any], tasks: list[Task], limit: float | None
-) -> tuple[list[Outcome], float]:
+) -> tuple[list[TaskOutcome], float]:
     """The outcomes of a batch, up to the first failure, and the seconds that it took; runs in a worker."""
-    start, outcomes = perf_counter(), list[Outcome]()
+    start, outcomes = perf_counter(), list[TaskOutcome]()
     for task in tasks:
         outcomes.append(_outcome(function, task) if limit is None else _limited(function, task, limit))
         if not isinstance(outcomes[-1], Value):
@@ -104,16 +104,16 @@ def _work(
     return outcomes, perf_counter() - start
 
 
-def _outcome(function: Callable[..., Any], task: Task) -> Outcome:
+def _outcome(function: Callable[..., Any], task: Task) -> TaskOutcome:
     try:
         return Value(function(*task))
     except Exception as error:
         return Failure.of(error)
 
 
-def _limited(function: Callable[..., Any], task: Task, limit: float) -> Outcome:
+def _limited(function: Callable[..., Any], task: Task, limit: float) -> TaskOutcome:
     """The outcome of a task, or that it takes too long; this process then ends as soon as it has said so."""
-    outcomes: list[Outcome] = []
+    outcomes: list[TaskOutcome] = []
     thread = Thread(target=lambda: outcomes.append(_outcome(function, task)), daemon=True)
     # Compiled code of others may hang without letting any other thread run, but not this.
     faulthandler.dump_traceback_later(limit + _LAST_WORDS_SECONDS, exit=True)

@@ -17,7 +17,7 @@ from ttt_env.rules.sizes import check_size
 from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
 
 if TYPE_CHECKING:
-    from ttt_env.agents.alphazero.network_kernel import Network
+    from ttt_env.agents.alphazero.network_kernel import ResidualWeights
 
 N_PLANES = 3  # of each cell: the stones of the player to move, those of the other, and empty cells
 _KERNEL = 3  # cells of a convolution along each axis
@@ -75,7 +75,7 @@ def places_of(game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 class PolicyValueNetwork:
     """A residual network of a game, ready to be asked, without torch.
 
-    `weights` are the arrays that `network_kernel.Network` describes, by name. It sees a position
+    `weights` are the arrays that `network_kernel.ResidualWeights` describes, by name. It sees a position
     from the side of the player to move, and gives it a probability for each move and a value inside [−1, 1].
     The same position gets the same numbers in every batch.
 
@@ -93,15 +93,15 @@ class PolicyValueNetwork:
         return NetworkSize(channels, len(self.weights["blocks"]) // 2, filters, len(self.weights["value"]))
 
     @cached_property
-    def kernel(self) -> "Network":
+    def kernel(self) -> "ResidualWeights":
         """The network as the compiled code takes it."""
         from ttt_env.agents.alphazero.network_kernel import (
-            Network,  # imports numba: only where a network is asked
+            ResidualWeights,  # imports numba: only where a network is asked
         )
 
         sees, neighbours = places_of(self.game)
         weights = {name: np.ascontiguousarray(array, np.float32) for name, array in self.weights.items()}
-        return Network(sees, neighbours, **weights)
+        return ResidualWeights(sees, neighbours, **weights)
 
     def evaluate(self, boards: Boards) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The move probabilities `[B, cells]` and values `[B]` of positions in which the game goes on."""

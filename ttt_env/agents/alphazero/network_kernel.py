@@ -20,7 +20,7 @@ _AT_ONCE = 4
 N_PLANES = 3  # of a cell: the stones of the player to move, those of the other, and empty cells
 
 
-class Network(NamedTuple):
+class ResidualWeights(NamedTuple):
     """The weights of a network of `C` channels on `T` places.
 
     Each place `sees` `[T, taps]` cells of the board, −1 for none; in the `2·B` layers of the residual blocks
@@ -63,7 +63,7 @@ class Memory(NamedTuple):
 
 
 @compiled
-def evaluate(net: Network, boards: Masks, priors: Weights, values: Weights) -> None:
+def evaluate(net: ResidualWeights, boards: Masks, priors: Weights, values: Weights) -> None:
     """Write the move probabilities and the values for the player to move of open positions, `[B, 2]`."""
     n_places, n_channels = len(net.sees), len(net.first_bias)
     n_inputs = max(
@@ -95,7 +95,7 @@ def evaluate(net: Network, boards: Masks, priors: Weights, values: Weights) -> N
 
 
 @inner
-def see(net: Network, mine: np.uint64, theirs: np.uint64, signals: Weights) -> None:
+def see(net: ResidualWeights, mine: np.uint64, theirs: np.uint64, signals: Weights) -> None:
     """The signals after the first layer, whose inputs are three planes of zeros and ones."""
     n_channels = signals.shape[1]
     for place in range(len(signals)):
@@ -113,7 +113,7 @@ def see(net: Network, mine: np.uint64, theirs: np.uint64, signals: Weights) -> N
 
 
 @inner
-def convolve(net: Network, memory: Memory, signals: Weights, layer: int, out: Weights) -> None:
+def convolve(net: ResidualWeights, memory: Memory, signals: Weights, layer: int, out: Weights) -> None:
     """A layer of a block; the first one of the two is rectified.
 
     Inputs of 0, half of them, are left out. Four of the others are added at a time, so that each sum is read
@@ -184,7 +184,7 @@ def dense(signals: Weights, weights: Weights, bias: Weights, out: Weights) -> No
 
 
 @inner
-def judge(net: Network, memory: Memory, occupied: np.uint64, priors: Weights, row: int) -> None:
+def judge(net: ResidualWeights, memory: Memory, occupied: np.uint64, priors: Weights, row: int) -> None:
     """Write the move probabilities: the softmax over the free cells, 0 on the others."""
     reduce_places(memory.signals, net.policy_filter, net.policy_filter_bias, memory.policy)
     dense(memory.policy, net.policy, net.policy_bias, memory.logits)
@@ -201,7 +201,7 @@ def judge(net: Network, memory: Memory, occupied: np.uint64, priors: Weights, ro
 
 
 @inner
-def value_of(net: Network, memory: Memory) -> float:
+def value_of(net: ResidualWeights, memory: Memory) -> float:
     """The value for the player to move, inside [−1, 1]."""
     reduce_places(memory.signals, net.value_filter, net.value_filter_bias, memory.value)
     dense(memory.value, net.hidden, net.hidden_bias, memory.units)

@@ -84,7 +84,7 @@ class PuctSearch:
         threats: bool = False,
     ) -> None:
         self.game, self.network = network.game, network
-        self._settings = puct.Settings(
+        self._settings = puct.PuctSettings(
             float(c_init),
             float(c_base),
             float(reduction),

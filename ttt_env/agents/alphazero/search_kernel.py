@@ -58,7 +58,7 @@ choosing it.
 """
 
 
-class Settings(NamedTuple):
+class PuctSettings(NamedTuple):
     """The constants of PUCT, the share of noise in the priors of the roots, and what is proved.
 
     An unvisited move counts as much as its position does so far, less `reduction`. With `solve` proved values
@@ -187,7 +187,7 @@ def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
 
 
 @compiled
-def simulate(forest: Forest, sets: WinningSets, settings: Settings, known: Known, seed: np.uint64) -> int:
+def simulate(forest: Forest, sets: WinningSets, settings: PuctSettings, known: Known, seed: np.uint64) -> int:
     """Take the simulations of all games on until they are made, or need the network; how many need it.
 
     The positions that it is to evaluate are the last rows of `known`. If there is no room for more of them,
@@ -210,7 +210,7 @@ def simulate_once(
     forest: Forest,
     game: int,
     sets: WinningSets,
-    settings: Settings,
+    settings: PuctSettings,
     known: Known,
     seed: np.uint64,
 ) -> bool:
@@ -236,7 +236,7 @@ def simulate_once(
 
 
 @inner
-def select(forest: Forest, game: int, settings: Settings) -> None:
+def select(forest: Forest, game: int, settings: PuctSettings) -> None:
     """Follow the best children from the root to a node that is not expanded, over or proved."""
     tree, node, depth = forest.nodes[game], 0, 0
     mine, theirs = forest.roots[game, 0], forest.roots[game, 1]
@@ -281,7 +281,7 @@ def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
 
 
 @inner
-def best_child(tree: NDArray[np.void], node: int, settings: Settings) -> int:
+def best_child(tree: NDArray[np.void], node: int, settings: PuctSettings) -> int:
     """The child with the largest Q + c·P·sqrt(n) / (1 + n_child), the first of equals.
 
     Q is the mean of its results; for a child that was not visited that of the node itself, less the
@@ -310,7 +310,7 @@ def expand(
     game: int,
     leaf: int,
     sets: WinningSets,
-    settings: Settings,
+    settings: PuctSettings,
     priors: NDArray[np.float32],
     image: NDArray[np.uint8],
     seed: np.uint64,
@@ -362,7 +362,7 @@ def sow(random: Random, seed: np.uint64, mine: np.uint64, theirs: np.uint64) -> 
 
 
 @inner
-def backpropagate(forest: Forest, game: int, settings: Settings, result: float) -> None:
+def backpropagate(forest: Forest, game: int, settings: PuctSettings, result: float) -> None:
     """Add the result, for the player who moved last, to the nodes of the path; prove those that can be.
 
     The value of a node that is over or proved takes the place of the result.

@@ -16,7 +16,7 @@ from ttt_env.rules.game import Game
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays
 
 if TYPE_CHECKING:
-    from ttt_env.agents.learned.value_network_kernel import BoardView, Network
+    from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers
 
 View: TypeAlias = Literal["mover", "xo", "xo+turn"]
 Start: TypeAlias = Literal["uniform01", "symmetric"]
@@ -93,15 +93,15 @@ class BoardNetwork:
             signals = np.tanh(signals @ layer[:, :-1].T + layer[:, -1])
         return signals[:, 0] * self._side(boards)
 
-    def compiled(self) -> "tuple[Network, BoardView]":
+    def compiled(self) -> "tuple[NetworkLayers, BoardView]":
         """The network and how it sees a board, as compiled code takes them."""
         from ttt_env.agents.learned.value_network_kernel import (  # imports numba: only where it is used
             BoardView,
-            Network,
+            NetworkLayers,
         )
 
         sizes = np.array(self.sizes)
-        net = Network(sizes, np.concatenate(self.layers, axis=None), *np.zeros((2, sizes.sum())))
+        net = NetworkLayers(sizes, np.concatenate(self.layers, axis=None), *np.zeros((2, sizes.sum())))
         masks = np.zeros((self.game.n_cells, 2), np.uint64)
         return net, BoardView(self.view == "mover", self.empty, np.zeros(sizes[1]), masks)
 

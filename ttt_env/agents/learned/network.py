@@ -18,7 +18,7 @@ from ttt_env.rules.checks import as_number, one_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
 
-Network: TypeAlias = Callable[[Any], Any]
+ScoreFunction: TypeAlias = Callable[[Any], Any]
 NetworkInput = Literal["planes", "flat"]
 _BATCH = 1 << 14
 _ROUNDING = 1e-2  # of the largest score: what numbers of 16 bits, such as bfloat16, are off by
@@ -51,7 +51,11 @@ class NetworkAgent(Agent):
     asks_others = True
 
     def __init__(
-        self, game: Game, network: Network, observation: NetworkInput = "planes", temperature: float = 0.0
+        self,
+        game: Game,
+        network: ScoreFunction,
+        observation: NetworkInput = "planes",
+        temperature: float = 0.0,
     ) -> None:
         if not callable(network) or isinstance(network, type):
             raise ParameterError(
@@ -65,7 +69,11 @@ class NetworkAgent(Agent):
 
     @classmethod
     def of(
-        cls, network: Network, game: Game, observation: NetworkInput = "planes", temperature: float = 0.0
+        cls,
+        network: ScoreFunction,
+        game: Game,
+        observation: NetworkInput = "planes",
+        temperature: float = 0.0,
     ) -> "NetworkAgent":
         """The agent of this network, for `make_agent`."""
         return cls(game, network, observation, temperature)
@@ -129,7 +137,7 @@ class NetworkAgent(Agent):
         )
 
 
-def _answer(network: Network, observations: Any) -> Any:
+def _answer(network: ScoreFunction, observations: Any) -> Any:
     """The network's answer; tensors of PyTorch are converted to NumPy's arrays."""
     torch: Any = sys.modules.get("torch")  # never imported here: who made the network has done so
     if torch is None:

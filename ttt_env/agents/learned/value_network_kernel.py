@@ -12,7 +12,7 @@ from ttt_env.compiled.random_numbers import Random, draw_below
 from ttt_env.compiled.sets import WinningSets
 
 
-class Network(NamedTuple):
+class NetworkLayers(NamedTuple):
     """A network of tanh units in flat arrays: with an array for each layer, learning took twice as long.
 
     `sizes` are the inputs and the units of each layer. `numbers` has every unit's weights and then its bias,
@@ -48,7 +48,7 @@ def tanh(x: float) -> float:
 
 @compiled
 def play_and_learn(
-    net: Network,
+    net: NetworkLayers,
     board: BoardView,
     sets: WinningSets,
     random: Random,
@@ -76,7 +76,7 @@ def play_and_learn(
 
 @inner
 def play_game(
-    net: Network, board: BoardView, sets: WinningSets, random: Random, is_net: NDArray[np.bool_]
+    net: NetworkLayers, board: BoardView, sets: WinningSets, random: Random, is_net: NDArray[np.bool_]
 ) -> tuple[int, int]:
     """Play a game, each seat by the network or at random. Returns its plies and the last mover's result."""
     mine, theirs, free = np.uint64(0), np.uint64(0), sets.full
@@ -95,7 +95,7 @@ def play_game(
 
 @inner
 def best_cell(
-    net: Network, board: BoardView, random: Random, mine: np.uint64, theirs: np.uint64, ply: int
+    net: NetworkLayers, board: BoardView, random: Random, mine: np.uint64, theirs: np.uint64, ply: int
 ) -> int:
     """The free cell after which the position has the largest value, uniformly among equals."""
     own = see(net, board, mine, theirs, ply)
@@ -115,7 +115,7 @@ def best_cell(
 
 
 @inner
-def see(net: Network, board: BoardView, mine: np.uint64, theirs: np.uint64, ply: int) -> float:
+def see(net: NetworkLayers, board: BoardView, mine: np.uint64, theirs: np.uint64, ply: int) -> float:
     """Set the inputs for the stones of who moves at `ply` and of the other; return that of an own stone."""
     n_cells, inputs = len(board.masks), net.signals
     own = 1.0 if board.of_mover or ply % 2 == 0 else -1.0
@@ -128,7 +128,7 @@ def see(net: Network, board: BoardView, mine: np.uint64, theirs: np.uint64, ply:
 
 
 @inner
-def add_up_first(net: Network, sums: NDArray[np.float64]) -> None:
+def add_up_first(net: NetworkLayers, sums: NDArray[np.float64]) -> None:
     """The weighted sums of the first layer."""
     n_inputs, numbers, signals = net.sizes[0], net.numbers, net.signals
     for unit in range(len(sums)):
@@ -140,7 +140,7 @@ def add_up_first(net: Network, sums: NDArray[np.float64]) -> None:
 
 
 @inner
-def value_with(net: Network, sums: NDArray[np.float64], cell: int, change: float) -> float:
+def value_with(net: NetworkLayers, sums: NDArray[np.float64], cell: int, change: float) -> float:
     """The network's output if the input of `cell` differs by `change` from that in the first `sums`."""
     n_inputs, numbers, signals = net.sizes[0], net.numbers, net.signals
     for unit in range(len(sums)):
@@ -149,7 +149,7 @@ def value_with(net: Network, sums: NDArray[np.float64], cell: int, change: float
 
 
 @inner
-def forward(net: Network, first: int) -> float:
+def forward(net: NetworkLayers, first: int) -> float:
     """The network's output, given the signals that go into layer `first`, 0 or 1."""
     sizes, numbers, signals = net.sizes, net.numbers, net.signals
     before, at = first * sizes[0], first * sizes[1] * (sizes[0] + 1)
@@ -167,7 +167,7 @@ def forward(net: Network, first: int) -> float:
 
 
 @inner
-def learn_game(net: Network, board: BoardView, rate: float, n_plies: int, value: int) -> None:
+def learn_game(net: NetworkLayers, board: BoardView, rate: float, n_plies: int, value: int) -> None:
     """Learn the positions of the last game, in order; `value` is the result for who moved last."""
     for ply in range(n_plies):
         own = see(net, board, board.masks[ply, 0], board.masks[ply, 1], ply)
@@ -176,7 +176,7 @@ def learn_game(net: Network, board: BoardView, rate: float, n_plies: int, value:
 
 
 @inner
-def descend(net: Network, rate: float, error: float) -> None:
+def descend(net: NetworkLayers, rate: float, error: float) -> None:
     """One step down the gradient of half the squared error of the output, backwards through the layers."""
     sizes, numbers, signals, errors = net.sizes, net.numbers, net.signals, net.errors
     after, at = len(signals) - 1, len(numbers)

@@ -81,7 +81,7 @@ class Search:
         threats: bool = False,
     ) -> None:
         _check_settings(c, draw, playout, solve, threats)
-        self._settings = kernel.Settings(float(c), float(draw), playout == "win-block", solve)
+        self._settings = kernel.UctSettings(float(c), float(draw), playout == "win-block", solve)
         looks = threats and solve and not position.game.misere
         self._threats = new_threats(position.game) if looks else None
         self._sets = winning_sets(position.game)
@@ -295,7 +295,7 @@ class Search:
 def _prepare(words: int, with_threats: bool) -> None:
     """Compile all that a search of masks of so many words calls, or load it, before its clock starts."""
     game = Game("first two", (2 + (words - 1) * MASK_CELLS,), [(0, 1)])
-    sets, settings, zero = winning_sets(game), kernel.Settings(0.0, 0.0, False, True), np.uint64(0)
+    sets, settings, zero = winning_sets(game), kernel.UctSettings(0.0, 0.0, False, True), np.uint64(0)
     tree, other = kernel.empty_tree(game, _FIRST_SLOTS), kernel.empty_tree(game, _FIRST_SLOTS)
     threats = new_threats(game) if with_threats else None
     ready(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agents.learned.value_network_kernel import BoardView, Network, forward, see
+from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers, forward, see
 from ttt_env.compiled.bits import (
     NONE,
     at,
@@ -40,7 +40,7 @@ _THREAT_NODES = 100  # threats that are tried for one sequence
 _MIN_PATH = 64  # slots that a tree has left before it grows
 
 
-class Settings(NamedTuple):
+class UctSettings(NamedTuple):
     """The exploration constant, what a draw counts, whether playouts win and block, whether to prove."""
 
     c: float
@@ -102,8 +102,8 @@ def run(
     tree: Tree,
     threats: Threats | None,
     sets: WinningSets,
-    settings: Settings,
-    evaluator: tuple[Network, BoardView] | None,
+    settings: UctSettings,
+    evaluator: tuple[NetworkLayers, BoardView] | None,
     simulations: int,
     may_grow: bool,
 ) -> int:
@@ -141,7 +141,7 @@ def has_room(tree: Tree) -> bool:
 
 
 @inner
-def select(tree: Tree, settings: Settings) -> tuple[int, np.uint64, np.uint64]:
+def select(tree: Tree, settings: UctSettings) -> tuple[int, np.uint64, np.uint64]:
     """The first node on the path of best children that is over, proved or has untried cells; its masks."""
     node, depth, mine, theirs = 0, 0, at(tree.root, 0), at(tree.root, 1)
     tree.path[0] = node
@@ -155,7 +155,7 @@ def select(tree: Tree, settings: Settings) -> tuple[int, np.uint64, np.uint64]:
 
 
 @inner
-def best_child(tree: Tree, settings: Settings, node: int) -> int:
+def best_child(tree: Tree, settings: UctSettings, node: int) -> int:
     """The child with the largest w/n + c·sqrt(ln n_parent / n), the first of equals.
 
     Children stand in random order, so the first of equals favours no cell. Proofs replace the estimate: a
@@ -247,7 +247,7 @@ def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
 
 
 @inner
-def backpropagate(tree: Tree, settings: Settings, result: float) -> None:
+def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
     """Add the result, for the player who moved last, to all nodes of the path; prove those that can be.
 
     A result between a loss and a win counts in proportion to its distance to both; 0 counts what a draw does.

@@ -5,7 +5,7 @@ from typing import get_args
 
 import numpy as np
 
-from ttt_env.compiled.codes import Bools, Floats, Games, Integers, Outcome, StepTables, Worth
+from ttt_env.compiled.codes import Bools, Floats, Games, Integers, StepOutcome, StepTables, Worth
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.vector import steps_kernel as kernel
 from ttt_env.envs.vector.backends import Array
@@ -17,7 +17,7 @@ _NEW = tuple.__new__  # half the time of the generated constructor
 _NONE = np.empty((0, 2))
 _NO_CHANCES = np.empty(0)
 _NOWHERE = np.empty(0, np.bool_)
-Step = Callable[[Games, Integers, Bools, Floats, StepTables, Outcome], None]
+Step = Callable[[Games, Integers, Bools, Floats, StepTables, StepOutcome], None]
 Begin = Callable[[Bools, Games, Floats, StepTables], None]
 
 
@@ -55,11 +55,11 @@ class CompiledSteps:
 
     def step(  # noqa: D102
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
-    ) -> tuple[Games, Outcome]:
+    ) -> tuple[Games, StepOutcome]:
         size = len(cells)
         of_seats = np.empty((size, 2)) if self._is_two_sided else _NONE
         parts = np.empty(size, _BOOL), np.empty(size), np.empty(size, _INT8), of_seats
-        outcome = _NEW(Outcome, parts)
+        outcome = _NEW(StepOutcome, parts)
         where = _NOWHERE if begins is None else begins
         if self._step is None:
             self._step = kernel.of_types(kernel.step, games, cells, where, draws, self._tables, outcome)

@@ -11,7 +11,18 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
-from ttt_env.compiled.codes import HALF, OPEN, OPENING, OPPONENT, REPLY, SEAT, Floats, Games, Outcome, Worth
+from ttt_env.compiled.codes import (
+    HALF,
+    OPEN,
+    OPENING,
+    OPPONENT,
+    REPLY,
+    SEAT,
+    Floats,
+    Games,
+    StepOutcome,
+    Worth,
+)
 from ttt_env.envs.board import MAX_STARTS, PlayAs
 from ttt_env.envs.opponents import Lineup
 from ttt_env.envs.vector.backends import Array
@@ -258,7 +269,7 @@ class Steps(Protocol):
 
     def step(
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
-    ) -> tuple[Games, Outcome]:
+    ) -> tuple[Games, StepOutcome]:
         """The games after the cells, `int64[B]`, and the replies to them, with the outcome of the step.
 
         The sub-envs in `begins`, `bool[B]` or None for no sub-env, begin their next episodes instead.
@@ -281,7 +292,7 @@ class ArraySteps:
 
     def step(  # noqa: D102
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
-    ) -> tuple[Games, Outcome]:
+    ) -> tuple[Games, StepOutcome]:
         games = self._played(games, cells, draws, rng)
         if begins is not None and (self._backend.is_remote or begins.any()):
             games = self.begin(games, begins, draws, rng)
@@ -300,15 +311,15 @@ class ArraySteps:
         replies = self.replies.cells(state, games.who, draws[REPLY], rng, may_forfeit=True)
         return games._replace(state=self.store.play(state, replies))
 
-    def _outcome(self, codes: Array, seats: Array) -> Outcome:
+    def _outcome(self, codes: Array, seats: Array) -> StepOutcome:
         xp, take = self._backend.xp, self._backend.take
         over, winners = codes != OPEN, take(self._winners, codes + seats * self._n_codes, 0)
         of_looker = take(self._worth.of_looker, codes, 0)
         if self.replies is not None:
-            return Outcome(over, of_looker, winners, _NO_REWARDS)
+            return StepOutcome(over, of_looker, winners, _NO_REWARDS)
         of_mover, looks_x = take(self._worth.of_other, codes, 0), seats == 0
         of_seats = xp.where(looks_x, of_looker, of_mover), xp.where(looks_x, of_mover, of_looker)
-        return Outcome(over, of_mover, winners, xp.stack(of_seats, axis=1))
+        return StepOutcome(over, of_mover, winners, xp.stack(of_seats, axis=1))
 
 
 def refuse_taken(store: Store, state: State, cells: Cells) -> None:

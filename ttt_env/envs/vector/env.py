@@ -23,7 +23,7 @@ from ttt_env.compiled.codes import (
     WON,
     WON_BY_OTHER,
     Games,
-    Outcome,
+    StepOutcome,
     Worth,
 )
 from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, PlayAs, StartLike
@@ -375,7 +375,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             return xp.astype(xp.reshape(planes, (len(planes), -1)), xp.float32)
         return {"observation": planes, "action_mask": self._store.masks(games.state)}
 
-    def _final(self, games: Games, outcome: Outcome) -> dict[str, Any]:
+    def _final(self, games: Games, outcome: StepOutcome) -> dict[str, Any]:
         """`final_obs` and `final_info` of the episodes that have ended, before the next ones begin.
 
         In NumPy `final_obs` `[B]` has Gymnasium's form: an array of objects, the observation of each sub-env

@@ -21,7 +21,7 @@ from ttt_env.compiled.codes import (
     Floats,
     Games,
     Integers,
-    Outcome,
+    StepOutcome,
     StepTables,
 )
 from ttt_env.compiled.compiler import compiled, inner
@@ -94,7 +94,7 @@ def begin(where: Bools, games: Games, draws: Floats, tables: StepTables) -> None
 
 
 @inner
-def judge(games: Games, tables: StepTables, outcome: Outcome) -> None:
+def judge(games: Games, tables: StepTables, outcome: StepOutcome) -> None:
     """Write the results of the step into `outcome`."""
     worth = tables.worth
     for at in range(len(outcome.over)):
@@ -111,7 +111,7 @@ def judge(games: Games, tables: StepTables, outcome: Outcome) -> None:
 
 @compiled
 def step(
-    games: Games, cells: Integers, begins: Bools, draws: Floats, tables: StepTables, outcome: Outcome
+    games: Games, cells: Integers, begins: Bools, draws: Floats, tables: StepTables, outcome: StepOutcome
 ) -> None:
     """Play the cells, begin new episodes where `begins` is true (it may be empty), write the `outcome`."""
     play(games, cells, draws, tables)
