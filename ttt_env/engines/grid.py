@@ -5,7 +5,7 @@ from itertools import chain, zip_longest
 
 from ttt_env.agent import Answer
 from ttt_env.errors import NotationError, ParameterError
-from ttt_env.rules.checks import as_seconds
+from ttt_env.rules.checks import as_positive
 from ttt_env.rules.game import Game, Position, cells_of
 
 
@@ -41,7 +41,7 @@ def moves_to(position: Position) -> list[int]:
 
 def as_milliseconds(seconds: object, owner: str) -> int:
     """`seconds` in whole milliseconds, at least one. Raises `ParameterError` unless positive and finite."""
-    return max(1, round(1000 * as_seconds("seconds", seconds, owner)))
+    return max(1, round(1000 * as_positive("seconds", seconds, owner)))
 
 
 def answered(read: Callable[[str, Game], int], said: str, position: Position) -> Answer:

@@ -56,7 +56,7 @@ def as_number(name: str, value: object, owner: str, most: float = inf) -> float:
     raise ParameterError(f"{name}={shown(value)} of {owner}: numbers from 0 to {most:g} are allowed")
 
 
-def as_seconds(name: str, value: object, owner: str) -> float:
+def as_positive(name: str, value: object, owner: str) -> float:
     """`value` as a float. Raises `ParameterError` unless it is a positive finite number."""
     number = _as_float(value)
     if 0 < number < inf:

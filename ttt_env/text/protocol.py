@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ttt_env.agent import Answer
 from ttt_env.errors import ImpossiblePositionError, NotationError, shown
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_seconds
+from ttt_env.rules.checks import as_integer, as_positive
 from ttt_env.rules.game import Game, Position
 
 
@@ -56,7 +56,7 @@ def read_question(line: str, game: Game | None = None) -> Question:
     number = data.get("id")
     return Question(
         position,
-        None if seconds is None else as_seconds("seconds", seconds, "a question"),
+        None if seconds is None else as_positive("seconds", seconds, "a question"),
         None if number is None else as_integer("id", number, "a question", 0),
     )
 

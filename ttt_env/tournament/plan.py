@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown, unknown
-from ttt_env.rules.checks import as_bool, as_integer, as_seconds, one_of
+from ttt_env.rules.checks import as_bool, as_integer, as_positive, one_of
 from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, reason
 from ttt_env.storage.models import game_of, spec_of
@@ -155,8 +155,8 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
 def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
     given = table.need("entry", _tables)
     shared = _Shared(
-        table.read("timeout", as_seconds) or _SECONDS,
-        table.read("startup", as_seconds) or STARTUP,
+        table.read("timeout", as_positive) or _SECONDS,
+        table.read("startup", as_positive) or STARTUP,
         table.read("memory", _mebibytes),
     )
     entries = tuple(_entry(each, number, folder, shared) for number, each in enumerate(given, 1))
@@ -200,8 +200,8 @@ def _entry(data: object, number: int, folder: Path, shared: _Shared) -> Entry:
         table.read("author", _text) or "",
         place if kind == "command" else None,
         table.read("memory", _mebibytes) or shared.memory,
-        table.read("timeout", as_seconds) or shared.timeout,
-        table.read("startup", as_seconds) or shared.startup,
+        table.read("timeout", as_positive) or shared.timeout,
+        table.read("startup", as_positive) or shared.startup,
         table.read("fixed", as_bool) or False,
         table.read("certify", as_bool),
         None if certificate is None else folder / certificate,

@@ -19,7 +19,7 @@ from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
-from ttt_env.rules.checks import as_callback, as_generator, as_integer, as_seconds
+from ttt_env.rules.checks import as_callback, as_generator, as_integer, as_positive
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.fields import Fields
@@ -373,7 +373,7 @@ def tournament(
     entrants = named_agents(agents)
     if len(entrants) < 2:
         raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
-    width = as_seconds("width", width, "a tournament")
+    width = as_positive("width", width, "a tournament")
     if width > _MOST_WIDTH:
         raise ParameterError(f"width={width!r}: a width up to {_MOST_WIDTH:,} is allowed")
     max_games = as_integer("max_games", max_games, "a tournament", 2)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import ParameterError, shown, unknown
-from ttt_env.rules.checks import as_number, as_seconds
+from ttt_env.rules.checks import as_number, as_positive
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import opened, reason
@@ -142,7 +142,7 @@ def read_recipe(path: Path) -> Recipe:
             raise ParameterError(f"{path} is no recipe: {unknown('key', key, keys)}")
     if missing := [key for key in keys if key not in content]:
         raise ParameterError(f"{path} is no recipe: it lacks {', '.join(missing)}")
-    as_seconds("seconds", content["seconds"], f"the recipe {path}")
+    as_positive("seconds", content["seconds"], f"the recipe {path}")
     for key in _SHARES:
         as_number(key, content[key], f"the recipe {path}", 1.0)
     if not isinstance(content["algorithm"], str) or not _CLASS.fullmatch(content["algorithm"]):

@@ -23,7 +23,7 @@ from ttt_env.agent.learner import learner_class
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown
 from ttt_env.render.table import Column, Table
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_generator, as_integer, as_path, as_seconds, one_of
+from ttt_env.rules.checks import as_generator, as_integer, as_path, as_positive, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import ENUMERABLE_CELLS, MAX_SEED, TRIALS, is_enumerable
 from ttt_env.storage.files import reason
@@ -231,7 +231,7 @@ def _trials(
     if steps is not None:
         as_integer("steps", steps, "a sweep", 1)
     if seconds is not None:
-        as_seconds("seconds", seconds, "a sweep")
+        as_positive("seconds", seconds, "a sweep")
     names = [algos] if isinstance(algos, str) else list(algos)
     numbers = _checked_seeds(seeds)
     for kind, given in (("algorithm", names), ("seed", numbers)):

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from ttt_env.errors import ParameterError, WorkerError, shown
-from ttt_env.rules.checks import as_integer, as_seconds, one_of
+from ttt_env.rules.checks import as_integer, as_positive, one_of
 from ttt_env.workers.cluster import ray_cluster
 from ttt_env.workers.pools import LokyPool, Pool, RayPool
 from ttt_env.workers.work import Task, Value, pickled
@@ -113,7 +113,7 @@ class Workers:
         timeout: float | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """The results of `run`, one by one as they are done: the number of a task, and its result."""
-        limit = None if timeout is None else as_seconds("timeout", timeout, "a task")
+        limit = None if timeout is None else as_positive("timeout", timeout, "a task")
         if self._pool is not None:
             return _shared_out(self._pool, pickled(shown(function), function), tasks, named, limit)
         if limit is None:

@@ -21,7 +21,7 @@ from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.render.picture import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
-from ttt_env.rules.checks import as_bool, as_integer, as_number, as_seconds, one_of
+from ttt_env.rules.checks import as_bool, as_integer, as_number, as_positive, one_of
 from ttt_env.rules.game import Game, Position, as_cell, cells_of
 from ttt_env.rules.sizes import MASK_CELLS, n_words
 from ttt_env.stopping import check_wanted, is_due
@@ -324,7 +324,7 @@ def checked_budget(simulations: object, seconds: object) -> tuple[int | None, fl
         )
     if simulations is not None:
         return as_integer("simulations", simulations, "mcts", 1), None
-    return None, as_seconds("seconds", seconds, "mcts")
+    return None, as_positive("seconds", seconds, "mcts")
 
 
 def _checked_seed(seed: object) -> int:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Self
 
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.checks import as_integer, as_number, as_seconds
+from ttt_env.rules.checks import as_integer, as_number, as_positive
 from ttt_env.rules.game import Game
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.players.endpoint import ChatEndpoint
@@ -63,7 +63,7 @@ class ChatAgent(PromptAgent):
         self.temperature = None if temperature is None else as_number("temperature", temperature, owner)
         self.max_tokens = None if max_tokens is None else as_integer("max_tokens", max_tokens, owner, 1)
         self.system = None if system is None else _as_str("system", system)
-        self.timeout = as_seconds("timeout", timeout, owner)
+        self.timeout = as_positive("timeout", timeout, owner)
         self.retries = as_integer("retries", retries, owner, 0)
         if not isinstance(key_variable, str) or not _VARIABLE.fullmatch(key_variable):
             raise ParameterError("key_variable: the name of an environment variable is needed, not a key")

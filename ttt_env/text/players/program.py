@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 from ttt_env.agent import Answer, AskedAgent, Effort, Outcome, quoted
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, UntrustedAnswersError, shown
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path, as_seconds
+from ttt_env.rules.checks import as_integer, as_path, as_positive
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.specs import unwrapped
 
@@ -297,9 +297,9 @@ class ProgramAgent(AskedAgent, ABC):
         if self.folder is not None and not self.folder.is_dir():
             raise ParameterError(f"folder={shown(str(self.folder))} of {owner}: there is no such folder")
         self.arguments = _split_command(command, self.folder)
-        self.timeout = as_seconds("timeout", timeout, owner)
+        self.timeout = as_positive("timeout", timeout, owner)
         self.memory = None if memory is None else as_integer("memory", memory, owner, 1, _MOST_MEMORY)
-        self.startup = as_seconds("startup", startup, owner)
+        self.startup = as_positive("startup", startup, owner)
         self._settings: dict[str, Any] = {}
         self._numbers = count(1)  # for protocols that number their questions
         self._lock = Condition()
