@@ -1,4 +1,4 @@
-"""How agents outside of this package are asked: several at a time, and with every answer kept in a file."""
+"""Ask agents outside of this package: several at a time, with every answer kept in a file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -48,24 +48,24 @@ _SIGN = {"X": 1, "O": -1}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Saved):
-    """What can happen to an agent, over all games that its moves of positive probability allow.
+    """The possible results of an agent, over all games that its moves of positive probability allow.
 
     `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost). `refutations` holds for each seat
     a shortest whole game that ends worse for the agent than best play of both, or None if there is none.
-    `positions` counts for each seat the positions that can come up with the agent to move, `n_blunders` those
-    of both seats in which it may give value away, and `n_missed_wins` those among them that are won for it.
+    `positions` counts for each seat the positions that can be reached with the agent to move. In `n_blunders`
+    of them, counted over both seats, it may give value away; `n_missed_wins` of these are won for it.
     `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
 
-    `source` says on which ground: "declared", the policy that the agent declares, whose answers were compared
-    as `analysis.declared` does; or "recorded", the answers that it gave when it was asked once in each of
-    `asked` positions. `forfeits` are those of the positions in
-    which it named no free cell, and so lost; a refutation may end in one of them, with the agent to move.
+    `source` is the basis of all this: "declared", the policy that the agent declares, which was compared with
+    its answers as `analysis.declared` does; or "recorded", the answers that it gave when it was asked once in
+    each of `asked` positions. `forfeits` are the positions in which it named no free cell, and so lost; a
+    refutation may end in one of them, with the agent to move.
 
-    `n_imperfect` counts the positions in which a move may be made that is not perfect: that gives value away,
-    wins later than it can, or loses sooner than it must. `n_classes` is the number of classes of symmetric
-    positions of which several can come up, and `inconsistent` has two differently answered positions of each
-    class that has such. On games of more than 12 cells these three are known of agents that were asked, and
-    None for others.
+    `n_imperfect` counts the positions in which it may make an imperfect move: one that gives value away, wins
+    later than it can, or loses sooner than it must. `n_classes` is the number of classes of symmetric
+    positions of which several can be reached, and `inconsistent` has two positions of each class that it
+    answers inconsistently. On games of more than 12 cells these three are known only of agents that were
+    asked, and None for others.
     """
 
     FORMAT = "ttt_env certificate 4"
@@ -114,7 +114,7 @@ class Certificate(Saved):
 
     @property
     def unbeatable(self) -> bool:
-        """Whether no game on either seat ends worse for the agent than best play of both."""
+        """True if no game on either seat ends worse for the agent than with best play of both sides."""
         return all(record is None for record in self.refutations.values())
 
     def __bool__(self) -> bool:
@@ -405,7 +405,7 @@ class _SeatAnalysis:
 
     @property
     def n_positions(self) -> int:
-        """How many positions can come up with the agent to move."""
+        """The number of positions that can be reached with the agent to move."""
         return sum(len(layer.open) for layer in self.own_layers)
 
     def _comes_up(self, position: Position) -> bool:
@@ -491,7 +491,7 @@ def _mistakes(
 
 
 def _is_worse(possible: Bools, moves: Moves, values: Values, of_forfeit: int) -> Bools:
-    """Whether a possible move, `[F, S]`, has not the highest value, or that of a forfeit is lower, `[S]`."""
+    """True where a possible move, `[F, S]`, or a forfeit, of value `of_forfeit`, gives value away, `[S]`."""
     q = -values.layers[moves.layer.ply + 1][moves.successors]
     highest = q.max(axis=0)
     is_worse: Bools = (possible & (q < highest)).any(axis=0)

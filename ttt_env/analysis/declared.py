@@ -22,7 +22,7 @@ _BATCH = 1024
 
 
 def is_own(agent: Agent) -> bool:
-    """Whether the agent, and all agents that it is made of, are this package's own, as they were written.
+    """True if the agent, and every agent that it is made of, is this package's own and unchanged.
 
     The tests hold these to the contract of `Agent`, so their answers are not compared again.
     """
@@ -79,7 +79,7 @@ def check_judged_as_played(agent: Agent) -> None:
 
 
 def _is_foreign(agent: Agent, method: str) -> bool:
-    """Whether a method of the agent is defined outside of this package."""
+    """True if a method of the agent is defined outside of this package."""
     if method in vars(agent):
         return True
     return not _is_ours(next(kind for kind in type(agent).__mro__ if method in vars(kind)))

@@ -105,10 +105,10 @@ def sampled_scorecard(
     name: str | None = None,
     file: str | Path | None = None,
 ) -> dict[str, Any]:
-    """What games show of an agent where nothing can be computed, for `write_json`.
+    """The results of sampled games, for an agent whose strength cannot be computed, for `write_json`.
 
-    It plays so many `games` with each of the `opponents`, half of them on each seat, with random numbers from
-    `seed`. `results` has of each opponent what `Match.to_dict` says, with the 95 % confidence interval of the
+    It plays `games` games with each of the `opponents`, half of them on each seat, with random numbers from
+    `seed`. `results` has `Match.to_dict` for each opponent, with the 95 % confidence interval of the
     score. `name` and `file` are as in `dossier`.
 
     Raises the errors of `match`.

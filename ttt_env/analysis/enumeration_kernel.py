@@ -76,7 +76,7 @@ def _sets_inside(inside: Masks, occupied: np.uint64, sets: WinningSets) -> int:
 
 @inner
 def _end(theirs: np.uint64, mine: np.uint64, sets: Masks) -> int:
-    """Whether nobody owns one of these sets, the last move has completed one, or no game leads here."""
+    """The game's state: `_OPEN`, `_COMPLETED` by the last move, or `_NEVER`, where no game leads here."""
     shared = ~NONE
     for mask in sets:
         if mask & mine == mask:

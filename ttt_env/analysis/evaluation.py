@@ -1,4 +1,4 @@
-"""How strong an agent is: computed over all positions where the game can be enumerated, else sampled."""
+"""The strength of an agent: computed over all positions where the game can be enumerated, else sampled."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ CLOSE = 1e-9
 _POSITION = re.compile(r"[XO./|]+")
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
-_TELLING = 1e-12  # what a game of own moves is at least worth, to be seen in a sum of so many digits
+_TELLING = 1e-12  # the least probability of a game's own moves that a sum of these digits still shows
 
 
 class Result(NamedTuple):
@@ -91,9 +91,9 @@ class Result(NamedTuple):
 
 
 class Forfeited(NamedTuple):
-    """How many games an agent has lost by naming no free cell, for one reason.
+    """The number of games that an agent has lost by naming no free cell, for one reason.
 
-    `position` is where it first did, as text, and `said` what it said there.
+    `position` is the first such position, as text, and `said` the agent's answer there.
     """
 
     outcome: Outcome
@@ -107,20 +107,20 @@ class Forfeited(NamedTuple):
 
 
 Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
-"""What the first agent, and the second, has lost by naming no free cell."""
+"""The games that the first agent, and the second, has lost by naming no free cell."""
 Ending: TypeAlias = tuple[Seat, int, Forfeit | None]
 """A game of a match: the seat of the first agent, the value for X, and the forfeit that ended it, if any."""
 
 
 @dataclass(frozen=True)
 class Match(Saved):
-    """How the first agent does against the second, from the first agent's side.
+    """The result of the first agent against the second, from the first agent's side.
 
-    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` says whether
-    these results are computed, and `source` on which ground: "declared", the policies that both agents
-    declare; "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half
-    of them on each seat. After these, `interval` is the 95 % confidence interval of `score`, and `forfeits`
-    says which of the games the first and the second agent lost by naming no free cell.
+    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` is True if
+    these results are computed. `source` is their basis: "declared", the policies that both agents declare;
+    "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half of them
+    on each seat. Of sampled games `interval` is the 95 % confidence interval of `score`, and `forfeits` are
+    the games that the first and the second agent lost by naming no free cell.
 
     >>> played = match("win-block", "random", "tictactoe-v0")
     >>> print(played.as_o)
@@ -262,16 +262,16 @@ def _read_forfeited(entries: Fields) -> Forfeited:
 
 @dataclass(frozen=True)
 class Exploitability(Saved):
-    """What the best response to an agent gains, in wins − losses a game, for each seat of the *agent*.
+    """The gain of the best response to an agent, in wins − losses a game, for each seat of the *agent*.
 
     `as_x` is the gain of the best response, moving second, against the agent as X; `as_o` that of the best
-    response, moving first, against the agent as O. On a game whose value is a draw, 0 or below says that
+    response, moving first, against the agent as O. On a game whose value is a draw, 0 or below means that
     nobody beats the agent on that seat on average.
 
-    `nash_conv` is the sum of both, which is 0 for optimal play of any game (Lanctot et al. 2017). A 0 is one:
-    a gain that is lost in the digits of a sum, as that from a slip of probability 1e-15, is computed above
-    the value of the game. `source` is "declared" for an agent that declares its policy, "recorded" for one
-    that was asked once in each position.
+    `nash_conv` is the sum of both, which is 0 for optimal play of any game (Lanctot et al. 2017). A 0 is
+    exact: a gain too small for the digits of a sum, such as that from a slip of probability 1e-15, is
+    computed relative to the value of the game. `source` is "declared" for an agent that declares its policy,
+    "recorded" for one that was asked once in each position.
 
     >>> found = exploitability("weights", "tictactoe-v0")
     >>> found.as_x, found.as_o, found.exploitability
@@ -416,7 +416,7 @@ def _outcomes(
     policy: BatchPolicy | None = None,
     above: Values | None = None,
 ) -> Outcomes:
-    """The sweep over the positions that can come up where None, on one seat, answers by `respond`."""
+    """The sweep over the positions that can be reached; a seat without an agent answers by `respond`."""
     layers, responders = explored_between(x, o, policy)
     return backward_induction(layers, *(responder or respond for responder in responders), above=above)
 

@@ -88,7 +88,7 @@ class Layer:
 
 
 class Responder(Protocol):
-    """How a seat moves: the probabilities `[B, K]` for action values `q` and legal moves, `[B, K]` each.
+    """The rule by which a seat moves: probabilities `[B, K]` from action values `q` and legal moves `[B, K]`.
 
     `q` is the expected win − loss of the player to move. `moves` says which positions and cells these
     are, for responders that follow a policy.

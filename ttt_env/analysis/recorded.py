@@ -1,4 +1,4 @@
-"""How agents are asked for their moves: a declared policy at any time, others once in each position."""
+"""Ask agents for their moves: a declared policy at any time, others once in each position."""
 
 import logging
 import time
@@ -245,9 +245,9 @@ class RecordedAgent(Agent):
         self._watch.look()
 
     def _count(self) -> Asked:
-        """How far the asking is.
+        """The number of positions asked so far, and an estimate of the number of all, which is never too low.
 
-        Where one cell is answered, no more boards come up two plies later than the opponent has replies.
+        Where the answer is one cell, a board leads to no more boards two plies later than there are replies.
         """
         n_cells, bounds = self.game.n_cells, list[int]()
         for ply in range(n_cells):
@@ -300,7 +300,7 @@ class _Watch:
 
 
 def speaks_by_batches(agent: Agent) -> bool:
-    """Whether an agent may be asked for `policies`: it is fixed, or `policies` is all that it defines."""
+    """True if an agent may be asked for `policies`: it is fixed, or `policies` is all that it defines."""
     return agent.plays_by == "policies" or (agent.is_fixed and agent.plays_by == "policy")
 
 

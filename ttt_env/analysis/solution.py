@@ -102,7 +102,7 @@ class Solution:
         return [] if position.is_over else np.flatnonzero(q == np.nanmax(q)).tolist()
 
     def good(self, boards: Boards) -> Bools:
-        """Which moves keep the value of the position, `[B, cells]`; none where the game is over."""
+        """True for moves that keep a position's value, `[B, cells]`; all False where the game is over."""
         q = np.where(boards.legal, self.values.q(boards), -np.inf)
         good: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
         return good
