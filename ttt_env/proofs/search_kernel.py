@@ -133,7 +133,7 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @inner
 def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
-    """Whether the defender, to move, has a reply after which pairs hold, which is then the only candidate."""
+    """True if the defender, to move, has a reply after which pairs hold; it is then the only candidate."""
     cells = s.candidates[depth]
     for _ in range(_PAIRED_REPLIES):
         if cells == NONE:
@@ -166,7 +166,7 @@ def _judge_misere(s: ProofSearch, depth: int, sets: WinningSets, attacking: bool
 
 @inner
 def attacks(s: ProofSearch, depth: int) -> bool:
-    """Whether the attacker is to move."""
+    """True if the attacker is to move."""
     return bool((s.state[ROOT_ATTACKS] + depth) & 1 == 1)
 
 
@@ -275,7 +275,7 @@ def _bucket(s: ProofSearch, key: np.uint64) -> int:
 
 @inner
 def _is_known(s: ProofSearch, key: np.uint64) -> bool:
-    """Whether the table has an answer that holds; it is then put in the state."""
+    """True if the table has an answer that holds here; it is then put in the state."""
     bits = np.uint64(s.state[TABLE_BITS])
     first = _bucket(s, key)
     for entry in s.table[first : first + _BUCKET]:
@@ -381,5 +381,5 @@ def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:
 
 
 def is_exact(s: ProofSearch) -> bool:
-    """Whether the last answer holds for any width."""
+    """True if the last answer holds for any width."""
     return bool(s.state[IS_EXACT])

@@ -73,7 +73,7 @@ class ThreatProver:
         self._graph = self._kernel.pruned(self._graph, 0)
 
     def known(self) -> Arrays:
-        """What is proved so far, as arrays: `recall` takes them."""
+        """The results proved so far, as arrays for `recall`."""
         part = self._kernel.won_part(self._graph)._asdict()
         return part | {"answers": np.array([*self._answers.items()], np.uint64).reshape(-1, 2)}
 
@@ -84,9 +84,9 @@ class ThreatProver:
         self._answers = dict(known["answers"].tolist())
 
     def wins(self, position: Position, max_expanded: int) -> bool:
-        """Whether the seat was proved to win; a no is no proof.
+        """True if the seat was proved to win; False proves nothing.
 
-        No more than `max_expanded` positions are expanded for the threats of each position.
+        At most `max_expanded` positions are expanded for the threats of each position.
         """
         if position.is_over:
             return position.winner == self._seat
@@ -165,14 +165,14 @@ class ThreatProver:
                 yield position
 
     def _hardness(self, position: Position) -> int:
-        """How many positions have at least to be won, after a trial."""
+        """The proof number after a trial: the least number of positions still to be won."""
         answer = self._by_threats(position, _TRIAL)
         if answer is not None:
             return 0 if answer else _HARDEST
         return int(self._graph.numbers[self._node(position), self._kernel.WON])
 
     def _by_threats(self, position: Position, max_expanded: int) -> bool | None:
-        """Whether the seat, to move, wins by threats alone; None if too few were expanded."""
+        """True if the seat, to move, wins by threats alone, False if not; None if too few were expanded."""
         if position.is_over:
             return position.winner == self._seat
         self._graph = self._kernel.pruned(self._graph, _MAX_NODES)
