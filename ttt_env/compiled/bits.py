@@ -178,7 +178,7 @@ def cell_of(stone: np.uint64) -> int:
 
 @inner
 def is_several(mask: np.uint64) -> bool:
-    """Whether more than one bit is set."""
+    """True if more than one bit is set."""
     return bool((mask & (mask - ONE)) != NONE)
 
 
@@ -190,7 +190,7 @@ def through(sets: WinningSets, cell: int) -> Masks:
 
 @inner
 def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
-    """Whether the stones own a winning set through the cell."""
+    """True if the stones own a winning set through the cell."""
     for number in range(sets.first[cell], sets.first[cell + 1]):
         mask = at(sets.through, number)
         if stones & mask == mask:

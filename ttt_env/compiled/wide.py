@@ -121,7 +121,7 @@ def bit(typingctx: Any, like: Wide, cell: Any) -> Any:
 
 
 def words_in(masks: Any) -> int:
-    """How many words each mask has in an array of records, by numba's type of the array."""
+    """The number of words of each mask in an array of records, by numba's type of the array."""
     return int(masks.dtype.size * 8 // _WORD)
 
 
