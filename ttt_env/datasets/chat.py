@@ -23,11 +23,11 @@ from ttt_env.text.replies import number_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 
 Ties = Literal["all", "draw"]
-"""What becomes of several perfect moves: a conversation for each of them, or for one that is drawn."""
+"""The treatment of several perfect moves: a conversation for each of them, or for one drawn at random."""
 
 
 class Message(TypedDict):
-    """What one side of a conversation says."""
+    """One message of a conversation."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -85,7 +85,7 @@ def position_chats(
 
 
 def _of_classes(boards: Boards) -> Boards:
-    """Of these positions those that stand for their symmetry class."""
+    """The positions among these that represent their symmetry class."""
     return boards[same_boards(canonical_boards(boards)[0], boards)]
 
 

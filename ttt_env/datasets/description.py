@@ -27,7 +27,7 @@ from ttt_env.text.wording import rules_text
 
 LICENSE = "https://spdx.org/licenses/MIT.html"
 VERSION = "1.0.0"
-"""Of the columns and of how their entries are chosen: another one where they change."""
+"""The version of the columns and of how their entries are chosen; it changes with them."""
 
 _TYPES = {"text": mlc.DataType.TEXT, "integer": mlc.DataType.INTEGER, "boolean": mlc.DataType.BOOL}
 _EXACT = """\

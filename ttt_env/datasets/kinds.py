@@ -33,7 +33,7 @@ def write_positions(order: DatasetOrder, folder: Path, progress: Progress) -> It
 
 
 def _which(order: DatasetOrder, condition: str = " in which the game goes on") -> str:
-    """Which positions there are."""
+    """The positions of a file, in words."""
     if order.one_per_class:
         return f"One position{condition} of each symmetry class"
     return f"Every position{condition}"
@@ -89,4 +89,4 @@ WRITERS: dict[DataKind, Writer] = {
     "chat": write_conversations,
     "minari": write_minari_sets,
 }
-"""How the files of a kind are written into a folder, and told one by one."""
+"""The functions that write the files of each kind into a folder, and yield a description of each file."""

@@ -1,4 +1,4 @@
-"""Who plays the games of a data set, and these games."""
+"""The players of a data set's games, and these games."""
 
 from typing import Literal, NamedTuple, get_args
 
@@ -13,7 +13,7 @@ from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import check_enumerable
 
 Level = Literal["expert", "novice", "mixed"]
-"""Who plays: the expert, who draws among the perfect moves; novices, who err; or all of them."""
+"""The players: the expert, who draws among the perfect moves; novices, who err; or all of them."""
 
 EXPERT = "minimax:prefer=fast"
 NOVICES = "softmax:temperature=0.3", "softmax:temperature=1", "epsilon:minimax,epsilon=0.3"

@@ -112,7 +112,7 @@ class PositionTable:
 
     @property
     def has_texts(self) -> bool:
-        """Whether there are the columns `prompt` and `answer`."""
+        """True if the table has the columns `prompt` and `answer`."""
         return is_tabulated(self.game) if self.prompts is None else self.prompts
 
     @property
