@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Positions:
-    """What is learned of positions: the move probabilities `[P, cells]` and values `[P]` to be predicted."""
+    """The training targets of positions: move probabilities `[P, cells]` and values `[P]`."""
 
     boards: Boards
     policies: NDArray[np.float32]

@@ -31,7 +31,7 @@ _PAUSE = 10.0  # seconds between two writings of the checkpoint, if the agent is
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What to train, how long, and where to write it: see `train`.
+    """The options of a training: what to train, how long, and where to write it (see `train`).
 
     Raises `ParameterError` for an unknown algorithm, and for budgets, seeds and goals that cannot be.
     """
@@ -70,7 +70,7 @@ class TrainingOptions:
 
     @property
     def budget(self) -> Budget:
-        """How long to train: as the learner's own default says where neither steps nor seconds are given."""
+        """The budget of the training; the learner's own default where neither steps nor seconds are given."""
         if self.steps is None and self.seconds is None:
             return self.learner.default_budget
         return Budget(self.steps or inf, self.seconds or inf)
@@ -152,18 +152,18 @@ class Training:
 
     @property
     def progress(self) -> TrainingProgress:
-        """How far it is, and the best that it has found."""
+        """The progress so far, with the best agent found."""
         return self._kept.progress
 
     @property
     def is_done(self) -> bool:
-        """Whether the agent is as strong as `until` asks for."""
+        """True if the agent is as strong as `until` asks for."""
         evaluation = self.progress.evaluation
         return evaluation is not None and evaluation.reaches(self.until)
 
     @property
     def is_judged(self) -> bool:
-        """Whether the agent was judged as it is now."""
+        """True if the last evaluation is of the agent as it is now."""
         evaluation = self.progress.evaluation
         return evaluation is not None and evaluation.steps >= self.learner.steps
 

@@ -74,7 +74,7 @@ class OpponentPool:
             self.responses.append(response_to(learner))
 
     def weights(self, learner: Agent) -> list[float] | None:
-        """How often each of `agents` is drawn; None for all alike."""
+        """The relative frequency at which each of `agents` is drawn; None if all are equally likely."""
         if self.draw == "uniform":
             return None
         if isinstance(self.draw, str):

@@ -43,7 +43,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a population is: a learner for each seed, all of one algorithm, and how they share opponents."""
+    """The plan of a population: a learner for each seed, all of one algorithm and with shared opponents."""
 
     game: Game
     algo: str
@@ -87,14 +87,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Population:
-    """What came of a population: the evaluations of every learner, by its seed, in order."""
+    """The results of a population: the evaluations of every learner, by its seed, in order."""
 
     plan: Plan
     looks: dict[int, tuple[Look, ...]]
 
     @property
     def best(self) -> int:
-        """The seed of the least exploitable learner; of several, of the one that was so first."""
+        """The seed of the least exploitable learner; of several, that of the one with the fewest steps."""
         return min(
             self.looks, key=lambda seed: min((one.exploitability, one.steps) for one in self.looks[seed])
         )

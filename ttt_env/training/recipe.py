@@ -1,4 +1,4 @@
-"""How to train an algorithm: its hyperparameters, environments and opponents, as data in `recipes/`."""
+"""Recipes: an algorithm's hyperparameters, environments and opponents, as data in `recipes/`."""
 
 import re
 import tomllib
@@ -28,7 +28,7 @@ _SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_ini
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a file of `recipes/` says.
+    """The contents of a file of `recipes/`.
 
     `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
     `pool` the parameters of an `OpponentPool`, `envs` those of `make_vec_env`, `random_starts` and

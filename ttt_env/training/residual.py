@@ -82,7 +82,7 @@ class ResidualNetwork(nn.Module):
 
 
 def planes_of(boards: Boards) -> Tensor:
-    """What the network sees of positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
+    """The network's input for positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
     mine, theirs = boards.cells(boards.mine), boards.cells(boards.theirs)
     return torch.from_numpy(np.stack([mine, theirs, ~(mine | theirs)], axis=1).astype(np.float32))
 

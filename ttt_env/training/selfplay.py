@@ -284,7 +284,7 @@ class SelfPlay(_Timed):
 
     @property
     def is_done(self) -> bool:
-        """Whether the model is as strong as `until` asks for."""
+        """True if the model is as strong as `until` asks for."""
         return self.evaluation is not None and self.evaluation.reaches(self.until)
 
     def restore_best(self, model: BaseAlgorithm) -> None:

@@ -1,4 +1,4 @@
-"""Where the episodes of a training begin."""
+"""The positions in which the episodes of a training begin."""
 
 import numpy as np
 

@@ -38,7 +38,7 @@ Progress: TypeAlias = Callable[[TrialResult | None, int, int], object]
 
 @dataclass(frozen=True)
 class Sweep:
-    """What the trials of a sweep came to, in the order in which the sweep lists them."""
+    """The results of a sweep's trials, in the order in which the sweep lists them."""
 
     game: Game
     folder: Path
@@ -115,7 +115,7 @@ def sweep(
     rng: np.random.Generator | int = 0,
     report: Progress | None = None,
 ) -> Sweep:
-    """What came of training every algorithm from every seed with every choice of hyperparameters.
+    """Train every algorithm from every seed with every choice of hyperparameters.
 
     `search` maps names of hyperparameters to lists of values, all of whose combinations are tried, or to
     distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those of
@@ -184,7 +184,7 @@ def _check_asha(trials: Sequence[Trial], backend: Backend) -> None:
 
 
 def _stays(result: TrialResult, asha: bool) -> bool:
-    """Whether a trial that has this result is not to be run again."""
+    """True if a trial with this result is not run again."""
     return result.is_whole or (asha and result.ended == "asha")
 
 

@@ -31,7 +31,7 @@ class Trial(TrainingOptions):
 
     @property
     def limits(self) -> dict[str, Any]:
-        """When the training ends, as the keywords of `train`."""
+        """The limits of the training, as keywords of `train`."""
         return {"steps": self.steps, "seconds": self.seconds, "until": self.until}
 
     @property
@@ -54,7 +54,7 @@ class Trial(TrainingOptions):
         ended: Ended | None = None,
         error: str | None = None,
     ) -> "TrialResult":
-        """What has come out so far: how strong the best model is, and what the training has used."""
+        """The result so far: the strength of the best model, and the steps and seconds used."""
         proof = best and best.certificate
         return TrialResult(
             self.name,
@@ -76,9 +76,9 @@ class Trial(TrainingOptions):
 
 @dataclass(frozen=True)
 class TrialResult(Saved):
-    """What came out of a trial: a line of `results.jsonl`.
+    """The result of a trial: a line of `results.jsonl`.
 
-    `exploitability`, `unbeatable` and, if that was asked for, `blunders_everywhere` are exact, and those of
+    `exploitability`, `unbeatable` and, if that was asked for, `blunders_everywhere` are exact, and describe
     the file `model`, the least exploitable that the trial found. `steps` and `seconds` are what the trial
     used in all. It has `ended` because its "goal" was reached or its "budget" used up, because "asha" stopped
     it, or by an "error", which is then told; None while it runs.
@@ -104,12 +104,12 @@ class TrialResult(Saved):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the trial was trained to its end."""
+        """True if the trial was trained to its end."""
         return self.ended in ("goal", "budget")
 
     @property
     def mistakes(self) -> tuple[float, float]:
-        """By what trials are compared, least first: exploitability, then blunders everywhere if counted."""
+        """The key that sorts trials, best first: exploitability, then blunders everywhere if counted."""
         if self.exploitability is None:
             return float("inf"), float("inf")
         return self.exploitability, self.blunders_everywhere or 0

@@ -85,7 +85,7 @@ def _name(trial: Any) -> str:
 
 
 def _job(config: Mapping[str, Any], trials: Sequence[Trial], folder: Path) -> None:
-    """What an actor does: a trial, of which every result is reported."""
+    """Run a trial in an actor, and report each of its results."""
     from ray import tune
 
     def report(result: TrialResult) -> None:

@@ -90,7 +90,7 @@ class WinningSets(BaseFeaturesExtractor):
 
 
 class _Round(nn.Module):
-    """What cells know, `[cells, B, width]`, after the winning sets have told them what their cells know."""
+    """One message-passing round: cells → winning sets → cells, `[cells, B, width]`."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
