@@ -205,7 +205,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _passes(status: int) -> bool:
-    """Whether what this status says may be over when the endpoint is asked again."""
+    """True if this status is of a passing error: the endpoint may answer when it is asked again."""
     return status in _ASKED_AGAIN or status >= _LEAST_ERROR_OF_SERVER
 
 
