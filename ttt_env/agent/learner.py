@@ -58,7 +58,7 @@ class Learner(ABC):
     """True if it needs PyTorch, from the extra `train`."""
 
     uncounted: float = 0.0
-    """The seconds of `advance` that no budget counts: those of compiling."""
+    """The seconds of `advance` that no budget counts: the time of compiling."""
 
     def __init__(self, game: Game, seed: int = 0) -> None:
         self.game, self.seed = game, seed
@@ -142,7 +142,7 @@ class Learner(ABC):
 
 
 def learner_names() -> list[str]:
-    """The names under which learners are installed here, ours and those of other packages.
+    """The names under which learners are installed here, ours and other packages'.
 
     >>> {"dqn", "q-learning", "alphazero"} <= set(learner_names())
     True
