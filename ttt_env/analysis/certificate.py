@@ -88,7 +88,7 @@ class Certificate(Saved):
 
     @property
     def good_share(self) -> float:
-        """The share of the positions that can come up in which it gives no value away, in [0, 1]."""
+        """The share of the positions that it can reach in which it gives no value away, in [0, 1]."""
         return 1.0 - self.n_blunders / sum(self.positions.values())
 
     @property
@@ -274,10 +274,10 @@ def certify(
     backend: Backend = "loky",
     address: str | None = None,
 ) -> Certificate | dict[str, Certificate]:
-    """The certificate of an agent: what can happen to it, on both seats, in every game that can come up.
+    """The certificate of an agent: its possible results, on both seats, over every game that it allows.
 
     `game` is by default the one that the agent plays. An agent that does not declare a fixed policy, such as
-    a function, is asked once in each position that can come up, layer by layer; the certificate is about
+    a function, is asked once in each position that it can reach, layer by layer; the certificate is about
     these answers, and says so. `progress` is called before the first question and then about ten times a
     second; without it, a warning is logged every ten seconds while the agent is being asked.
 
@@ -288,7 +288,7 @@ def certify(
 
     Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
     a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
-    batch; `ResultFileError` if `answers` does not hold those of this agent, cannot be written, or another run
+    batch; `ResultFileError` if `answers` holds another agent's answers, cannot be written, or another run
     writes to it; `NotJudgedError` where accidents leave a question without an answer, and
     `UntrustedAnswersError` for a program that says a line too many.
 
@@ -375,7 +375,7 @@ def _keeping_answers(agent: Agent) -> Agent:
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
-    """All positions of the game in which the agent may give value away, whether they can come up or not.
+    """All positions of the game in which the agent may give value away, reached or not.
 
     An agent without any is optimal everywhere, which is more than unbeatable. An agent that does not declare
     a fixed policy is asked once in every position. Raises the errors of `certify`.
@@ -387,7 +387,7 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
 
 
 class _SeatAnalysis:
-    """All positions that can come up with the agent on one seat and any opponent on the other."""
+    """All positions that can be reached with the agent on one seat and any opponent on the other."""
 
     def __init__(self, agent: Agent, seat: Seat, solution: Solution, heard: _Heard) -> None:
         self.agent, self.seat, self.solution = agent, seat, solution
@@ -442,7 +442,7 @@ class _SeatAnalysis:
         return GameRecord(self.agent.game, tuple(reversed(cells)))
 
     def _last_move(self, position: Position) -> tuple[int, Position]:
-        """A last move that leads here: its cell, and the position before it, which can come up as well."""
+        """A last move that leads here: its cell, and the position before it, which can be reached as well."""
         parents = [
             (cell, Position(position.game, position.theirs ^ 1 << cell, position.mine))
             for cell in cells_of(position.theirs)

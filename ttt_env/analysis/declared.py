@@ -13,9 +13,9 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
 
 ALL_COMPARED = 2_000
-"""In so many positions of a ply the answers of a class from outside are compared: in tic-tac-toe in all."""
+"""The most positions of a ply in which a class from outside is compared: in tic-tac-toe all of them."""
 SOME_COMPARED = 16
-"""In so many, where one function gives all answers: a `policy` that is overridden alone, or a network."""
+"""The same where one function gives all answers: a `policy` that is overridden alone, or a network."""
 _OWN = f"{__name__.partition('.')[0]}."
 _ASKED = ("policy", "policies", "choose", "choose_in_game")  # the methods that play and analyses call
 _BATCH = 1024
@@ -101,7 +101,7 @@ def check_answers(agent: Agent, boards: Boards, used: Agent | None = None) -> No
 
 
 def _spread(n_positions: int, most: int) -> NDArray[np.int64]:
-    """Up to so many numbers of positions, evenly spread."""
+    """The numbers of at most `most` positions, evenly spread."""
     return np.unique(np.linspace(0, n_positions - 1, min(n_positions, most)).astype(np.int64))
 
 

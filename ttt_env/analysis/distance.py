@@ -1,6 +1,6 @@
 """The distance of every position of a game from its end, under perfect play of both sides.
 
-A *good* move keeps the value of the position. A *perfect* move moreover wins as soon, or loses as late, as
+A *good* move keeps the value of the position. A *perfect* move also wins as soon, or loses as late, as
 best play allows. A draw always fills the board, so that in a drawn position every good move is perfect.
 """
 

@@ -76,11 +76,11 @@ class WorkerShare:
 
 @dataclass(frozen=True)
 class CountedPly:
-    """The numbers of positions of one ply that games reach.
+    """The number of reachable positions of one ply.
 
-    `won`, `drawn` and `lost` are those to be played, by their value for the player to move; in `ended` a
-    winning set is complete, `full` are full boards without one. `placements` are all ways to place so many
-    stones, reached or not. `workers` says who has computed them.
+    `won`, `drawn` and `lost` count the unfinished ones, by their value for the player to move; `ended` those
+    with a complete winning set, `full` full boards without one. `placements` are all ways to place as many
+    stones, reached or not. `workers` has the work of each process.
     """
 
     ply: int
@@ -419,7 +419,7 @@ def _prepare() -> None:
 
 @lru_cache(maxsize=1)
 def _grid(n_cells: int, ply: int) -> Grid:
-    """The grid of the ply in work: those of all plies of a large game would be kept by `grid`."""
+    """The grid of the ply being computed; `grid` would keep the grids of all plies of a large game."""
     return Grid(n_cells, ply)
 
 

@@ -28,7 +28,7 @@ def fill(
     """Write the value of each slot of these rows for the player to move, `values` `[rows * patterns]`.
 
     `after` are the values of the next ply. `occupied` `[rows]` are the cells of each row; `patterns`,
-    `next_row`, `below` and `next_pattern` are those of a `Grid`, the tables by row for these rows alone.
+    `next_row`, `below` and `next_pattern` come from a `Grid`, the tables by row for these rows alone.
 
     A slot that no game reaches is worth 0. The others are counted in `tally`: the positions to be played that
     are WON, DRAWN or LOST for the player to move, those that a winning set has ENDED, FULL boards without.

@@ -342,9 +342,9 @@ def match(
 
     With `exact=None` it is computed if both agents declare a fixed policy and the game can be enumerated,
     else sampled. `exact=True` computes it: an agent that declares no fixed policy, such as a function, is
-    asked once in each position that can come up between the two, and judged by these answers; `progress` and
+    asked once in each position that the two can reach, and judged by these answers; `progress` and
     `workers` are as in `certify`, and where a function names no free cell it loses. `exact=False` samples it:
-    `games` games are played, half of them on each seat and of an odd number one less, with random numbers
+    `games` games are played, half of them on each seat, for an odd number one fewer, with random numbers
     from `rng`, a generator or a seed. A program, or another agent that is asked, loses a game in which it
     names no free cell: see `Match.forfeits`. For a function that is an error there.
 
@@ -444,7 +444,7 @@ def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Ma
 
 
 def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
-    """These losses with those of one reason as one, in the order in which the reasons came up."""
+    """These losses, merged by reason, in the order in which the reasons first occurred."""
     by_reason: dict[Outcome, Forfeited] = {}
     for lost in losses:
         known = by_reason.get(lost.outcome, lost._replace(games=0))
@@ -469,7 +469,7 @@ def match_of(counts: NDArray[np.int64], forfeits: Forfeits = ((), ())) -> Match:
     """The sampled match with these counts, `[2, 3]`: wins, draws and losses as X, then as O."""
     half = int(counts[0].sum())
     as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
-    # One more win and one more loss on each seat keep the interval honest where all games end alike.
+    # One more win and one more loss on each seat keep the interval honest where all games end the same way.
     wins, _, losses = counts.T + np.array([[1], [0], [1]])
     mean = (wins - losses) / (half + 2)
     spread = ((wins + losses) / (half + 2) - mean**2).sum()
@@ -522,7 +522,7 @@ def exploitability(
 ) -> Exploitability | dict[str, Exploitability]:
     """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
-    An agent that does not declare a fixed policy is asked once in each position that can come up, and judged
+    An agent that does not declare a fixed policy is asked once in each position that it can reach, and judged
     by these answers; `progress`, `workers` and `answers` are as in `certify`. Where a function names no free
     cell, the agent loses.
 

@@ -99,7 +99,7 @@ class Responder(Protocol):
 
 
 def reachable(game: Game, x: Responder | None = None, o: Responder | None = None) -> list[Layer]:
-    """The layers of the positions that can come up, that of the empty board first.
+    """The layers of the reachable positions, with the empty board first.
 
     A seat with a responder makes only moves of positive probability; a seat without makes every move.
 

@@ -114,7 +114,7 @@ class Solution:
             if moves is None:
                 raise ValueError("whether a move keeps the value depends on the position: `moves` is needed")
             values = self.values.layers[moves.layer.ply + 1][moves.successors].T
-            # They are the other player's, so that the least are the best for who moves.
+            # These are the other player's values, so the least are the best for the player to move.
             return respond(q, legal & (values == values.min(axis=1, keepdims=True)), moves)
 
         return respond_by_good_moves

@@ -63,7 +63,7 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
     """Three tables over all sets of occupied cells, `[2^cells]` each.
 
     The first has the least of the sets symmetric to a set, the second the number of the symmetry that leads
-    there. The third has, for sets that are the least themselves, their rank among those of as many stones.
+    there. The third has the rank of each set that is itself the least among those with as many stones.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
     canonical, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
