@@ -18,7 +18,7 @@ def is_solved(game: Game) -> bool:
 
 @lru_cache(maxsize=_MEMO_SIZE)
 def known_value(position: Position, nodes: int = PROOF_NODES) -> int | None:
-    """The value for the player to move, 1, 0 or −1; None if a proof of so many `nodes` does not find it.
+    """The value for the player to move, 1, 0 or −1; None if a proof of `nodes` nodes does not find it.
 
     Games of up to `INTERACTIVE_CELLS` cells are solved, so that there the value is always known.
     """

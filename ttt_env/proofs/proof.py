@@ -46,7 +46,7 @@ _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
 _CHECKPOINT_SECONDS = 60.0
 _CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
-# After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
+# Nodes after which a win by threats is searched for, and positions expanded for the threats of each position.
 _THREAT_ROUNDS = ((10_000_000, 100_000), (12_000_000, 400_000), (14_000_000, 1_600_000))
 
 

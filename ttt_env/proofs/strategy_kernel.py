@@ -100,7 +100,7 @@ def _is_answered(
 def _answered(
     own: np.uint64, other: np.uint64, replies: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
 ) -> np.uint64:
-    """Those of the replies after which a sequence of threats wins."""
+    """The replies after which a sequence of threats wins."""
     answered = NONE
     while replies != NONE:
         reply = lowest(replies)

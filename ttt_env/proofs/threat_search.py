@@ -45,13 +45,13 @@ Run = Callable[[ThreatQuestion, int], bool | None]
 
 
 class ThreatProver:
-    """The search for a win of one seat by threats alone, but for its first moves, which may be quiet.
+    """The search for a win of one seat by threats alone, except its first moves, which may be quiet.
 
     A win by threats alone is searched by `threat_search_kernel`. Around it a quiet move is tried where that
     finds none: the one first whose replies look easiest after a short trial, and the hardest reply first, so
     that a move that fails does so early. What was found stays known from one call to the next.
 
-    `run` makes a part of the search, of so many positions, and raises an error where the budget ends.
+    `run` runs a part of the search, of some positions, and raises an error where the budget ends.
     """
 
     def __init__(self, game: Game, seat: Seat, run: Run) -> None:
@@ -97,7 +97,7 @@ class ThreatProver:
     def winning_cells(self, positions: Masks) -> NDArray[np.int16]:
         """The cells `[P]` of threats that win in these positions `[P, 2]`; −1 where none is known.
 
-        A position is the stones of the seat, which is to move, and those of the other.
+        A position is the stones of the seat, which is to move, and the stones of the other.
         """
         cells = np.empty(len(positions), np.int16)
         self._kernel.winning_cells(self._graph, positions, cells)
