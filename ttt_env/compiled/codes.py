@@ -14,7 +14,7 @@ Seats: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-# The code of a board says how its game stands for the looker, the player from whose side it is seen: it goes
+# The code of a board is the state of its game for the looker, the player from whose side it is seen: it goes
 # on; the other's last move completed a set, or filled the board; the looker's own last move did; the looker
 # ended it by choosing a taken cell; the other did.
 OPEN, WON_BY_OTHER, FULL_BY_OTHER, WON, FULL, FORFEITED, FORFEITED_BY_OTHER = range(7)

@@ -52,7 +52,7 @@ def kernel_masks(masks: Sequence[int], game: Game) -> Masks:
 
 
 def no_masks(shape: int | tuple[int, ...], n_words: int) -> Masks:
-    """Empty masks of so many words for compiled code, in an array of this shape."""
+    """Empty masks of `n_words` words for compiled code, in an array of this shape."""
     return np.zeros(shape, np.uint64 if n_words == 1 else _record(n_words))
 
 

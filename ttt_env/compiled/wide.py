@@ -2,7 +2,7 @@
 
 LLVM, which numba compiles with, knows integers of any number of bits. A `Wide` is one of them: it takes part
 in `&`, `|`, `^`, `~`, `+`, `-`, `==` and `!=` with others and with `uint64`, so that a function written for
-masks of 64 bits is compiled for wide ones as it stands. In arrays, whose elements NumPy has to know, each of
+masks of 64 bits is compiled for wide ones unchanged. In arrays, whose elements NumPy has to know, each of
 them is a record of its words (`sets.records`): `load` and `store` are the way between the two.
 """
 
@@ -24,7 +24,7 @@ intrinsic: Any = _numba_intrinsic  # whose calls in compiled code have fewer arg
 
 
 class Wide(types.Type):
-    """numba's type of a mask of so many words; `uint64` is converted to it wherever both come together."""
+    """numba's type of a mask of `n_words` words; `uint64` is converted to it wherever both meet."""
 
     def __init__(self, n_words: int) -> None:
         self.n_words = n_words
