@@ -137,7 +137,7 @@ def croissant(
 ) -> dict[str, Any]:
     """The description of a data set as JSON-LD; tables can be read through it, a record for each row.
 
-    The checksums are those of the files in the folder. Without a date of publication the description has
+    The checksums are computed from the files in the folder. Without a date of publication the description has
     none, and the same files give the same description.
     """
     metadata = mlc.Metadata(

@@ -48,7 +48,7 @@ def write_games(order: DatasetOrder, folder: Path, progress: Progress) -> Iterat
 
 
 def write_conversations(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
-    """Conversations about single positions, and those of whole games."""
+    """Conversations about single positions, and about whole games."""
     words: dict[str, Any] = {"board": order.board, "answer": order.answer, "seed": order.seed}
     chats = position_chats(order.game, ties=order.ties, one_per_class=order.one_per_class, **words)
     of_all, of_one = "each perfect move, in a conversation of its own", "a perfect move, drawn from all"

@@ -67,7 +67,7 @@ class DatasetOrder:
 
     @property
     def chosen_kinds(self) -> tuple[DataKind, ...]:
-        """The kinds of data that are asked for; unasked, all that the game can have."""
+        """The kinds of data that are asked for; by default, all that the game can have."""
         if self.kinds is not None:
             return self.kinds
         is_left_out = {"chat": not self.positions.has_texts, "minari": not self.has_id}

@@ -53,8 +53,8 @@ def drawn(players: list[Player], rng: np.random.Generator) -> Player:
 def numbers_of(seed: int, level: Level, number: int) -> np.random.Generator:
     """The random numbers of one game of a data set, by its number.
 
-    Each game has its own, so that a longer data set begins with the games of a shorter one, and those of two
-    levels have nothing to do with each other.
+    Each game has its own, so that a longer data set begins with the games of a shorter one, and the games of
+    different levels are independent.
     """
     return np.random.default_rng((seed, get_args(Level).index(level), number))
 
@@ -62,7 +62,7 @@ def numbers_of(seed: int, level: Level, number: int) -> np.random.Generator:
 def play_games(
     game: Game | str = "tictactoe-v0", level: Level = "expert", games: int = 1000, *, seed: int = 0
 ) -> list[PlayedGame]:
-    """So many games, both players of each drawn from those of the level.
+    """A list of `games` games, both players of each drawn from the players of the level.
 
     The same seed gives the same games, and more games of it begin with these.
 

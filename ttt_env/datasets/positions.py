@@ -85,7 +85,7 @@ class PositionTable:
     With `one_per_class` there is one row for all positions that are the same but for turning and mirroring
     the board; with `finished` there are also those in which the game is over. `prompts` says whether there
     are the columns `prompt` and `answer`; by default there are for games of up to 12 cells. `board` and
-    `answer` are those of `TextEnv`.
+    `answer` are as in `TextEnv`.
 
     Where several cells are perfect, the column `answer` plays one of them that is drawn by the `seed` and the
     position alone. So the column has no habit that could be learned in place of the game, such as taking the
