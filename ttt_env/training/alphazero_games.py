@@ -28,7 +28,7 @@ class Positions:
 
 
 class ReplayBuffer:
-    """The last positions that were played, as their canonical images: at most so many."""
+    """The last positions that were played, up to a capacity, as their canonical images."""
 
     def __init__(self, game: Game, most: int) -> None:
         self.masks = np.zeros((2, most), np.uint64)
@@ -53,13 +53,13 @@ class ReplayBuffer:
         self.added += len(positions)
 
     def sample(self, n: int, rng: np.random.Generator) -> Positions:
-        """So many of the positions, drawn uniformly."""
+        """A sample of `n` positions, drawn uniformly."""
         at = rng.integers(len(self), size=n)
         return Positions(Boards(self._game, *self.masks[:, at]), self.policies[at], self.values[at])
 
 
 class SelfPlay:
-    """Games that a search plays against itself, so many at a time; a new one begins where one has ended."""
+    """Games that a search plays against itself, several at a time; a new one begins where one has ended."""
 
     def __init__(self, game: Game, settings: AlphaZeroSettings, rng: np.random.Generator) -> None:
         n, n_cells = settings.games, game.n_cells

@@ -63,7 +63,7 @@ class AlphaZeroSettings:
     opponents: tuple[str, ...] = ("random", "mcts:simulations=1000")
 
     def rate(self, games: int) -> float:
-        """The learning rate when so many games have ended."""
+        """The learning rate after this number of games."""
         return self.learning_rate * _DROP ** sum(games >= drop for drop in self.drops)
 
     @property

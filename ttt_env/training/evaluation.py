@@ -102,7 +102,7 @@ def evaluate(
 
 
 def costly(learner: Agent, errors: Boards) -> Boards:
-    """Those of a learner's errors after which it may end below what the game is worth to its seat."""
+    """The errors of a learner after which it may end below the value of the game for its seat."""
     solution = solve(learner.game)
     worth = np.where(errors.ply % 2, -solution.value, solution.value)
     q = np.where(learner.policies(errors) > 0, solution.values.q(errors), np.inf).min(axis=1, initial=np.inf)

@@ -129,7 +129,7 @@ def _tensorboard(folder: Path | None) -> Iterator[Log]:
 class Training:
     """A learner in training: judged, kept where it is better than before, written to files.
 
-    `kept` says what it is a training of, and how far it is. The best agent is written to the file `out`, and
+    `kept` is the task of the training and its progress. The best agent is written to the file `out`, and
     all that is needed to go on to the file `checkpoint`; `report` is called after every evaluation.
     """
 
@@ -251,7 +251,7 @@ def train(
     report: Report | None = None,
     **hyperparameters: Any,
 ) -> Agent:
-    """The least exploitable agent that an algorithm found within so many seconds or steps.
+    """The least exploitable agent that an algorithm found within its seconds or steps.
 
     `algo` is a name of `ttt_env.agent.learner.learner_names`: a recipe for an algorithm of Stable-Baselines3,
     such as "dqn", or an algorithm of this package, such as "q-learning". A step is a move of the agent, a
@@ -259,7 +259,7 @@ def train(
     when the agent is certified "unbeatable" ("optimal": when it gives value away in no position of the game
     at all; "budget": never). Of a game that cannot be enumerated it is the last agent.
 
-    `hyperparameters` are those of the learner, or what `Recipe.adjusted` takes; `opponents` takes the place
+    `hyperparameters` are the learner's, or what `Recipe.adjusted` takes; `opponents` takes the place
     of a recipe's scripted opponents. `report` is called with every `Evaluation`. A log for TensorBoard is
     written to the folder `tensorboard`.
 

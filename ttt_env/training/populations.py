@@ -33,7 +33,7 @@ from ttt_env.workers import Backend, Workers
 
 @dataclass(frozen=True)
 class Look:
-    """One exact evaluation of a learner, after so many steps and seconds."""
+    """One exact evaluation of a learner, after some steps and seconds."""
 
     steps: int
     seconds: float
@@ -128,7 +128,7 @@ def population(
     address: str | None = None,
     report: Callable[[int, dict[int, Look]], object] | None = None,
 ) -> Population:
-    """The population after so many rounds, or after the first in which a learner was certified unbeatable.
+    """Train a population for `rounds` rounds, or up to the first in which a learner is certified unbeatable.
 
     There is a learner for each seed, trained by the recipe `algo`: against the recipe's scripted opponents,
     its own past selves and the best responses to them. From the second round on it also meets every other

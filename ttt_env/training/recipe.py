@@ -31,9 +31,9 @@ class Recipe:
     """The contents of a file of `recipes/`.
 
     `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
-    `pool` the parameters of an `OpponentPool`, `envs` those of `make_vec_env`, `random_starts` and
+    `pool` the parameters of an `OpponentPool`, `envs` the options of `make_vec_env`, `random_starts` and
     `error_starts` the shares of episodes from random positions and from those in which the learner errs,
-    `hyperparameters` those of the algorithm.
+    `hyperparameters` the algorithm's.
     """
 
     name: str

@@ -20,7 +20,7 @@ class ResidualNetwork(nn.Module):
     """A residual network with a policy and a value head: see `PolicyValueNetwork`, which plays with it.
 
     Its layers are convolutions over three cells along each axis of the board, or dense where the board has
-    not two or three axes. After each stands a batch normalisation.
+    not two or three axes. Each is followed by a batch normalisation.
     """
 
     def __init__(self, game: Game, size: NetworkSize) -> None:

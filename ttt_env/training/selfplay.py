@@ -211,7 +211,7 @@ class _Timed(BaseCallback):
 
 
 class _Stretch(_Timed):
-    """Ends a call of `learn` when the learner is due, or after so many seconds."""
+    """Ends a call of `learn` when the learner is due, or after some seconds."""
 
     def __init__(self, learner: ModelLearner, seconds: float) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class SelfPlay(_Timed):
     def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlay"]:
         """The model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
 
-        The options are those of the constructor. The file holds pickled objects: loading one runs code, so
+        The options are the constructor's. The file holds pickled objects: loading one runs code, so
         load only files that you trust. Raises `PolicyFileError` for a file that is no whole checkpoint.
         """
         kept = read_checkpoint(path)

@@ -57,7 +57,7 @@ class Sweep:
         return min(trained, key=lambda trial: (*trial.mistakes, trial.steps))
 
     def agent(self) -> Agent:
-        """The best model as an agent, from its file: `ttt_env.certify` proves what it is worth."""
+        """The best model as an agent, from its file: `ttt_env.certify` proves its strength."""
         return self.best.agent(self.folder, self.game)
 
     def __str__(self) -> str:
@@ -118,10 +118,9 @@ def sweep(
     """Train every algorithm from every seed with every choice of hyperparameters.
 
     `search` maps names of hyperparameters to lists of values, all of whose combinations are tried, or to
-    distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those of
-    the learners; `steps`, `seconds` and `until` are those of `train`, for each trial;
-    `steps` alone give the same models on every machine, in any order. Models are compared by their exact
-    exploitability.
+    distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those
+    that the learners take; `steps`, `seconds` and `until` are as in `train`, for each trial; `steps` alone
+    give the same models on every machine, in any order. Models are compared by their exact exploitability.
 
     `out` is the folder of models and results. A trial of which it holds the result is not run again, and one
     that was interrupted goes on from its checkpoint; one that raised an error is tried again. `report` is

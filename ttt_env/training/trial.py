@@ -1,4 +1,4 @@
-"""One training of many: what it is to be, what came out, and how it goes on where it was left."""
+"""One training of many: its parameters, its result, and its continuation after an interruption."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ class Trial(TrainingOptions):
 
     @property
     def name(self) -> str:
-        """A name for files that no other trial has: digits after the seed stand for all the rest."""
+        """A file name that no other trial has: digits after the seed encode all other parameters."""
         rest = [game_to_dict(self.game), dict(self.hyperparameters), self.limits]
         digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:8]
         game = as_file_name(self.game.name)[:_GAME_LETTERS]
