@@ -33,7 +33,7 @@ def consistency(boards: Boards, policies: Floats) -> Consistency:
     if not len(boards):
         return Consistency(0, ())
     classes, answers = _canonical(boards, policies)
-    order = np.argsort(classes, kind="stable")  # so that the positions of a class stay in their order
+    order = np.argsort(classes, kind="stable")  # keeps the positions of a class in order
     begins = np.flatnonzero(np.diff(classes[order], prepend=-1))
     sizes = np.diff(begins, append=len(order))
     first = np.repeat(order[begins], sizes)

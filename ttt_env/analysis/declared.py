@@ -130,5 +130,5 @@ def _answers_alone(agent: Agent, position: Position) -> Iterator[tuple[str, Any]
             yield "its choose", np.eye(agent.game.n_cells)[chosen_cell(agent, position, rng)]
         return
     yield "its policy", checked_policy(agent, position)
-    if _is_foreign(agent, "policies") and _is_foreign(agent, "policy"):  # else the one calls the other
+    if _is_foreign(agent, "policies") and _is_foreign(agent, "policy"):  # else one of them calls the other
         yield "a batch of one", checked_policies(agent, Boards.of([position]))[0]

@@ -51,10 +51,10 @@ def distances(game: Game | str) -> Distances:
 
 @lru_cache(maxsize=4)
 def _distances(game: Game) -> Distances:
-    # What a player wins the other loses, so that an earlier win and a later loss are better.
+    # The game is zero-sum: an earlier win and a later loss are better.
     outcomes = backward_induction(
         reachable(game), best, best, payoff=lambda ply: (game.n_cells + 1.0 - ply, 0.0, 0.0)
     )
-    # Under best play of both every outcome is certain: what is not an integer is so by rounding.
+    # Best play of both makes every outcome certain: fractions are rounding errors.
     scores = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
     return Distances(game, Values(game, scores))

@@ -226,7 +226,7 @@ def enumerate_positions(
     plies = files.read_counts()
     tasks = [[(ply, *rows) for rows in _chunks_of(game, ply, chunk)] for ply in range(game.n_cells + 1)]
     if len(plies) < len(tasks):
-        files.write_counts(plies)  # so that chunks are never taken for those of another game
+        files.write_counts(plies)  # so that another game's chunks are never taken for this one's
         with pool:
             _complete(plies, files, tasks, pool, progress)
     return Enumeration(game, tuple(plies[ply] for ply in range(game.n_cells + 1)))

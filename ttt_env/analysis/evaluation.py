@@ -379,7 +379,7 @@ def _result(x: Agent, o: Agent) -> Result:
     draw = _rounded(1.0 - win - loss)
     if not any(len(layer.drawn) for layer in layers):
         draw = 0.0
-    elif draw <= 0:  # less than the digits of the difference show
+    elif draw <= 0:  # too small for the digits of the difference
         again = (follow(partial(checked_policies, agent)) for agent in (x, o))
         draw = backward_induction(layers, *again, payoff=lambda ply: (0.0, 1.0, 0.0)).start[0]
     return Result(_rounded(win) or win, draw, _rounded(loss) or loss)

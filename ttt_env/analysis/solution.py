@@ -168,6 +168,6 @@ def solve(game: Game | str) -> Solution:
 @lru_cache(maxsize=4)
 def _solve(game: Game) -> Solution:
     outcomes = backward_induction(reachable(game), best, best)
-    # Under best play of both every outcome is certain: what is not an integer is so by rounding.
+    # Best play of both makes every outcome certain: fractions are rounding errors.
     values = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
     return Solution(game, Values(game, values))
