@@ -21,7 +21,7 @@ from ttt_env.rules.game import Game
 _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2
 _REFUSED = 1 << 62
-_GROUP_MOVES = 5000  # that are tried in one group
+_GROUP_MOVES = 5000  # tried in one group
 
 
 class Pairs(NamedTuple):

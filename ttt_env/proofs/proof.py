@@ -41,7 +41,7 @@ from ttt_env.storage.policy_file import Arrays
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
-_MOST = 1e300  # nodes or seconds, if they are not inf: larger ints are no floats
+_MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
 _CHECKPOINT_SECONDS = 60.0
@@ -326,7 +326,7 @@ class _Prover:
         _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
         self.threats: dict[Seat, ThreatProver] = {}
-        # Of the earlier runs that a checkpoint is from: their effort, in all and by question; and which
+        # The earlier runs that a checkpoint comes from: their effort, in all and by question, and which
         # rounds of the search for threats are over.
         self._earlier_nodes, self._earlier_seconds = 0, 0.0
         self._asked_nodes: dict[Seat, int] = {}

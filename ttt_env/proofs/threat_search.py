@@ -13,12 +13,12 @@ from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.storage.policy_file import Arrays
 
 _QUIET_MOVES = 3  # of the winner on the way to an end
-_CANDIDATES = 10  # quiet moves whose replies are tried shortly in a position
-WIDTH = 3  # quiet moves of these that are tried in full
+_CANDIDATES = 10  # quiet moves in a position whose replies get a short trial
+WIDTH = 3  # of these, quiet moves that are tried in full
 _TRIAL = 20  # positions expanded to learn how hard a reply is
 _SLICE = 1000  # positions expanded before the budget is asked
 _FEW = 10_000  # more than enough to find a win again
-_MAX_NODES = 1 << 24  # of the graph, 1 GB, before what was searched in vain is dropped
+_MAX_NODES = 1 << 24  # of the graph, 1 GB, before the failed searches are dropped
 _HARDEST = 1 << 40
 
 
@@ -60,7 +60,7 @@ class ThreatProver:
         self._kernel, self._sets = threat_proof, winning_sets(game)
         self._graph = threat_proof.new_graph(game)
         self._game, self._run, self._seat = game, run, seat
-        self._answers: dict[int, int] = {}  # the key of a position won by a quiet move: that after the move
+        self._answers: dict[int, int] = {}  # position won by a quiet move → position after the move, by keys
 
     def prepare(self, position: Position) -> None:
         """Call every compiled function of the search once, on a position of any game."""

@@ -26,10 +26,10 @@ from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import automorphisms
 
-NEVER = 1 << 29  # the number of a question that is answered the other way
+NEVER = 1 << 29  # the proof number of what is disproved, and vice versa
 _FIRST_NODES = 1 << 14
 _MANY_NODES = 1 << 22  # 300 MB
-_THREAT_NODES = 1000  # threats that are tried for one sequence
+_THREAT_NODES = 1000  # threats tried for one sequence
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _29, _32, _64 = np.uint64(29), np.uint64(32), np.uint64(64)
 WINS_AT_ONCE, LOSES_AT_ONCE = -1, -2  # instead of a node
