@@ -37,7 +37,7 @@ _PAIRS, _FOURS, _EIGHTS, _ONES = (
 
 # --- What depends on the number of words ------------------------------------------------------------------
 
-# Each function is the one for a single word; what is below it chooses by numba's types. It is not `strict`,
+# Each function is for a single word; the overload below it chooses by numba's types. It is not `strict`,
 # which would compare annotations.
 
 

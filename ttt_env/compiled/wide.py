@@ -20,7 +20,7 @@ from numba.extending import intrinsic as _numba_intrinsic
 from numba.extending import lower_builtin, lower_cast, register_model
 
 _WORD = 64
-intrinsic: Any = _numba_intrinsic  # whose calls in compiled code have fewer arguments than the function
+intrinsic: Any = _numba_intrinsic  # calls in compiled code have fewer arguments than the function
 
 
 class Wide(types.Type):
