@@ -28,7 +28,7 @@ from ttt_env.text.wording import BoardStyle, prompt_text
 from ttt_env.workers import Progress
 
 _BATCH_ROWS = 1 << 15
-_GROUP_ROWS = 1 << 17  # of a Parquet file, kept until they are written: 100 MB with prompts of a 4×4 board
+_GROUP_ROWS = 1 << 17  # rows held in memory before they are written: 100 MB with prompts of a 4×4 board
 
 Columns: TypeAlias = dict[str, tuple[pa.DataType, str]]
 """The columns of a table by name: the type of the entries, and what they are."""
