@@ -67,8 +67,8 @@ class SelfPlay:
         self.masks = np.zeros((2, n), np.uint64)  # of the positions
         self.lengths = np.zeros(n, np.int64)  # moves of each game since its start
         self.played = np.zeros((2, n, n_cells), np.uint64)  # the positions before these moves
-        self.policies = np.zeros((n, n_cells, n_cells), np.float32)  # what was found in them
-        self.values = np.zeros((n, n_cells), np.float32)  # what was proved of them, else NaN
+        self.policies = np.zeros((n, n_cells, n_cells), np.float32)  # the search's policies in them
+        self.values = np.zeros((n, n_cells), np.float32)  # their proved values, else NaN
         self.ended = 0
         self.blunders = Boards.joined(game, [])
         for number in range(n):

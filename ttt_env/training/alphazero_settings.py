@@ -13,7 +13,7 @@ from ttt_env.rules.sizes import is_instant
 KIND = "alphazero"
 """The name of the algorithm in messages."""
 _MANY = 10**9
-_DROP = 0.3  # what the learning rate falls to
+_DROP = 0.3  # the factor by which the learning rate falls
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,6 @@ def settings_for(game: Game) -> AlphaZeroSettings:
     if is_instant(game):
         return AlphaZeroSettings()
     of_larger = AlphaZeroSettings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
-    if len(game.shape) == 3:  # 27 cells around each, so the network takes longest: it learns more from a game
+    if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
         return replace(of_larger, simulations=64, updates=32)
     return replace(of_larger, simulations=100, blocks=3)

@@ -15,7 +15,7 @@ from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, reason, write_atomically
 from ttt_env.training.evaluation import Evaluation
 
-_HEAD = b"ttt_env checkpoint 3\n"  # the SHA-256 of what follows is next
+_HEAD = b"ttt_env checkpoint 3\n"  # followed by the SHA-256 of the rest
 _CHECKSUM = 32  # bytes
 
 

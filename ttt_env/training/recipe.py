@@ -134,7 +134,7 @@ def read_recipe(path: Path) -> Recipe:
             content = tomllib.load(file)
     except OSError as error:
         raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
-    except (ValueError, RecursionError) as error:  # TOML and UTF-8 that are none are both ValueErrors
+    except (ValueError, RecursionError) as error:  # invalid TOML and invalid UTF-8 are both ValueErrors
         raise ParameterError(f"{path} is no recipe: {error}") from error
     keys = [field.name for field in fields(Recipe) if field.name != "name"]
     for key in content:

@@ -46,7 +46,7 @@ _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128
 _EVERY_SAMPLED = 65_536
 _MANY = 2**62  # steps
-_OF_LOGS = ("_custom_logger",)  # which a model that is loaded does not have
+_OF_LOGS = ("_custom_logger",)  # which a loaded model does not have
 
 
 class ModelLearner(Learner):

@@ -176,7 +176,7 @@ def run_trial(
     """
     path = folder / trial.file
     best, last = _left_off(path)
-    # A training that goes on has the hyperparameters of its beginning.
+    # A resumed training keeps the hyperparameters that it began with.
     settings: dict[str, Any] = {"resume": True, "hyperparameters": {}} if last else {}
 
     def look(evaluation: Evaluation) -> None:

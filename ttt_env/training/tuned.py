@@ -112,7 +112,7 @@ def _asha(trial: Trial) -> Any:
         max_t=budget,
         grace_period=budget / _FACTOR**_HALVINGS,
         reduction_factor=_FACTOR,
-        stop_last_trials=False,  # what has used its budget ends by itself
+        stop_last_trials=False,  # trials that have used their budget end by themselves
     )
 
 

@@ -33,7 +33,7 @@ except ImportError as error:
     ) from error
 
 _N_STONES = 3  # of a cell: none, mine, theirs
-_FIRST_SCALE = 0.5  # of what is learned about sets and cells, at first
+_FIRST_SCALE = 0.5  # the initial scale of learned vectors of sets and cells
 _SUM_SCALE = 0.5  # of sums over the sets of a cell or the cells of a set
 _TIE = 1e-4  # far above rounding errors, far below what a move is worth
 
