@@ -14,8 +14,8 @@ from ttt_env.stopping import due_by
 
 DEFAULT_SECONDS = 1.0
 """Seconds for a move where nobody says how long it may take."""
-_OVERHEAD = 0.05  # seconds of a limit that are left for the way of the answer, half of the limit at most
-_MOST_MOVES = 20  # the time that is left is shared out to so many moves at most, as most games end early
+_OVERHEAD = 0.05  # seconds of a limit kept for sending the answer, half of the limit at most
+_MOST_MOVES = 20  # at most, among which the remaining time is shared; most games end early
 _GRACE = 1.0  # seconds for a search to end when nobody wants its move any more
 _DAY = 86_400.0  # seconds: a search that ends when it is told to
 

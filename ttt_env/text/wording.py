@@ -12,7 +12,7 @@ from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]
 _LINE = 106  # letters
-_MOST_SETS = 200  # that are listed one by one; of more, the first are, and how many there are besides is told
+_MOST_SETS = 200  # listed one by one; of more, the first ones and the number of the others
 
 
 @lru_cache(maxsize=64)

@@ -97,4 +97,4 @@ class CommandAgent(ProgramAgent):
         return answer
 
     def _is_answer(self, line: str) -> bool:
-        return echoed_id(line) is None  # those that echo an `id` are late, and harm nobody
+        return echoed_id(line) is None  # lines that echo an `id` are late, and do no harm
