@@ -23,7 +23,7 @@ FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) i
 _SAID = 1_000  # letters of an answer that are kept
 _QUOTED = 60  # letters of each that are shown
 _REASON = 300  # letters of the reason of a failure that are shown
-_FAILURES = ("crashed", "timed out", "flooded")  # of which the end of what was said tells the reason
+_FAILURES = ("crashed", "timed out", "flooded")  # whose reason is at the end of the output
 _STATUS = re.compile(r"(?:(exit status -?\d+)(?:: |$))?(.*)", re.DOTALL)
 _TRACED = re.compile(r'File "([^"]*)", line (\d+)')
 

@@ -167,12 +167,12 @@ class Agent:
         return drawn(self, position, self.policy(position), rng.random())
 
     def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:
-        """A cell to play in the last of these positions, which are those of the game so far in their order.
+        """A cell to play in the last of these positions, the positions of the game so far in order.
 
         By default that is `choose`, which does not look at how the game has gone. An agent that learns of its
         opponent during a game overrides this method; it keeps nothing between the calls, so that it can play
         many games at once. Games that begin elsewhere than on the empty board have their first position
-        first. Who knows a position alone, as a vector environment does, asks by `choose`.
+        first. A caller that knows only a position, such as a vector environment, asks by `choose`.
         """
         return self.choose(positions[-1], rng)
 

@@ -46,19 +46,19 @@ class Learner(ABC):
     """The ending of such a file."""
 
     about: ClassVar[str] = ""
-    """How it learns, in a sentence."""
+    """A sentence on how it learns."""
 
     default_budget: ClassVar[Budget] = NO_LIMIT
-    """How long it is trained where nobody says how long."""
+    """The budget of a training for which none is given."""
 
     keeps_latest: ClassVar[bool] = False
-    """Whether of equally good agents the latest is kept, which has learned the longest, or the first."""
+    """True to keep the latest of equally good agents, which has learned longest; False to keep the first."""
 
     uses_torch: ClassVar[bool] = False
-    """Whether it needs PyTorch, with the extra `train`."""
+    """True if it needs PyTorch, from the extra `train`."""
 
     uncounted: float = 0.0
-    """The seconds of `advance` that no budget counts: those of compiling."""
+    """The seconds of `advance` that no budget counts: the time of compiling."""
 
     def __init__(self, game: Game, seed: int = 0) -> None:
         self.game, self.seed = game, seed
@@ -78,7 +78,7 @@ class Learner(ABC):
 
     @classmethod
     def described(cls, game: Game, hyperparameters: Mapping[str, Any]) -> str:
-        """How it would learn this game, in a sentence."""
+        """A sentence on how it would learn this game."""
         return cls.about
 
     @property
@@ -88,7 +88,7 @@ class Learner(ABC):
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to judge the agent."""
+        """True if it is time to judge the agent."""
         return self.steps > 0
 
     @abstractmethod
@@ -132,17 +132,17 @@ class Learner(ABC):
         agent.save(path)
 
     def kept(self) -> Any:
-        """What is to be kept of the agent as it is now, for `trained`; it can be pickled."""
+        """All that `trained` needs to bring back the agent as it is now; it can be pickled."""
         return self.agent()
 
     def trained(self, kept: Any) -> Agent:
-        """The agent of which this was kept."""
+        """The agent as it was when `kept` returned this."""
         agent: Agent = kept
         return agent
 
 
 def learner_names() -> list[str]:
-    """The names under which learners are installed here, ours and those of other packages.
+    """The names under which learners are installed here, ours and other packages'.
 
     >>> {"dqn", "q-learning", "alphazero"} <= set(learner_names())
     True

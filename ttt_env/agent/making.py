@@ -38,7 +38,7 @@ def make_agent(
     """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
 
     A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
-    be named alone. Inside another agent's spec, an agent with parameters stands in round brackets where its
+    be named alone. Inside another agent's spec, an agent with parameters goes into round brackets where its
     commas could belong to the outer one. A spec has at most 10,000 letters, and 32 colons and brackets inside
     of each other.
 

@@ -1,4 +1,4 @@
-"""The agents that are installed here, ours and those of other packages, by name."""
+"""The agents that are installed here, ours and other packages', by name."""
 
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -24,7 +24,7 @@ def installed(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
 
 
 def agent_names() -> list[str]:
-    """The names under which agents are installed here, ours and those of other packages.
+    """The names under which agents are installed here, ours and other packages'.
 
     >>> {"random", "minimax", "mcts", "sb3"} <= set(agent_names())
     True

@@ -1,1 +1,1 @@
-"""What is true about games and agents."""
+"""Analysis of games and agents: values of positions, strength and certificates of agents."""

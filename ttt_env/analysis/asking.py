@@ -1,4 +1,4 @@
-"""How agents outside of this package are asked: several at a time, and with every answer kept in a file."""
+"""Ask agents outside of this package: several at a time, with every answer kept in a file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -157,7 +157,7 @@ def _asked(
     questions: _Questions = SimpleQueue()
     results: _Results = SimpleQueue()
     n_threads = min(workers, len(indices))
-    # Nobody waits for threads of this kind, neither here after Ctrl-C nor when Python ends: a model may think
+    # Nobody waits for daemon threads, neither here after Ctrl-C nor when Python ends: a model may think
     # for minutes.
     for number in range(n_threads):
         work = partial(_work, agent, positions, questions, results)
@@ -200,5 +200,5 @@ def _work(agent: AskedAgent, positions: list[Position], questions: _Questions, r
     while (index := questions.get()) is not None:
         try:
             results.put((index, agent.judged_answer(positions[index])))
-        except BaseException as error:  # it is raised by who takes the results
+        except BaseException as error:  # raised again where the results are taken
             results.put((index, error))

@@ -48,24 +48,24 @@ _SIGN = {"X": 1, "O": -1}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Saved):
-    """What can happen to an agent, over all games that its moves of positive probability allow.
+    """The possible results of an agent, over all games that its moves of positive probability allow.
 
     `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost). `refutations` holds for each seat
     a shortest whole game that ends worse for the agent than best play of both, or None if there is none.
-    `positions` counts for each seat the positions that can come up with the agent to move, `n_blunders` those
-    of both seats in which it may give value away, and `n_missed_wins` those among them that are won for it.
+    `positions` counts for each seat the positions that can be reached with the agent to move. In `n_blunders`
+    of them, counted over both seats, it may give value away; `n_missed_wins` of these are won for it.
     `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
 
-    `source` says on which ground: "declared", the policy that the agent declares, whose answers were compared
-    as `analysis.declared` does; or "recorded", the answers that it gave when it was asked once in each of
-    `asked` positions. `forfeits` are those of the positions in
-    which it named no free cell, and so lost; a refutation may end in one of them, with the agent to move.
+    `source` is the basis of all this: "declared", the policy that the agent declares, which was compared with
+    its answers as `analysis.declared` does; or "recorded", the answers that it gave when it was asked once in
+    each of `asked` positions. `forfeits` are the positions in which it named no free cell, and so lost; a
+    refutation may end in one of them, with the agent to move.
 
-    `n_imperfect` counts the positions in which a move may be made that is not perfect: that gives value away,
-    wins later than it can, or loses sooner than it must. `n_classes` is the number of classes of symmetric
-    positions of which several can come up, and `inconsistent` has two differently answered positions of each
-    class that has such. On games of more than 12 cells these three are known of agents that were asked, and
-    None for others.
+    `n_imperfect` counts the positions in which it may make an imperfect move: one that gives value away, wins
+    later than it can, or loses sooner than it must. `n_classes` is the number of classes of symmetric
+    positions of which several can be reached, and `inconsistent` has two positions of each class that it
+    answers inconsistently. On games of more than 12 cells these three are known only of agents that were
+    asked, and None for others.
     """
 
     FORMAT = "ttt_env certificate 4"
@@ -88,7 +88,7 @@ class Certificate(Saved):
 
     @property
     def good_share(self) -> float:
-        """The share of the positions that can come up in which it gives no value away, in [0, 1]."""
+        """The share of the positions that it can reach in which it gives no value away, in [0, 1]."""
         return 1.0 - self.n_blunders / sum(self.positions.values())
 
     @property
@@ -114,7 +114,7 @@ class Certificate(Saved):
 
     @property
     def unbeatable(self) -> bool:
-        """Whether no game on either seat ends worse for the agent than best play of both."""
+        """True if no game on either seat ends worse for the agent than with best play of both sides."""
         return all(record is None for record in self.refutations.values())
 
     def __bool__(self) -> bool:
@@ -274,10 +274,10 @@ def certify(
     backend: Backend = "loky",
     address: str | None = None,
 ) -> Certificate | dict[str, Certificate]:
-    """The certificate of an agent: what can happen to it, on both seats, in every game that can come up.
+    """The certificate of an agent: its possible results, on both seats, over every game that it allows.
 
     `game` is by default the one that the agent plays. An agent that does not declare a fixed policy, such as
-    a function, is asked once in each position that can come up, layer by layer; the certificate is about
+    a function, is asked once in each position that it can reach, layer by layer; the certificate is about
     these answers, and says so. `progress` is called before the first question and then about ten times a
     second; without it, a warning is logged every ten seconds while the agent is being asked.
 
@@ -288,7 +288,7 @@ def certify(
 
     Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
     a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
-    batch; `ResultFileError` if `answers` does not hold those of this agent, cannot be written, or another run
+    batch; `ResultFileError` if `answers` holds another agent's answers, cannot be written, or another run
     writes to it; `NotJudgedError` where accidents leave a question without an answer, and
     `UntrustedAnswersError` for a program that says a line too many.
 
@@ -375,7 +375,7 @@ def _keeping_answers(agent: Agent) -> Agent:
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
-    """All positions of the game in which the agent may give value away, whether they can come up or not.
+    """All positions of the game in which the agent may give value away, reached or not.
 
     An agent without any is optimal everywhere, which is more than unbeatable. An agent that does not declare
     a fixed policy is asked once in every position. Raises the errors of `certify`.
@@ -387,7 +387,7 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
 
 
 class _SeatAnalysis:
-    """All positions that can come up with the agent on one seat and any opponent on the other."""
+    """All positions that can be reached with the agent on one seat and any opponent on the other."""
 
     def __init__(self, agent: Agent, seat: Seat, solution: Solution, heard: _Heard) -> None:
         self.agent, self.seat, self.solution = agent, seat, solution
@@ -405,7 +405,7 @@ class _SeatAnalysis:
 
     @property
     def n_positions(self) -> int:
-        """How many positions can come up with the agent to move."""
+        """The number of positions that can be reached with the agent to move."""
         return sum(len(layer.open) for layer in self.own_layers)
 
     def _comes_up(self, position: Position) -> bool:
@@ -442,7 +442,7 @@ class _SeatAnalysis:
         return GameRecord(self.agent.game, tuple(reversed(cells)))
 
     def _last_move(self, position: Position) -> tuple[int, Position]:
-        """A last move that leads here: its cell, and the position before it, which can come up as well."""
+        """A last move that leads here: its cell, and the position before it, which can be reached as well."""
         parents = [
             (cell, Position(position.game, position.theirs ^ 1 << cell, position.mine))
             for cell in cells_of(position.theirs)
@@ -491,7 +491,7 @@ def _mistakes(
 
 
 def _is_worse(possible: Bools, moves: Moves, values: Values, of_forfeit: int) -> Bools:
-    """Whether a possible move, `[F, S]`, has not the highest value, or that of a forfeit is lower, `[S]`."""
+    """True where a possible move, `[F, S]`, or a forfeit, of value `of_forfeit`, gives value away, `[S]`."""
     q = -values.layers[moves.layer.ply + 1][moves.successors]
     highest = q.max(axis=0)
     is_worse: Bools = (possible & (q < highest)).any(axis=0)

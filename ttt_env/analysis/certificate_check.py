@@ -1,6 +1,6 @@
 """The parts of a certificate against each other and against the rules of its game.
 
-Nothing here asks the agent: a certificate that passes may still be of no agent that there is.
+Nothing here asks the agent: a certificate that passes need not belong to any real agent.
 """
 
 from typing import TYPE_CHECKING
@@ -158,7 +158,7 @@ def _check_totals(c: "Certificate") -> None:
 
 
 def _check_pairs(c: "Certificate") -> None:
-    """Each pair shows a class of its own, of which both are different members."""
+    """Check that each pair shows a class of its own, and two different positions of it."""
     if c.inconsistent is None or c.n_classes is None:
         return
     most = sum(c.positions.values()) // 2

@@ -1,4 +1,4 @@
-"""Whether an agent answers symmetric positions alike."""
+"""The consistency of an agent: whether symmetric positions get the same answer."""
 
 from typing import Any, NamedTuple
 
@@ -10,14 +10,14 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
 from ttt_env.rules.symmetry import motions
 
-_UNITS = 1e6  # of a probability of 1: what is equal when counted in these is alike
+_UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding to these
 
 
 class Consistency(NamedTuple):
-    """Of how many classes of symmetric positions there are several, and those that are answered differently.
+    """The number of symmetry classes with several positions, and the classes answered inconsistently.
 
-    Of each class of `inconsistent` it has two positions whose answers, cells or probabilities, no rotation or
-    reflection of the board brings into accord.
+    `inconsistent` has two positions of each such class whose answers, cells or probabilities, no rotation or
+    reflection of the board maps to each other.
     """
 
     n_classes: int
@@ -25,15 +25,15 @@ class Consistency(NamedTuple):
 
 
 def consistency(boards: Boards, policies: Floats) -> Consistency:
-    """How alike the symmetric ones of different positions `[B]` are answered by policies `[B, cells]`.
+    """The consistency of the policies `[B, cells]` of different positions `[B]`.
 
-    Two answers are alike if some symmetry of the board maps one position and its answer to the other: on the
-    empty board all corners are the same answer.
+    Two answers are the same if some symmetry of the board maps one position and its answer to the other: on
+    the empty board all corners are the same answer.
     """
     if not len(boards):
         return Consistency(0, ())
     classes, answers = _canonical(boards, policies)
-    order = np.argsort(classes, kind="stable")  # so that the positions of a class stay in their order
+    order = np.argsort(classes, kind="stable")  # keeps the positions of a class in order
     begins = np.flatnonzero(np.diff(classes[order], prepend=-1))
     sizes = np.diff(begins, append=len(order))
     first = np.repeat(order[begins], sizes)
@@ -63,7 +63,7 @@ def _canonical(boards: Boards, policies: Floats) -> tuple[NDArray[np.int64], NDA
 
 
 def _is_less(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each row of `one` comes before that of `other`, number by number."""
+    """True where a row of `one` comes before that of `other` in lexicographic order."""
     differs = one != other
     at = differs.argmax(axis=1)[:, None]
     is_less: NDArray[np.bool_] = np.take_along_axis(one, at, 1)[:, 0] < np.take_along_axis(other, at, 1)[:, 0]

@@ -13,16 +13,16 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position
 
 ALL_COMPARED = 2_000
-"""In so many positions of a ply the answers of a class from outside are compared: in tic-tac-toe in all."""
+"""The most positions of a ply in which a class from outside is compared: in tic-tac-toe all of them."""
 SOME_COMPARED = 16
-"""In so many, where one function gives all answers: a `policy` that is overridden alone, or a network."""
+"""The same where one function gives all answers: a `policy` that is overridden alone, or a network."""
 _OWN = f"{__name__.partition('.')[0]}."
 _ASKED = ("policy", "policies", "choose", "choose_in_game")  # the methods that play and analyses call
 _BATCH = 1024
 
 
 def is_own(agent: Agent) -> bool:
-    """Whether the agent, and all agents that it is made of, are this package's own, as they were written.
+    """True if the agent, and every agent that it is made of, is this package's own and unchanged.
 
     The tests hold these to the contract of `Agent`, so their answers are not compared again.
     """
@@ -79,7 +79,7 @@ def check_judged_as_played(agent: Agent) -> None:
 
 
 def _is_foreign(agent: Agent, method: str) -> bool:
-    """Whether a method of the agent is defined outside of this package."""
+    """True if a method of the agent is defined outside of this package."""
     if method in vars(agent):
         return True
     return not _is_ours(next(kind for kind in type(agent).__mro__ if method in vars(kind)))
@@ -101,7 +101,7 @@ def check_answers(agent: Agent, boards: Boards, used: Agent | None = None) -> No
 
 
 def _spread(n_positions: int, most: int) -> NDArray[np.int64]:
-    """Up to so many numbers of positions, evenly spread."""
+    """The numbers of at most `most` positions, evenly spread."""
     return np.unique(np.linspace(0, n_positions - 1, min(n_positions, most)).astype(np.int64))
 
 
@@ -130,5 +130,5 @@ def _answers_alone(agent: Agent, position: Position) -> Iterator[tuple[str, Any]
             yield "its choose", np.eye(agent.game.n_cells)[chosen_cell(agent, position, rng)]
         return
     yield "its policy", checked_policy(agent, position)
-    if _is_foreign(agent, "policies") and _is_foreign(agent, "policy"):  # else the one calls the other
+    if _is_foreign(agent, "policies") and _is_foreign(agent, "policy"):  # else one of them calls the other
         yield "a batch of one", checked_policies(agent, Boards.of([position]))[0]

@@ -1,6 +1,6 @@
-"""How far every position of a game is from its end, where both play perfectly.
+"""The distance of every position of a game from its end, under perfect play of both sides.
 
-A *good* move keeps the value of the position. A *perfect* move moreover wins as soon, or loses as late, as
+A *good* move keeps the value of the position. A *perfect* move also wins as soon, or loses as late, as
 best play allows. A draw always fills the board, so that in a drawn position every good move is perfect.
 """
 
@@ -17,7 +17,7 @@ from ttt_env.rules.game import Game
 
 
 class Distances:
-    """How many moves every position of a game is from its end under perfect play.
+    """The number of moves from every position of a game to its end, under perfect play.
 
     `scores` are what perfect play maximises: a game won when n stones are on the board scores
     `n_cells + 1 − n` for the winner, minus this for the loser, and a draw 0. So the sign of a position's
@@ -28,14 +28,14 @@ class Distances:
         self.game, self.scores = game, scores
 
     def of(self, boards: Boards) -> NDArray[np.int8]:
-        """How many moves are still made, `[B]`; 0 where the game is over."""
+        """The number of moves still to be made, `[B]`; 0 where the game is over."""
         scores = np.abs(self.scores.of(boards)).astype(np.int8)
         at_end = np.where(scores == 0, self.game.n_cells, self.game.n_cells + 1 - scores)
         plies: NDArray[np.int8] = (at_end - boards.ply).astype(np.int8)
         return plies
 
     def perfect(self, boards: Boards) -> Bools:
-        """Which moves are perfect, `[B, cells]`; none where the game is over."""
+        """True for perfect moves, `[B, cells]`; all False where the game is over."""
         q = np.where(boards.legal, self.scores.q(boards), -np.inf)
         perfect: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
         return perfect
@@ -51,10 +51,10 @@ def distances(game: Game | str) -> Distances:
 
 @lru_cache(maxsize=4)
 def _distances(game: Game) -> Distances:
-    # What a player wins the other loses, so that an earlier win and a later loss are better.
+    # The game is zero-sum: an earlier win and a later loss are better.
     outcomes = backward_induction(
         reachable(game), best, best, payoff=lambda ply: (game.n_cells + 1.0 - ply, 0.0, 0.0)
     )
-    # Under best play of both every outcome is certain: what is not an integer is so by rounding.
+    # Best play of both makes every outcome certain: fractions are rounding errors.
     scores = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
     return Distances(game, Values(game, scores))

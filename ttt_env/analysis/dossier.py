@@ -66,11 +66,11 @@ def dossier(
     """The certificate of an agent, its exact results, and what is needed to repeat them, for `write_json`.
 
     It has the entries of `Certificate.to_dict`, so that `Certificate.load` reads the file, and more: exact
-    results against `opponents`, the exploitability and the versions of the packages used. `name` is what to
-    call the agent, by default its spec string; `file` is the model's file, whose SHA-256 is recorded.
-    `optimal_everywhere` says whether the agent gives value away in no position of the game at all; it and
+    results against `opponents`, the exploitability and the versions of the packages used. `name` is the name
+    of the agent, by default its spec string; `file` is the model's file, whose SHA-256 is recorded.
+    `optimal_everywhere` is true if the agent gives value away in no position of the game at all; it and
     `blunders_everywhere` are null on games of more than 12 cells, and for a program or a prompted model,
-    which is asked only in positions that can come up. `progress`, `workers` and `answers` are as in
+    which is asked only in positions that it can reach. `progress`, `workers` and `answers` are as in
     `certify`.
 
     Raises the errors of `certify`.
@@ -105,10 +105,10 @@ def sampled_scorecard(
     name: str | None = None,
     file: str | Path | None = None,
 ) -> dict[str, Any]:
-    """What games show of an agent where nothing can be computed, for `write_json`.
+    """The results of sampled games, for an agent whose strength cannot be computed, for `write_json`.
 
-    It plays so many `games` with each of the `opponents`, half of them on each seat, with random numbers from
-    `seed`. `results` has of each opponent what `Match.to_dict` says, with the 95 % confidence interval of the
+    It plays `games` games with each of the `opponents`, half of them on each seat, with random numbers from
+    `seed`. `results` has `Match.to_dict` for each opponent, with the 95 % confidence interval of the
     score. `name` and `file` are as in `dossier`.
 
     Raises the errors of `match`.

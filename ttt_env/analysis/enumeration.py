@@ -49,11 +49,11 @@ Rows = tuple[int, int, int]  # of a ply: the ply, the first row, the one after t
 
 @dataclass(frozen=True)
 class WorkerShare:
-    """What one process has done: chunks and their placements, the time that they took, most memory in bytes.
+    """The work of one process: chunks and their placements, the time that they took, peak memory in bytes.
 
-    `seconds` are those on the clock, `cpu_seconds` those that the process was given by its machine. The
-    memory is the largest resident set of the process so far, with what it shares with others; 0 where the
-    system does not tell it.
+    `seconds` is wall-clock time, `cpu_seconds` the CPU time of the process. The memory is the largest
+    resident set of the process so far, including what it shares with others; 0 where the system does not
+    report it.
     """
 
     worker: str
@@ -76,11 +76,11 @@ class WorkerShare:
 
 @dataclass(frozen=True)
 class CountedPly:
-    """The numbers of positions of one ply that games reach.
+    """The number of reachable positions of one ply.
 
-    `won`, `drawn` and `lost` are those to be played, by their value for the player to move; in `ended` a
-    winning set is complete, `full` are full boards without one. `placements` are all ways to place so many
-    stones, reached or not. `workers` says who has computed them.
+    `won`, `drawn` and `lost` count the unfinished ones, by their value for the player to move; `ended` those
+    with a complete winning set, `full` full boards without one. `placements` are all ways to place as many
+    stones, reached or not. `workers` has the work of each process.
     """
 
     ply: int
@@ -100,9 +100,9 @@ class CountedPly:
 
 @dataclass(frozen=True)
 class Enumeration(Saved):
-    """How many positions a game has, ply by ply from the empty board, and what they are worth.
+    """The number of positions of a game by value, ply by ply from the empty board.
 
-    The values themselves are in the folder that it was made in: `Solution.load(folder, game)`.
+    The values themselves are in the folder that the enumeration wrote: `Solution.load(folder, game)`.
     """
 
     FORMAT = "ttt_env enumeration 1"
@@ -122,7 +122,7 @@ class Enumeration(Saved):
 
     @property
     def workers(self) -> tuple[WorkerShare, ...]:
-        """What each process has done, in the order of their names."""
+        """The work of each process, in the order of their names."""
         return _by_worker(share for ply in self.plies for share in ply.workers)
 
     def __str__(self) -> str:
@@ -204,11 +204,11 @@ def enumerate_positions(
     chunk: int = CHUNK,
     progress: Progress | None = None,
 ) -> Enumeration:
-    """How many positions a game of up to 21 cells has; the values of all of them are written to `folder`.
+    """Count the positions of a game of up to 21 cells, and write the values of all of them to `folder`.
 
     `Solution.load(folder, game)` gives the values. The folder is made if it is missing, and takes a byte for
-    each placement of stones (0.74 GB for 20 cells) and while a ply is computed as much again for this one.
-    A call with a folder in which an enumeration was begun goes on with it; one call at a time may do so.
+    each placement of stones (0.74 GB for 20 cells), and while a ply is computed the size of this ply again.
+    A call with the folder of an unfinished enumeration continues it; only one call at a time may do so.
 
     The work is shared out as in `tournament`, to `workers` processes of this machine or, with
     `backend="ray"`, of the Ray cluster at `address`, where all machines have to see the folder under the
@@ -226,7 +226,7 @@ def enumerate_positions(
     plies = files.read_counts()
     tasks = [[(ply, *rows) for rows in _chunks_of(game, ply, chunk)] for ply in range(game.n_cells + 1)]
     if len(plies) < len(tasks):
-        files.write_counts(plies)  # so that chunks are never taken for those of another game
+        files.write_counts(plies)  # so that another game's chunks are never taken for this one's
         with pool:
             _complete(plies, files, tasks, pool, progress)
     return Enumeration(game, tuple(plies[ply] for ply in range(game.n_cells + 1)))
@@ -274,7 +274,7 @@ def _chunks_of(game: Game, ply: int, chunk: int) -> list[tuple[int, int]]:
 
 
 def _sizes(game: Game, ply: int) -> tuple[int, int]:
-    """How many rows and patterns the grid of a ply has."""
+    """The numbers of rows and of patterns in the grid of a ply."""
     return comb(game.n_cells, ply), comb(ply, ply // 2)
 
 
@@ -419,7 +419,7 @@ def _prepare() -> None:
 
 @lru_cache(maxsize=1)
 def _grid(n_cells: int, ply: int) -> Grid:
-    """The grid of the ply in work: those of all plies of a large game would be kept by `grid`."""
+    """The grid of the ply being computed; `grid` would keep the grids of all plies of a large game."""
     return Grid(n_cells, ply)
 
 

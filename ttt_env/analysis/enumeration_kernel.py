@@ -28,7 +28,7 @@ def fill(
     """Write the value of each slot of these rows for the player to move, `values` `[rows * patterns]`.
 
     `after` are the values of the next ply. `occupied` `[rows]` are the cells of each row; `patterns`,
-    `next_row`, `below` and `next_pattern` are those of a `Grid`, the tables by row for these rows alone.
+    `next_row`, `below` and `next_pattern` come from a `Grid`, the tables by row for these rows alone.
 
     A slot that no game reaches is worth 0. The others are counted in `tally`: the positions to be played that
     are WON, DRAWN or LOST for the player to move, those that a winning set has ENDED, FULL boards without.
@@ -76,7 +76,7 @@ def _sets_inside(inside: Masks, occupied: np.uint64, sets: WinningSets) -> int:
 
 @inner
 def _end(theirs: np.uint64, mine: np.uint64, sets: Masks) -> int:
-    """Whether nobody owns one of these sets, the last move has completed one, or no game leads here."""
+    """The game's state: `_OPEN`, `_COMPLETED` by the last move, or `_NEVER`, where no game leads here."""
     shared = ~NONE
     for mask in sets:
         if mask & mine == mask:

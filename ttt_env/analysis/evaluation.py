@@ -1,4 +1,4 @@
-"""How strong an agent is: computed over all positions where the game can be enumerated, else sampled."""
+"""The strength of an agent: computed over all positions where the game can be enumerated, else sampled."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ CLOSE = 1e-9
 _POSITION = re.compile(r"[XO./|]+")
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
-_TELLING = 1e-12  # what a game of own moves is at least worth, to be seen in a sum of so many digits
+_TELLING = 1e-12  # the least probability of a game's own moves that a sum of these digits still shows
 
 
 class Result(NamedTuple):
@@ -91,9 +91,9 @@ class Result(NamedTuple):
 
 
 class Forfeited(NamedTuple):
-    """How many games an agent has lost by naming no free cell, for one reason.
+    """The number of games that an agent has lost by naming no free cell, for one reason.
 
-    `position` is where it first did, as text, and `said` what it said there.
+    `position` is the first such position, as text, and `said` the agent's answer there.
     """
 
     outcome: Outcome
@@ -107,20 +107,20 @@ class Forfeited(NamedTuple):
 
 
 Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
-"""What the first agent, and the second, has lost by naming no free cell."""
+"""The games that the first agent, and the second, has lost by naming no free cell."""
 Ending: TypeAlias = tuple[Seat, int, Forfeit | None]
 """A game of a match: the seat of the first agent, the value for X, and the forfeit that ended it, if any."""
 
 
 @dataclass(frozen=True)
 class Match(Saved):
-    """How the first agent does against the second, from the first agent's side.
+    """The result of the first agent against the second, from the first agent's side.
 
-    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` says whether
-    these results are computed, and `source` on which ground: "declared", the policies that both agents
-    declare; "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half
-    of them on each seat. After these, `interval` is the 95 % confidence interval of `score`, and `forfeits`
-    says which of the games the first and the second agent lost by naming no free cell.
+    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` is True if
+    these results are computed. `source` is their basis: "declared", the policies that both agents declare;
+    "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half of them
+    on each seat. Of sampled games `interval` is the 95 % confidence interval of `score`, and `forfeits` are
+    the games that the first and the second agent lost by naming no free cell.
 
     >>> played = match("win-block", "random", "tictactoe-v0")
     >>> print(played.as_o)
@@ -262,16 +262,16 @@ def _read_forfeited(entries: Fields) -> Forfeited:
 
 @dataclass(frozen=True)
 class Exploitability(Saved):
-    """What the best response to an agent gains, in wins − losses a game, for each seat of the *agent*.
+    """The gain of the best response to an agent, in wins − losses a game, for each seat of the *agent*.
 
     `as_x` is the gain of the best response, moving second, against the agent as X; `as_o` that of the best
-    response, moving first, against the agent as O. On a game whose value is a draw, 0 or below says that
+    response, moving first, against the agent as O. On a game whose value is a draw, 0 or below means that
     nobody beats the agent on that seat on average.
 
-    `nash_conv` is the sum of both, which is 0 for optimal play of any game (Lanctot et al. 2017). A 0 is one:
-    a gain that is lost in the digits of a sum, as that from a slip of probability 1e-15, is computed above
-    the value of the game. `source` is "declared" for an agent that declares its policy, "recorded" for one
-    that was asked once in each position.
+    `nash_conv` is the sum of both, which is 0 for optimal play of any game (Lanctot et al. 2017). A 0 is
+    exact: a gain too small for the digits of a sum, such as that from a slip of probability 1e-15, is
+    computed relative to the value of the game. `source` is "declared" for an agent that declares its policy,
+    "recorded" for one that was asked once in each position.
 
     >>> found = exploitability("weights", "tictactoe-v0")
     >>> found.as_x, found.as_o, found.exploitability
@@ -342,9 +342,9 @@ def match(
 
     With `exact=None` it is computed if both agents declare a fixed policy and the game can be enumerated,
     else sampled. `exact=True` computes it: an agent that declares no fixed policy, such as a function, is
-    asked once in each position that can come up between the two, and judged by these answers; `progress` and
+    asked once in each position that the two can reach, and judged by these answers; `progress` and
     `workers` are as in `certify`, and where a function names no free cell it loses. `exact=False` samples it:
-    `games` games are played, half of them on each seat and of an odd number one less, with random numbers
+    `games` games are played, half of them on each seat, for an odd number one fewer, with random numbers
     from `rng`, a generator or a seed. A program, or another agent that is asked, loses a game in which it
     names no free cell: see `Match.forfeits`. For a function that is an error there.
 
@@ -379,7 +379,7 @@ def _result(x: Agent, o: Agent) -> Result:
     draw = _rounded(1.0 - win - loss)
     if not any(len(layer.drawn) for layer in layers):
         draw = 0.0
-    elif draw <= 0:  # less than the digits of the difference show
+    elif draw <= 0:  # too small for the digits of the difference
         again = (follow(partial(checked_policies, agent)) for agent in (x, o))
         draw = backward_induction(layers, *again, payoff=lambda ply: (0.0, 1.0, 0.0)).start[0]
     return Result(_rounded(win) or win, draw, _rounded(loss) or loss)
@@ -416,7 +416,7 @@ def _outcomes(
     policy: BatchPolicy | None = None,
     above: Values | None = None,
 ) -> Outcomes:
-    """The sweep over the positions that can come up where None, on one seat, answers by `respond`."""
+    """The sweep over the positions that can be reached; a seat without an agent answers by `respond`."""
     layers, responders = explored_between(x, o, policy)
     return backward_induction(layers, *(responder or respond for responder in responders), above=above)
 
@@ -444,7 +444,7 @@ def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Ma
 
 
 def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
-    """These losses with those of one reason as one, in the order in which the reasons came up."""
+    """These losses, merged by reason, in the order in which the reasons first occurred."""
     by_reason: dict[Outcome, Forfeited] = {}
     for lost in losses:
         known = by_reason.get(lost.outcome, lost._replace(games=0))
@@ -469,7 +469,7 @@ def match_of(counts: NDArray[np.int64], forfeits: Forfeits = ((), ())) -> Match:
     """The sampled match with these counts, `[2, 3]`: wins, draws and losses as X, then as O."""
     half = int(counts[0].sum())
     as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
-    # One more win and one more loss on each seat keep the interval honest where all games end alike.
+    # One more win and one more loss on each seat keep the interval honest where all games end the same way.
     wins, _, losses = counts.T + np.array([[1], [0], [1]])
     mean = (wins - losses) / (half + 2)
     spread = ((wins + losses) / (half + 2) - mean**2).sum()
@@ -522,7 +522,7 @@ def exploitability(
 ) -> Exploitability | dict[str, Exploitability]:
     """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
-    An agent that does not declare a fixed policy is asked once in each position that can come up, and judged
+    An agent that does not declare a fixed policy is asked once in each position that it can reach, and judged
     by these answers; `progress`, `workers` and `answers` are as in `certify`. Where a function names no free
     cell, the agent loses.
 

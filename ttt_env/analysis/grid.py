@@ -115,7 +115,7 @@ def _masks_of_size(n_bits: int, n_ones: int) -> Masks:
 
 @lru_cache(maxsize=512)
 def _rank_table(n_bits: int, n_ones: int) -> NDArray[np.int32]:
-    """The rank of each mask among those of `n_ones` set bits, `[2^n_bits]`; 0 for all others."""
+    """The rank of each mask among the masks of `n_ones` set bits, `[2^n_bits]`; 0 for all others."""
     table = np.zeros(1 << n_bits, np.int32)
     masks = _masks_of_size(n_bits, n_ones)
     table[masks] = np.arange(len(masks), dtype=np.int32)

@@ -128,7 +128,7 @@ class Outcomes:
         return float(self.layers[0][0, 0]), float(self.layers[0][1, 0])
 
     def values(self) -> "Values":
-        """For each position the payoff of the player to move less the other's: usually win − loss."""
+        """The payoff of the player to move minus the other's, for each position: usually win − loss."""
         return Values(self.game, [layer[0] - layer[1] for layer in self.layers], self.ply)
 
 

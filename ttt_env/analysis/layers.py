@@ -88,7 +88,7 @@ class Layer:
 
 
 class Responder(Protocol):
-    """How a seat moves: the probabilities `[B, K]` for action values `q` and legal moves, `[B, K]` each.
+    """The rule by which a seat moves: probabilities `[B, K]` from action values `q` and legal moves `[B, K]`.
 
     `q` is the expected win − loss of the player to move. `moves` says which positions and cells these
     are, for responders that follow a policy.
@@ -99,7 +99,7 @@ class Responder(Protocol):
 
 
 def reachable(game: Game, x: Responder | None = None, o: Responder | None = None) -> list[Layer]:
-    """The layers of the positions that can come up, that of the empty board first.
+    """The layers of the reachable positions, with the empty board first.
 
     A seat with a responder makes only moves of positive probability; a seat without makes every move.
 

@@ -20,7 +20,7 @@ Agents: TypeAlias = list[Any] | tuple[Any, ...] | Mapping[str, Any]
 
 
 def is_one(agents: AgentLike | Agents) -> TypeGuard[AgentLike]:
-    """Whether this is one agent, and not a collection of agents."""
+    """True if this is one agent, and not a collection of agents."""
     return not isinstance(agents, Iterable) or isinstance(agents, str | Agent) or callable(agents)
 
 

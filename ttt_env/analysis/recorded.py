@@ -1,4 +1,4 @@
-"""How agents are asked for their moves: a declared policy at any time, others once in each position."""
+"""Ask agents for their moves: a declared policy at any time, others once in each position."""
 
 import logging
 import time
@@ -52,9 +52,9 @@ _logger = logging.getLogger(__name__)
 
 
 class Asked(NamedTuple):
-    """In how many positions an agent has been asked so far, and in how many it can be at most.
+    """The number of positions in which an agent has been asked, and an upper bound on the final number.
 
-    The second number falls as the answers come: they rule out what can come up after other answers.
+    The bound falls as the answers come: they rule out the positions after other answers.
     """
 
     positions: int
@@ -200,7 +200,7 @@ class RecordedAgent(Agent):
             self._file.withdraw()
 
     def _ask(self, boards: Boards, slots: Slots, ply: int) -> None:
-        """Ask the agent in those of the positions in which it was not asked before, and keep its answers.
+        """Ask the agent in the positions in which it was not asked before, and keep its answers.
 
         If it raises an error, the answers that it has given by then are kept.
         """
@@ -245,9 +245,9 @@ class RecordedAgent(Agent):
         self._watch.look()
 
     def _count(self) -> Asked:
-        """How far the asking is.
+        """The number of positions asked so far, and an estimate of the number of all, which is never too low.
 
-        Where one cell is answered, no more boards come up two plies later than the opponent has replies.
+        Where the answer is one cell, a board leads to no more boards two plies later than there are replies.
         """
         n_cells, bounds = self.game.n_cells, list[int]()
         for ply in range(n_cells):
@@ -268,7 +268,7 @@ def _answer(agent: Agent, position: Position) -> Floats:
 
 
 class _Watch:
-    """Reports from time to time in how many positions an agent has been asked."""
+    """Reports from time to time the number of positions in which an agent has been asked."""
 
     def __init__(self, count: Callable[[], Asked], name: str, progress: Asking | None) -> None:
         self._count, self._name, self._progress = count, name, progress
@@ -300,7 +300,7 @@ class _Watch:
 
 
 def speaks_by_batches(agent: Agent) -> bool:
-    """Whether an agent may be asked for `policies`: it is fixed, or `policies` is all that it defines."""
+    """True if an agent may be asked for `policies`: it is fixed, or `policies` is all that it defines."""
     return agent.plays_by == "policies" or (agent.is_fixed and agent.plays_by == "policy")
 
 

@@ -102,7 +102,7 @@ class Solution:
         return [] if position.is_over else np.flatnonzero(q == np.nanmax(q)).tolist()
 
     def good(self, boards: Boards) -> Bools:
-        """Which moves keep the value of the position, `[B, cells]`; none where the game is over."""
+        """True for moves that keep a position's value, `[B, cells]`; all False where the game is over."""
         q = np.where(boards.legal, self.values.q(boards), -np.inf)
         good: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
         return good
@@ -114,7 +114,7 @@ class Solution:
             if moves is None:
                 raise ValueError("whether a move keeps the value depends on the position: `moves` is needed")
             values = self.values.layers[moves.layer.ply + 1][moves.successors].T
-            # They are the other player's, so that the least are the best for who moves.
+            # These are the other player's values, so the least are the best for the player to move.
             return respond(q, legal & (values == values.min(axis=1, keepdims=True)), moves)
 
         return respond_by_good_moves
@@ -168,6 +168,6 @@ def solve(game: Game | str) -> Solution:
 @lru_cache(maxsize=4)
 def _solve(game: Game) -> Solution:
     outcomes = backward_induction(reachable(game), best, best)
-    # Under best play of both every outcome is certain: what is not an integer is so by rounding.
+    # Best play of both makes every outcome certain: fractions are rounding errors.
     values = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
     return Solution(game, Values(game, values))

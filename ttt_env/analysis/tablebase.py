@@ -63,7 +63,7 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
     """Three tables over all sets of occupied cells, `[2^cells]` each.
 
     The first has the least of the sets symmetric to a set, the second the number of the symmetry that leads
-    there. The third has, for sets that are the least themselves, their rank among those of as many stones.
+    there. The third has the rank of each set that is itself the least among those with as many stones.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
     canonical, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
@@ -77,7 +77,7 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
 
 
 def _sizes(game: Game) -> list[int]:
-    """How many values are kept of each ply."""
+    """The number of values kept for each ply."""
     least = _rows(game)[0]
     rows = np.bincount(np.bitwise_count(np.unique(least)), minlength=game.n_cells + 1)
     return [int(n) * comb(ply, (ply + 1) // 2) for ply, n in enumerate(rows)]
@@ -133,5 +133,5 @@ def _check_has_tablebase(game: Game) -> None:
 
 
 def is_tablebase(path: str | Path) -> bool:
-    """Whether a file claims to be a tablebase: only its list of contents is read."""
+    """True if a file claims to be a tablebase: only its list of contents is read."""
     return _VALUES in array_names(path)

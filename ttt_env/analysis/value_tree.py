@@ -16,7 +16,7 @@ def value_tree(
 ) -> TreeNode:
     """The tree of `depth` plies below `position`, where X and O choose their moves by these responders.
 
-    Under each board stands its value for X, and above that the probability of the move to it; the edges to
+    Below each board is its value for X, and above it the probability of the move to it; the edges to
     the most probable moves stand out.
 
     Raises `ParameterError` for a position of another game and for a depth below 0.

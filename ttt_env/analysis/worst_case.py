@@ -1,4 +1,4 @@
-"""The worst that can happen to an agent on one seat: every game that can come up with it is looked at."""
+"""The worst result of an agent on one seat, over every game that its moves allow."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _AT_ONCE = 1024  # positions that an agent is asked about together
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The worst end of all games that can come up with an agent on `seat`, whatever the other one plays.
+    """The worst end of all possible games with an agent on `seat`, whatever its opponent plays.
 
     `value` is 1 if the agent wins every game, 0 if it draws some but loses none, −1 if it can lose. `record`
     is a shortest game with this end, and `positions` is the number of positions in which the agent was asked.
@@ -52,11 +52,11 @@ class _Layer(NamedTuple):
 def worst_case(
     agent: AgentLike, seat: Seat, game: Game | str | None = None, *, most: int = 1_000_000
 ) -> WorstCase:
-    """The worst that an agent of a fixed policy gets on a seat, proved: every reply to every move is made.
+    """The worst result of an agent with a fixed policy on a seat, proved by trying every reply.
 
     This needs no solution of the game, so it also works on boards that cannot be enumerated, as long as the
-    agent is asked in at most so many positions: where it forces a win, these are few. A policy that draws its
-    moves may make any that it gives a probability above 0. The search ends with the first game that is lost.
+    agent is asked in at most `most` positions: where it forces a win, these are few. A stochastic policy
+    may make any move that it gives a probability above 0. The search ends with the first game that is lost.
 
     Raises `GameTooLargeError` for a game of more than 64 cells, or where the agent would be asked in more
     positions; `ParameterError` for an agent that declares no fixed policy, `PolicyError` for a policy that is

@@ -1,4 +1,4 @@
-"""Bit masks in compiled code: a set of cells is a `uint64`, whose bit c stands for cell c.
+"""Bit masks in compiled code: a set of cells is a `uint64`, whose bit c is set for cell c.
 
 On a board of more than 64 cells a mask is a number of several words, `wide.Wide`, and arrays of masks have a
 record for each. Compiled code that keeps to the operators of `wide` and to the functions here takes both; it
@@ -37,7 +37,7 @@ _PAIRS, _FOURS, _EIGHTS, _ONES = (
 
 # --- What depends on the number of words ------------------------------------------------------------------
 
-# Each function is the one for a single word; what is below it chooses by numba's types. It is not `strict`,
+# Each function is for a single word; the overload below it chooses by numba's types. It is not `strict`,
 # which would compare annotations.
 
 
@@ -132,7 +132,7 @@ def _nth_cell_of_words(mask: np.uint64, n: int) -> int:
 
 
 def folded(mask: np.uint64) -> np.uint64:
-    """64 bits that stand for a mask: of a single word itself, of several a hash of them."""
+    """A mask as 64 bits: a single word as it is, several as their hash."""
     return mask
 
 
@@ -178,7 +178,7 @@ def cell_of(stone: np.uint64) -> int:
 
 @inner
 def is_several(mask: np.uint64) -> bool:
-    """Whether more than one bit is set."""
+    """True if more than one bit is set."""
     return bool((mask & (mask - ONE)) != NONE)
 
 
@@ -190,7 +190,7 @@ def through(sets: WinningSets, cell: int) -> Masks:
 
 @inner
 def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
-    """Whether the stones own a winning set through the cell."""
+    """True if the stones own a winning set through the cell."""
     for number in range(sets.first[cell], sets.first[cell + 1]):
         mask = at(sets.through, number)
         if stones & mask == mask:
@@ -224,5 +224,5 @@ def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
 
 @bare
 def completing_through(stones: np.uint64, others: np.uint64, sets: WinningSets, cell: int) -> np.uint64:
-    """The empty cells that complete a set of `stones` through this cell, none of which is owned."""
+    """The empty cells that complete a set of `stones` through this cell; none may be complete yet."""
     return _completing(stones, others, sets.through, sets.first[cell], sets.first[cell + 1])

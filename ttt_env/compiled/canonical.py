@@ -98,14 +98,13 @@ def merge(positions: Masks, permutations: NDArray[np.uint8]) -> tuple[Masks, NDA
 
 @lru_cache(maxsize=8)
 def stone_codes(game: Game, permutations: tuple[Permutation, ...] | None = None) -> Masks:
-    """What each stone adds to the codes of a position, `[symmetries, 2, cells]`.
+    """The number that each stone adds to the codes of a position, `[symmetries, 2, cells]`.
 
-    A position has one code for each symmetry, or for each of a group of `permutations`; together, and so the
-    smallest, they are the same for symmetric positions. Codes are in base three where they fit, else sums of
-    random numbers.
-
-    Random numbers for boards of more than 39 cells: two of 10⁸ positions then have the same code with a
-    probability below 1 in 1000 (Zobrist, A new hashing method with application for game playing, 1970).
+    A position has one code for each symmetry, or for each of a group of `permutations`. Symmetric positions
+    have the same codes in another order, and so the same smallest one. Codes are numbers in base three where
+    they fit; on boards of more than 39 cells they are sums of random numbers, and two of 10⁸ positions have
+    the same code with a probability below 1 in 1000 (Zobrist, A new hashing method with
+    application for game playing, 1970).
     """
     if game.n_cells <= SIGNED_CODE_CELLS:
         digits = np.array([[stone * 3**cell for cell in range(game.n_cells)] for stone in (1, 2)], np.uint64)

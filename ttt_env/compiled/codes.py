@@ -14,7 +14,7 @@ Seats: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-# The code of a board says how its game stands for the looker, the player from whose side it is seen: it goes
+# The code of a board is the state of its game for the looker, the player from whose side it is seen: it goes
 # on; the other's last move completed a set, or filled the board; the looker's own last move did; the looker
 # ended it by choosing a taken cell; the other did.
 OPEN, WON_BY_OTHER, FULL_BY_OTHER, WON, FULL, FORFEITED, FORFEITED_BY_OTHER = range(7)
@@ -42,7 +42,7 @@ class Games(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What a board is worth, by its code: rewards `of_looker` and `of_other` `[7]`, and `winners` `[2, 7]`.
+    """The worth of a board, by its code: rewards `of_looker` and `of_other` `[7]`, and `winners` `[2, 7]`.
 
     `winners` holds the seat that has won, by the looker's seat and the code; `NOBODY` in a draw, after an
     illegal move and while the game goes on.
@@ -54,7 +54,7 @@ class Worth(NamedTuple):
 
 
 class StepTables(NamedTuple):
-    """What all steps of an environment read, where boards are the row numbers of tables.
+    """The tables that all steps of an environment read; boards are the numbers of their rows.
 
     `after` `[boards * n_cells]` holds the board after a move to each cell, `codes` `[boards]` the boards'
     codes. The boards on which the game goes on come first, `n_open` of them. `policies` are the opponents'

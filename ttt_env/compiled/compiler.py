@@ -131,7 +131,7 @@ def folder_for(digest: str) -> Path | None:
 
 
 def _parents() -> Iterator[Path]:
-    """Where the folders of all digests may be, the best place first."""
+    """The folders that may hold those of all digests, the best place first."""
     if _config.CACHE_DIR:
         yield Path(_config.CACHE_DIR).absolute() / "ttt_env"
     yield Path(cache_from_source(__file__)).parent / "numba"

@@ -52,7 +52,7 @@ def kernel_masks(masks: Sequence[int], game: Game) -> Masks:
 
 
 def no_masks(shape: int | tuple[int, ...], n_words: int) -> Masks:
-    """Empty masks of so many words for compiled code, in an array of this shape."""
+    """Empty masks of `n_words` words for compiled code, in an array of this shape."""
     return np.zeros(shape, np.uint64 if n_words == 1 else _record(n_words))
 
 
@@ -87,7 +87,7 @@ def numbers_through(game: Game) -> NDArray[np.intp]:
 
 @lru_cache(maxsize=64)
 def holding(game: Game) -> NDArray[np.bool_]:
-    """Which cells each winning set holds, `[sets, cells]`. Read-only."""
+    """True where a winning set holds a cell, `[sets, cells]`. Read-only."""
     holds = np.zeros((len(game.winning_sets), game.n_cells), np.bool_)
     for number, cells in enumerate(game.winning_sets):
         holds[number, list(cells)] = True

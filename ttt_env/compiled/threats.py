@@ -89,9 +89,9 @@ def new_threats(game: Game, remembers: bool = True) -> Threats:
 def wins_by_threats(
     attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets, t: Threats, budget: int
 ) -> bool:
-    """Whether the attacker, to move, wins by threats alone; False also if `budget` threats were too few.
+    """True if the attacker, to move, wins by threats alone; False also if `budget` threats were too few.
 
-    Neither player can complete a set at once, but for the defender at `block`, if that is a cell.
+    Neither player can complete a set at once, except the defender at `block`, if that is a cell.
     """
     put(t.attacker, 0, attacker)
     put(t.defender, 0, defender)

@@ -2,7 +2,7 @@
 
 LLVM, which numba compiles with, knows integers of any number of bits. A `Wide` is one of them: it takes part
 in `&`, `|`, `^`, `~`, `+`, `-`, `==` and `!=` with others and with `uint64`, so that a function written for
-masks of 64 bits is compiled for wide ones as it stands. In arrays, whose elements NumPy has to know, each of
+masks of 64 bits is compiled for wide ones unchanged. In arrays, whose elements NumPy has to know, each of
 them is a record of its words (`sets.records`): `load` and `store` are the way between the two.
 """
 
@@ -20,11 +20,11 @@ from numba.extending import intrinsic as _numba_intrinsic
 from numba.extending import lower_builtin, lower_cast, register_model
 
 _WORD = 64
-intrinsic: Any = _numba_intrinsic  # whose calls in compiled code have fewer arguments than the function
+intrinsic: Any = _numba_intrinsic  # calls in compiled code have fewer arguments than the function
 
 
 class Wide(types.Type):
-    """numba's type of a mask of so many words; `uint64` is converted to it wherever both come together."""
+    """numba's type of a mask of `n_words` words; `uint64` is converted to it wherever both meet."""
 
     def __init__(self, n_words: int) -> None:
         self.n_words = n_words
@@ -121,7 +121,7 @@ def bit(typingctx: Any, like: Wide, cell: Any) -> Any:
 
 
 def words_in(masks: Any) -> int:
-    """How many words each mask has in an array of records, by numba's type of the array."""
+    """The number of words of each mask in an array of records, by numba's type of the array."""
     return int(masks.dtype.size * 8 // _WORD)
 
 

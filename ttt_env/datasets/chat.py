@@ -23,11 +23,11 @@ from ttt_env.text.replies import number_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 
 Ties = Literal["all", "draw"]
-"""What becomes of several perfect moves: a conversation for each of them, or for one that is drawn."""
+"""The treatment of several perfect moves: a conversation for each of them, or for one drawn at random."""
 
 
 class Message(TypedDict):
-    """What one side of a conversation says."""
+    """One message of a conversation."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -61,8 +61,8 @@ def position_chats(
     With the `ties` "all" there is one for each perfect move of a position, so that what learns from them is
     taught no preference among equals. With "draw" there is one for each position; its move is drawn by the
     seed and the position, as in the column `answer` of the table of positions. With `one_per_class` one
-    position stands for all that are the same but for turning and mirroring the board. `board` and `answer`
-    are those of `TextEnv`.
+    position represents all that rotations and reflections of the board map to it. `board` and `answer` are
+    as in `TextEnv`.
 
     Raises `ParameterError` for values that are not allowed, `GameTooLargeError` for a game of too many
     positions.
@@ -85,12 +85,12 @@ def position_chats(
 
 
 def _of_classes(boards: Boards) -> Boards:
-    """Of these positions those that stand for their symmetry class."""
+    """The positions among these that represent their symmetry class."""
     return boards[same_boards(canonical_boards(boards)[0], boards)]
 
 
 def _kept(cells: list[int], position: Position, ties: Ties, seed: int) -> list[int]:
-    """The perfect cells of a position of which there is a conversation each."""
+    """The perfect cells of a position that get a conversation each."""
     if ties == "all":
         return cells
     return [cells[int(number_at(seed, position.mine, position.theirs) * len(cells))]]
@@ -112,7 +112,7 @@ def game_chats(
     """Whole games as conversations: the assistant makes perfect moves against players of this level.
 
     Seat, opponent and each of the assistant's moves among the perfect ones are drawn by the seed. A
-    conversation ends with the assistant's last move. `board` and `answer` are those of `TextEnv`.
+    conversation ends with the assistant's last move. `board` and `answer` are as in `TextEnv`.
 
     Raises the errors of `play_games` and `TextEnv`.
     """

@@ -27,7 +27,7 @@ from ttt_env.text.wording import rules_text
 
 LICENSE = "https://spdx.org/licenses/MIT.html"
 VERSION = "1.0.0"
-"""Of the columns and of how their entries are chosen: another one where they change."""
+"""The version of the columns and of how their entries are chosen; it changes with them."""
 
 _TYPES = {"text": mlc.DataType.TEXT, "integer": mlc.DataType.INTEGER, "boolean": mlc.DataType.BOOL}
 _EXACT = """\
@@ -137,7 +137,7 @@ def croissant(
 ) -> dict[str, Any]:
     """The description of a data set as JSON-LD; tables can be read through it, a record for each row.
 
-    The checksums are those of the files in the folder. Without a date of publication the description has
+    The checksums are computed from the files in the folder. Without a date of publication the description has
     none, and the same files give the same description.
     """
     metadata = mlc.Metadata(

@@ -51,10 +51,10 @@ def write_dataset(
     - "positions": `positions.parquet`, the rows of `PositionTable`, which takes `one_per_class`, `finished`,
       `prompts`, `board`, `answer` and `seed`;
     - "games": `games-expert.parquet`, `games-novice.parquet` and `games-mixed.parquet`, the rows of
-      `GameTable`, so many `games` in each;
+      `GameTable`, `games` games in each;
     - "chat": `chat-positions.jsonl`, the conversations of `position_chats`, which takes `ties`, and
-      `chat-games.jsonl`, those of so many whole `games`; by default for games that have prompts by default;
-    - "minari": in the folder `minari` a data set for each level, with so many `games`; by default for games
+      `chat-games.jsonl`, those of `games` whole games; by default for games that have prompts by default;
+    - "minari": in the folder `minari` a data set for each level, of `games` games; by default for games
       of the catalogue.
 
     Beside them are `croissant.json`, which describes them for programs, `README.md`, which does so for

@@ -33,7 +33,7 @@ def write_positions(order: DatasetOrder, folder: Path, progress: Progress) -> It
 
 
 def _which(order: DatasetOrder, condition: str = " in which the game goes on") -> str:
-    """Which positions there are."""
+    """The positions of a file, in words."""
     if order.one_per_class:
         return f"One position{condition} of each symmetry class"
     return f"Every position{condition}"
@@ -48,7 +48,7 @@ def write_games(order: DatasetOrder, folder: Path, progress: Progress) -> Iterat
 
 
 def write_conversations(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
-    """Conversations about single positions, and those of whole games."""
+    """Conversations about single positions, and about whole games."""
     words: dict[str, Any] = {"board": order.board, "answer": order.answer, "seed": order.seed}
     chats = position_chats(order.game, ties=order.ties, one_per_class=order.one_per_class, **words)
     of_all, of_one = "each perfect move, in a conversation of its own", "a perfect move, drawn from all"
@@ -89,4 +89,4 @@ WRITERS: dict[DataKind, Writer] = {
     "chat": write_conversations,
     "minari": write_minari_sets,
 }
-"""How the files of a kind are written into a folder, and told one by one."""
+"""The functions that write the files of each kind into a folder, and yield a description of each file."""

@@ -19,7 +19,7 @@ from ttt_env.rules.game import Game
 from ttt_env.storage.files import as_file_name
 
 OPPONENT = "epsilon:minimax,epsilon=0.2"
-"""Whom the players meet unless another opponent is named: it punishes mistakes, and makes some itself."""
+"""The opponent of the players unless another one is named: it punishes mistakes, and makes some itself."""
 
 
 class ReferenceScores(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a data set is to hold, and the command that makes it."""
+"""The order of a data set: its contents, and the command that makes it."""
 
 import shlex
 from dataclasses import dataclass, fields
@@ -28,7 +28,7 @@ def as_kinds(kinds: object) -> tuple[DataKind, ...] | None:
 
 @dataclass(frozen=True)
 class DatasetOrder:
-    """What a data set is to hold, with the parameters of `write_dataset`, whose errors it raises."""
+    """The contents of a data set, with the parameters of `write_dataset`, whose errors it raises."""
 
     game: Game
     kinds: tuple[DataKind, ...] | None = None
@@ -55,7 +55,7 @@ class DatasetOrder:
 
     @property
     def has_id(self) -> bool:
-        """Whether the game is in the catalogue."""
+        """True if the game is in the catalogue."""
         return "winning_sets" not in game_to_dict(self.game)
 
     @property
@@ -67,14 +67,14 @@ class DatasetOrder:
 
     @property
     def chosen_kinds(self) -> tuple[DataKind, ...]:
-        """The kinds of data that are asked for; unasked, all that the game can have."""
+        """The kinds of data that are asked for; by default, all that the game can have."""
         if self.kinds is not None:
             return self.kinds
         is_left_out = {"chat": not self.positions.has_texts, "minari": not self.has_id}
         return tuple(kind for kind in KINDS if not is_left_out.get(kind))
 
     def settings(self) -> dict[str, Any]:
-        """What is asked for beside the game, where it is not what one gets unasked."""
+        """The parameters, other than the game, that differ from their defaults."""
         asked = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
         return {
             name: value for name, (value, default) in asked.items() if name != "game" and value != default

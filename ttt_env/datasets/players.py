@@ -1,4 +1,4 @@
-"""Who plays the games of a data set, and these games."""
+"""The players of a data set's games, and these games."""
 
 from typing import Literal, NamedTuple, get_args
 
@@ -13,7 +13,7 @@ from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import check_enumerable
 
 Level = Literal["expert", "novice", "mixed"]
-"""Who plays: the expert, who draws among the perfect moves; novices, who err; or all of them."""
+"""The players: the expert, who draws among the perfect moves; novices, who err; or all of them."""
 
 EXPERT = "minimax:prefer=fast"
 NOVICES = "softmax:temperature=0.3", "softmax:temperature=1", "epsilon:minimax,epsilon=0.3"
@@ -53,8 +53,8 @@ def drawn(players: list[Player], rng: np.random.Generator) -> Player:
 def numbers_of(seed: int, level: Level, number: int) -> np.random.Generator:
     """The random numbers of one game of a data set, by its number.
 
-    Each game has its own, so that a longer data set begins with the games of a shorter one, and those of two
-    levels have nothing to do with each other.
+    Each game has its own, so that a longer data set begins with the games of a shorter one, and the games of
+    different levels are independent.
     """
     return np.random.default_rng((seed, get_args(Level).index(level), number))
 
@@ -62,7 +62,7 @@ def numbers_of(seed: int, level: Level, number: int) -> np.random.Generator:
 def play_games(
     game: Game | str = "tictactoe-v0", level: Level = "expert", games: int = 1000, *, seed: int = 0
 ) -> list[PlayedGame]:
-    """So many games, both players of each drawn from those of the level.
+    """A list of `games` games, both players of each drawn from the players of the level.
 
     The same seed gives the same games, and more games of it begin with these.
 

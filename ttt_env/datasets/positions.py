@@ -28,7 +28,7 @@ from ttt_env.text.wording import BoardStyle, prompt_text
 from ttt_env.workers import Progress
 
 _BATCH_ROWS = 1 << 15
-_GROUP_ROWS = 1 << 17  # of a Parquet file, kept until they are written: 100 MB with prompts of a 4×4 board
+_GROUP_ROWS = 1 << 17  # rows held in memory before they are written: 100 MB with prompts of a 4×4 board
 
 Columns: TypeAlias = dict[str, tuple[pa.DataType, str]]
 """The columns of a table by name: the type of the entries, and what they are."""
@@ -85,7 +85,7 @@ class PositionTable:
     With `one_per_class` there is one row for all positions that are the same but for turning and mirroring
     the board; with `finished` there are also those in which the game is over. `prompts` says whether there
     are the columns `prompt` and `answer`; by default there are for games of up to 12 cells. `board` and
-    `answer` are those of `TextEnv`.
+    `answer` are as in `TextEnv`.
 
     Where several cells are perfect, the column `answer` plays one of them that is drawn by the `seed` and the
     position alone. So the column has no habit that could be learned in place of the game, such as taking the
@@ -112,7 +112,7 @@ class PositionTable:
 
     @property
     def has_texts(self) -> bool:
-        """Whether there are the columns `prompt` and `answer`."""
+        """True if the table has the columns `prompt` and `answer`."""
         return is_tabulated(self.game) if self.prompts is None else self.prompts
 
     @property

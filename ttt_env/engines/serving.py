@@ -61,5 +61,5 @@ def one_line(text: str) -> str:
 
 
 def name_shown(agent: AgentLike) -> str:
-    """What an engine is called by whom it plays with: its spec, or the name of its function or class."""
+    """The name of an engine as its opponents see it: its spec, or the name of its function or class."""
     return one_line(agent) if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)

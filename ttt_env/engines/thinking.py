@@ -14,14 +14,14 @@ from ttt_env.stopping import due_by
 
 DEFAULT_SECONDS = 1.0
 """Seconds for a move where nobody says how long it may take."""
-_OVERHEAD = 0.05  # seconds of a limit that are left for the way of the answer, half of the limit at most
-_MOST_MOVES = 20  # the time that is left is shared out to so many moves at most, as most games end early
+_OVERHEAD = 0.05  # seconds of a limit kept for sending the answer, half of the limit at most
+_MOST_MOVES = 20  # at most, among which the remaining time is shared; most games end early
 _GRACE = 1.0  # seconds for a search to end when nobody wants its move any more
 _DAY = 86_400.0  # seconds: a search that ends when it is told to
 
 
 def patient_agent(agent: AgentLike, game: Game) -> Agent:
-    """The agent; one whose moves take time, and whose spec gives it none, searches until it is told to move.
+    """The agent; a search whose spec sets no time or size goes on until it is told to move.
 
     So `mcts` and `minimax` on a large board use the time that the other side allows, while `mcts:seconds=2`
     and `mcts:simulations=100` do what they say. Raises as `make_agent` does.
@@ -58,7 +58,7 @@ def seconds_of_limit(limit: float) -> float:
 def seconds_of_clock(
     left: float, position: Position, increment: float = 0.0, moves: int | None = None
 ) -> float:
-    """The seconds to think about one move when `left` seconds are left for the game, or for so many `moves`.
+    """The seconds to think about one move when `left` seconds are left for the game, or for `moves` moves.
 
     `increment` seconds are added after each move. The time is shared out evenly.
     """
@@ -86,7 +86,7 @@ class Thinker:
         tell: Callable[[int | str], object],
         waits: bool = False,
     ) -> None:
-        """Think about a move for so many seconds, or without end for None, then `tell` it.
+        """Think about a move for some seconds, or without end for None, then `tell` it.
 
         `tell` gets the cell or, where the agent fails, why. It is called in the thread that thinks; with
         `waits` not before `move_now`, even if the move is known earlier.

@@ -1,4 +1,4 @@
-"""What an unfinished proof knows, in a file from which another run goes on."""
+"""The state of an unfinished proof, in a file from which another run continues."""
 
 from collections.abc import Mapping
 from pathlib import Path

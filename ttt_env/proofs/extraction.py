@@ -27,7 +27,7 @@ Part = dict[str, NDArray[Any]]
 
 
 class Guide(Protocol):
-    """Who knows the moves of the strategy."""
+    """The source of the strategy's moves."""
 
     def known_cells(self, positions: Masks) -> NDArray[np.int16]:
         """The cells `[P]` that keep the result in these positions `[P, 2]`; −1 where that takes a search."""

@@ -47,7 +47,7 @@ _TABLE = {
 
 
 class Filed(NamedTuple):
-    """What a file says: the fields of a proof, and its strategies."""
+    """The contents of a proof file: the fields of a proof, and its strategies."""
 
     position: Position
     bounds: tuple[int, int]
@@ -159,7 +159,7 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
 
 
 def _filed(game: Game, arrays: Arrays) -> Filed:
-    """What these arrays say. Raises `ValueError` if they are no proof."""
+    """The contents of these arrays. Raises `ValueError` if they are not a proof."""
     x, o = arrays["start"].tolist()
     position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
     lower, upper = arrays["bounds"].tolist()

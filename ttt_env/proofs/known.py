@@ -12,13 +12,13 @@ _MEMO_SIZE = 1 << 14
 
 
 def is_solved(game: Game) -> bool:
-    """Whether the game is solved while somebody waits, so that the value of every position is known."""
+    """True if the game is small enough to solve while somebody waits, so that all values are known."""
     return game.n_cells <= INTERACTIVE_CELLS
 
 
 @lru_cache(maxsize=_MEMO_SIZE)
 def known_value(position: Position, nodes: int = PROOF_NODES) -> int | None:
-    """The value for the player to move, 1, 0 or −1; None if a proof of so many `nodes` does not find it.
+    """The value for the player to move, 1, 0 or −1; None if a proof of `nodes` nodes does not find it.
 
     Games of up to `INTERACTIVE_CELLS` cells are solved, so that there the value is always known.
     """
@@ -39,7 +39,7 @@ def known_values_of_moves(position: Position, nodes: int = PROOF_NODES) -> dict[
 
 @lru_cache(maxsize=_MEMO_SIZE)
 def short_proof(position: Position, nodes: int = PROOF_NODES) -> Proof | None:
-    """What so many nodes of a search prove; None for more than 64 cells and for a budget of 0 nodes."""
+    """The result of a search of `nodes` nodes; None for more than 64 cells and for a budget of 0 nodes."""
     if position.game.n_cells > MASK_CELLS or not nodes:
         return None
     return prove(position.game, position, nodes=nodes).without_search()

@@ -8,7 +8,7 @@ from ttt_env.rules.sizes import check_size
 
 Regions = tuple[tuple[int, ...], ...]
 
-_PAIRS = 10_000  # that are tried without a larger group
+_PAIRS = 10_000  # tried without a larger group
 _PAIRS_BESIDE_GROUP = 2_000
 _GROUP_CELLS = 12
 

@@ -21,7 +21,7 @@ from ttt_env.rules.game import Game
 _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2
 _REFUSED = 1 << 62
-_GROUP_MOVES = 5000  # that are tried in one group
+_GROUP_MOVES = 5000  # tried in one group
 
 
 class Pairs(NamedTuple):
@@ -112,7 +112,7 @@ def _begin(p: Pairs, attacker: np.uint64, defender: np.uint64, sets: WinningSets
 
 @bare
 def _is_apart(p: Pairs, rest: np.uint64, n_apart: int) -> bool:
-    """Whether no pair breaks this and one of those that are known to need a pair each."""
+    """True if no pair breaks both this set and one of those already known to need a pair each."""
     for number in range(n_apart):
         if is_several(rest & p.rests[1, number]):
             return False
@@ -191,7 +191,7 @@ def _union(p: Pairs, level: int) -> int:
 
 @bare
 def _takes_all(p: Pairs, level: int) -> int:
-    """Whether the attacker, to move, takes all of something that is left; OPEN if that takes too long."""
+    """YES if the attacker, to move, can take all of a set that is left; NO if not, OPEN after too long."""
     p.n_in_group[0] = p.n_rests[level]
     for number in range(p.n_rests[level]):
         p.in_group[0, number] = p.rests[level, number]
@@ -221,7 +221,7 @@ def _takes_all(p: Pairs, level: int) -> int:
 
 @bare
 def _judge(p: Pairs, depth: int) -> int:
-    """Whether the attacker, to move, takes all cells of something; OPEN if that has to be tried."""
+    """YES if the attacker, to move, can take all of a set, else NO; OPEN if moves have to be tried."""
     total, cells = 0, NONE
     for number in range(p.n_in_group[depth]):
         rest = p.in_group[2 * depth, number]

@@ -41,29 +41,29 @@ from ttt_env.storage.policy_file import Arrays
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
-_MOST = 1e300  # nodes or seconds, if they are not inf: larger ints are no floats
+_MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
 _CHECKPOINT_SECONDS = 60.0
 _CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
-# After so many nodes a win by threats is searched for, with so many expanded for the threats of one position.
+# Nodes after which a win by threats is searched for, and positions expanded for the threats of each position.
 _THREAT_ROUNDS = ((10_000_000, 100_000), (12_000_000, 400_000), (14_000_000, 1_600_000))
 
 
 @dataclass(frozen=True)
 class Proof(Saved):
-    """What a search has proved about a position, all from the side of the player to move.
+    """The result of a search on a position, all from the side of the player to move.
 
     `bounds` are the lowest and the highest value, −1, 0 or 1, that the position can still have.
     `principal_variation` are the cells of best play from it on: to the end, or until neither player can
     complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
     `seconds` the time without compilation.
 
-    `regions` are groups of free cells, if these prove that the player to move does not win, as
-    `proofs.pairing` describes; empty if that was searched, or is not so.
+    `regions` are groups of free cells which prove that the player to move does not win, as `proofs.pairing`
+    describes; empty if that was proved by search, or is not true.
 
-    What the search knows, some megabytes up to a gigabyte, is kept as long as the proof of a value, for its
-    `strategies`; `without_search` is for who keeps many proofs.
+    The proof of a value holds on to its search, some megabytes up to a gigabyte, for its `strategies`; use
+    `without_search` to keep many proofs.
     """
 
     FORMAT = "ttt_env proof 1"
@@ -91,12 +91,12 @@ class Proof(Saved):
 
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
-        """How the value is got, against every reply; none if the value is not known, or the game is over.
+        """The strategies that secure the value; none if the value is not known, or the game is over.
 
-        In a won or lost position it is the strategy of the winner. In a drawn one each player has a strategy
-        not to lose, but for the first player on an empty board who cannot lose in any case (see `prove`).
+        In a won or lost position it is the winner's strategy. In a drawn one each player has a strategy that
+        avoids losing, except the first player on an empty board who cannot lose in any case (see `prove`).
 
-        Taking the strategy out of the search takes some time, and may need more memory than the search.
+        Extracting the strategy from the search takes some time, and may need more memory than the search.
         Raises `ProofError` if there are more than `MOST_POSITIONS`.
         """
         return self._extracted(None)
@@ -244,7 +244,7 @@ def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
 
 @dataclass(frozen=True)
 class ProofProgress:
-    """How far a proof is: it asks whether `seat` wins, trying `width` of its moves in each position."""
+    """The progress of a proof: it asks whether `seat` wins, trying `width` of its moves in each position."""
 
     seat: Seat
     width: int
@@ -326,7 +326,7 @@ class _Prover:
         _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
         self.threats: dict[Seat, ThreatProver] = {}
-        # Of the earlier runs that a checkpoint is from: their effort, in all and by question; and which
+        # The earlier runs that a checkpoint comes from: their effort, in all and by question, and which
         # rounds of the search for threats are over.
         self._earlier_nodes, self._earlier_seconds = 0, 0.0
         self._asked_nodes: dict[Seat, int] = {}
@@ -410,7 +410,7 @@ class _Prover:
         return lower, upper
 
     def wins(self, seat: Seat, position: Position) -> bool:
-        """Whether this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
+        """True if this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
         begun = self._asked_at[seat] = self.nodes - self._asked_nodes.get(seat, 0)
         rounds = [] if self.game.misere else [*_THREAT_ROUNDS[self._rounds_over[seat] :]]
         for width in (*_WIDTHS, self.game.n_cells):
@@ -432,7 +432,7 @@ class _Prover:
         return self.threats[seat].wins(position, max_expanded)
 
     def _ask(self, seat: Seat, position: Position, width: int, max_nodes: float) -> tuple[bool | None, bool]:
-        """Whether the seat wins, or None after `max_nodes` nodes; and whether that holds for every width."""
+        """True if the seat wins, None after `max_nodes` nodes; and True if that holds for every width."""
         question, end = self.questions[seat], self.nodes + max_nodes
         question.begin(position, width)
         while self.nodes < end:
@@ -535,7 +535,7 @@ class _Question:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the last answer holds for every width."""
+        """True if the last answer holds for every width."""
         return self._kernel.is_exact(self._search)
 
     def ordered_cells(self, position: Position) -> list[int]:
@@ -565,7 +565,7 @@ class _Guide:
 
 
 def _is_dead(position: Position) -> bool:
-    """Whether neither player can complete a set any more."""
+    """True if neither player can complete a set any more."""
     return all(mask & position.mine and mask & position.theirs for mask in position.game.winning_masks)
 
 

@@ -54,9 +54,9 @@ _FIRST_BITS, _MAX_BITS = 14, 26  # of the number of buckets
 _MEMORY_SHARE = 32  # a table takes no more than this fraction of the memory
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _64, _WIDTH_MASK, _ANSWER_MASK = np.uint64(64), np.int64(127), np.uint64(255)
-_THREAT_NODES = 100  # threats that are tried for one sequence
+_THREAT_NODES = 100  # threats tried for one sequence
 _PAIRED_REPLIES = 10  # of the defender, after which pairs are looked for
-_PAIRS = 50  # that are tried after one reply
+_PAIRS = 50  # tried after one reply
 
 # The indices of `ProofSearch.state`.
 DEPTH, PHASE, ANSWER, IS_EXACT, NODES, WIDTH, ROOT_ATTACKS, BY_THREATS, TABLE_BITS = range(9)
@@ -133,7 +133,7 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @inner
 def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
-    """Whether the defender, to move, has a reply after which pairs hold, which is then the only candidate."""
+    """True if the defender, to move, has a reply after which pairs hold; it is then the only candidate."""
     cells = s.candidates[depth]
     for _ in range(_PAIRED_REPLIES):
         if cells == NONE:
@@ -166,7 +166,7 @@ def _judge_misere(s: ProofSearch, depth: int, sets: WinningSets, attacking: bool
 
 @inner
 def attacks(s: ProofSearch, depth: int) -> bool:
-    """Whether the attacker is to move."""
+    """True if the attacker is to move."""
     return bool((s.state[ROOT_ATTACKS] + depth) & 1 == 1)
 
 
@@ -221,7 +221,7 @@ def _try_next(s: ProofSearch, depth: int) -> None:
     s.attacker[depth + 1] = s.attacker[depth] | (NONE if side else stone)
     s.defender[depth + 1] = s.defender[depth] | (stone if side else NONE)
     cell = cell_of(stone)
-    for symmetry in range(len(s.of_stones)):  # as a function of its own it slows the search by a tenth
+    for symmetry in range(len(s.of_stones)):  # inline: a separate function slows the search by a tenth
         s.codes[depth + 1, symmetry] = s.codes[depth, symmetry] + s.of_stones[symmetry, side, cell]
     s.state[DEPTH] = depth + 1
     s.state[PHASE] = _DESCEND
@@ -231,13 +231,13 @@ def _try_next(s: ProofSearch, depth: int) -> None:
 def _return_to_parent(s: ProofSearch, sets: WinningSets) -> None:
     depth = s.state[DEPTH] - 1
     s.state[DEPTH] = depth
-    if s.state[BY_THREATS] == 1:  # other replies that do not hinder the same sequence lose to it as well
+    if s.state[BY_THREATS] == 1:  # other replies that do not hinder this sequence lose to it, too
         s.state[BY_THREATS] = 0
         s.candidates[depth] &= hindering(s.attacker[depth + 1], s.defender[depth + 1], sets, s.threats)
     attacking = attacks(s, depth)
     if attacking and s.state[ANSWER] == NO:
         s.is_exact[depth] &= s.state[IS_EXACT] == 1
-    if (s.state[ANSWER] == YES) == attacking:  # a move that does what the player wants
+    if (s.state[ANSWER] == YES) == attacking:  # a move that reaches the player's aim
         _remember(s, depth)
     elif s.candidates[depth] == NONE:
         _settle(s, depth, attacking)
@@ -275,7 +275,7 @@ def _bucket(s: ProofSearch, key: np.uint64) -> int:
 
 @inner
 def _is_known(s: ProofSearch, key: np.uint64) -> bool:
-    """Whether the table has an answer that holds; it is then put in the state."""
+    """True if the table has an answer that holds here; it is then put in the state."""
     bits = np.uint64(s.state[TABLE_BITS])
     first = _bucket(s, key)
     for entry in s.table[first : first + _BUCKET]:
@@ -381,5 +381,5 @@ def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:
 
 
 def is_exact(s: ProofSearch) -> bool:
-    """Whether the last answer holds for any width."""
+    """True if the last answer holds for any width."""
     return bool(s.state[IS_EXACT])

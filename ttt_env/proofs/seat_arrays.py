@@ -14,7 +14,7 @@ def joined(of_seats: Mapping[Seat, Arrays]) -> Arrays:
 
 
 def forms_in(names: Collection[str], forms: Mapping[str, Form]) -> dict[str, Form]:
-    """The forms, which are those of any seat, of the arrays with these names in a file."""
+    """The forms of the arrays with these names in a file, the same for each seat."""
     of_seats = {_prefix(seat) + name: form for seat in SEATS for name, form in forms.items()}
     return {name: form for name, form in of_seats.items() if name in names}
 

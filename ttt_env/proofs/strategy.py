@@ -17,15 +17,15 @@ _BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """What a seat plays in every position in which it is to move and that can come up, from `start` on.
+    """The move of a seat in every position that can be reached from `start` with it to move.
 
     With `wins` it wins against every reply, else it does not lose. `positions` `[P, 2]` are its own stones
-    and those of the other, one of all symmetric positions: the one with the smallest masks.
+    and the other player's; of symmetric positions there is one, that with the smallest masks.
     `moves` `[P]` are its cells there. A position has `n_sequences` `[P]` of the `sequences` `[Q, most]` of
-    cells, which stand there in the order of the positions, each with 64s after its end. With `wins` these are
-    threats, each of which leaves one reply: they answer some replies to the move. Else they are pairs, one
-    after the other, that break every set of the other player: the seat answers in the pair of each reply.
-    What neither answers leads to a position of the table, or needs none: see `cell`.
+    cells, which are in the order of the positions, each padded with 64s. With `wins` these are threats, each
+    of which leaves one reply: they answer some replies to the move. Else they are pairs, one after the other,
+    that break every set of the other player: the seat answers in the pair of each reply. A reply that neither
+    answers leads to a position of the table, or needs none: see `cell`.
     """
 
     start: Position
@@ -45,9 +45,9 @@ class Strategy:
         return self.start.game
 
     def cell(self, position: Position) -> int | None:
-        """What the strategy plays; None in a position of the other seat, or that never comes up by it.
+        """The strategy's move; None if the other seat is to move, or if the strategy never leads here.
 
-        It completes a set where it can. Else it plays as the table says. Where the position is not in it, a
+        It completes a set where it can, else it plays as the table says. Where the position is not in it, a
         strategy that wins does so by threats alone, and one that does not lose answers in the pair of the
         reply, or plays the cell through which the sets that the other can still complete weigh most (Erdős
         and Selfridge 1973).

@@ -1,11 +1,11 @@
-"""What is left to answer after each move of a strategy, compiled.
+"""The replies that are left to answer after each move of a strategy, compiled.
 
 A strategy of one seat, to win or not to lose, is a table: a move for each position in which the seat is to
-move, one of all that are symmetric. After the move, replies of the other need no position of their own in the
+move, one for all symmetric ones. After the move, replies of the other need no position of their own in the
 table
 
 - if the seat can then complete a set, or has won because the other, in a misère game, has completed one;
-- if they fill the board, and the seat only has not to lose;
+- if they fill the board, and the seat only has to avoid losing;
 - if the seat then wins by a sequence of threats, each of which leaves one reply;
 - if, in a strategy not to lose, the weights of the sets that the other can still complete are small enough
   (Erdős and Selfridge, On a combinatorial game, 1973), or pairs of cells break all of them (`pairing`).
@@ -78,7 +78,7 @@ def permutations_of(game: Game) -> NDArray[np.uint8]:
 def _is_answered(
     own: np.uint64, other: np.uint64, reply: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
 ) -> bool:
-    """Whether the sequence of threats wins after this reply, before which neither could complete a set."""
+    """True if the sequence of threats wins after this reply, before which neither could complete a set."""
     other |= reply
     block = completing_through(other, own, sets, cell_of(reply))
     for number in range(n_gains):
@@ -100,7 +100,7 @@ def _is_answered(
 def _answered(
     own: np.uint64, other: np.uint64, replies: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
 ) -> np.uint64:
-    """Those of the replies after which a sequence of threats wins."""
+    """The replies after which a sequence of threats wins."""
     answered = NONE
     while replies != NONE:
         reply = lowest(replies)
@@ -162,7 +162,7 @@ def _answer_by_threats(
 def _holds_by_pairs(
     own: np.uint64, other: np.uint64, sets: WinningSets, finder: Finder, number: int, cover: Cover
 ) -> bool:
-    """Whether pairs break every set of the other, who is to move; they are then kept as one sequence."""
+    """True if pairs break every set of the other, who is to move; they are then kept as one sequence."""
     p = finder.pairs
     n_pairs = holds_by_groups(other, own, sets, p, finder.budget, 0)
     if n_pairs >= 0:
@@ -197,7 +197,7 @@ def _replies(
 
 @inner
 def _is_wrong(own: np.uint64, other: np.uint64, wins: bool, sets: WinningSets) -> bool:
-    """Whether the position after a move is none of a strategy: the other can win at once, or nobody can."""
+    """True if the seat's move was wrong: the other has won or can at once, or a needed win is impossible."""
     free = sets.full & ~(own | other)
     if sets.misere:
         for mask in sets.masks:
@@ -306,7 +306,7 @@ def _gains_of(cells: NDArray[np.uint8], gains: Masks) -> int:
 
 @inner
 def _are_breaking(own: np.uint64, other: np.uint64, cells: NDArray[np.uint8], sets: WinningSets) -> bool:
-    """Whether the pairs of a sequence are free and every set without a stone of its own holds one."""
+    """True if the pairs of a sequence are free, and every set without an own stone holds one of them."""
     n_cells = 0
     while n_cells < len(cells) and cells[n_cells] != NO_CELL:
         if (own | other) >> np.uint64(cells[n_cells]) & ONE != NONE:

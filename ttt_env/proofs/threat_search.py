@@ -13,12 +13,12 @@ from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.storage.policy_file import Arrays
 
 _QUIET_MOVES = 3  # of the winner on the way to an end
-_CANDIDATES = 10  # quiet moves whose replies are tried shortly in a position
-WIDTH = 3  # quiet moves of these that are tried in full
+_CANDIDATES = 10  # quiet moves in a position whose replies get a short trial
+WIDTH = 3  # of these, quiet moves that are tried in full
 _TRIAL = 20  # positions expanded to learn how hard a reply is
 _SLICE = 1000  # positions expanded before the budget is asked
 _FEW = 10_000  # more than enough to find a win again
-_MAX_NODES = 1 << 24  # of the graph, 1 GB, before what was searched in vain is dropped
+_MAX_NODES = 1 << 24  # of the graph, 1 GB, before the failed searches are dropped
 _HARDEST = 1 << 40
 
 
@@ -45,13 +45,13 @@ Run = Callable[[ThreatQuestion, int], bool | None]
 
 
 class ThreatProver:
-    """The search for a win of one seat by threats alone, but for its first moves, which may be quiet.
+    """The search for a win of one seat by threats alone, except its first moves, which may be quiet.
 
     A win by threats alone is searched by `threat_search_kernel`. Around it a quiet move is tried where that
     finds none: the one first whose replies look easiest after a short trial, and the hardest reply first, so
     that a move that fails does so early. What was found stays known from one call to the next.
 
-    `run` makes a part of the search, of so many positions, and raises an error where the budget ends.
+    `run` runs a part of the search, of some positions, and raises an error where the budget ends.
     """
 
     def __init__(self, game: Game, seat: Seat, run: Run) -> None:
@@ -60,7 +60,7 @@ class ThreatProver:
         self._kernel, self._sets = threat_proof, winning_sets(game)
         self._graph = threat_proof.new_graph(game)
         self._game, self._run, self._seat = game, run, seat
-        self._answers: dict[int, int] = {}  # the key of a position won by a quiet move: that after the move
+        self._answers: dict[int, int] = {}  # position won by a quiet move → position after the move, by keys
 
     def prepare(self, position: Position) -> None:
         """Call every compiled function of the search once, on a position of any game."""
@@ -73,7 +73,7 @@ class ThreatProver:
         self._graph = self._kernel.pruned(self._graph, 0)
 
     def known(self) -> Arrays:
-        """What is proved so far, as arrays: `recall` takes them."""
+        """The results proved so far, as arrays for `recall`."""
         part = self._kernel.won_part(self._graph)._asdict()
         return part | {"answers": np.array([*self._answers.items()], np.uint64).reshape(-1, 2)}
 
@@ -84,9 +84,9 @@ class ThreatProver:
         self._answers = dict(known["answers"].tolist())
 
     def wins(self, position: Position, max_expanded: int) -> bool:
-        """Whether the seat was proved to win; a no is no proof.
+        """True if the seat was proved to win; False proves nothing.
 
-        No more than `max_expanded` positions are expanded for the threats of each position.
+        At most `max_expanded` positions are expanded for the threats of each position.
         """
         if position.is_over:
             return position.winner == self._seat
@@ -97,7 +97,7 @@ class ThreatProver:
     def winning_cells(self, positions: Masks) -> NDArray[np.int16]:
         """The cells `[P]` of threats that win in these positions `[P, 2]`; −1 where none is known.
 
-        A position is the stones of the seat, which is to move, and those of the other.
+        A position is the stones of the seat, which is to move, and the stones of the other.
         """
         cells = np.empty(len(positions), np.int16)
         self._kernel.winning_cells(self._graph, positions, cells)
@@ -165,14 +165,14 @@ class ThreatProver:
                 yield position
 
     def _hardness(self, position: Position) -> int:
-        """How many positions have at least to be won, after a trial."""
+        """The proof number after a trial: the least number of positions still to be won."""
         answer = self._by_threats(position, _TRIAL)
         if answer is not None:
             return 0 if answer else _HARDEST
         return int(self._graph.numbers[self._node(position), self._kernel.WON])
 
     def _by_threats(self, position: Position, max_expanded: int) -> bool | None:
-        """Whether the seat, to move, wins by threats alone; None if too few were expanded."""
+        """True if the seat, to move, wins by threats alone, False if not; None if too few were expanded."""
         if position.is_over:
             return position.winner == self._seat
         self._graph = self._kernel.pruned(self._graph, _MAX_NODES)

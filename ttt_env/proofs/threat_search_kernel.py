@@ -26,15 +26,15 @@ from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import automorphisms
 
-NEVER = 1 << 29  # the number of a question that is answered the other way
+NEVER = 1 << 29  # the proof number of what is disproved, and vice versa
 _FIRST_NODES = 1 << 14
 _MANY_NODES = 1 << 22  # 300 MB
-_THREAT_NODES = 1000  # threats that are tried for one sequence
+_THREAT_NODES = 1000  # threats tried for one sequence
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _29, _32, _64 = np.uint64(29), np.uint64(32), np.uint64(64)
 WINS_AT_ONCE, LOSES_AT_ONCE = -1, -2  # instead of a node
 
-# The columns of `ThreatGraph.numbers`: what is at least to be won, and not to be won, then the children.
+# The columns of `ThreatGraph.numbers`: proof number, disproof number, the first child, how many there are.
 WON, NOT_WON, FIRST, N_CHILDREN = range(4)
 _UNEXPANDED = -1
 
@@ -101,7 +101,7 @@ def _key_with(g: ThreatGraph, side: int, stone: np.uint64) -> np.uint64:
 
 @bare
 def _place(g: ThreatGraph, key: np.uint64) -> int:
-    """Where in the index this key is, or may be put."""
+    """The place in the index where this key is, or may be put."""
     place: int = np.int64(key >> (_64 - np.uint64(g.state[INDEX_BITS])))  # type: ignore[assignment]
     while g.keys[place] != NONE and g.keys[place] != key:
         place = (place + 1) & (len(g.keys) - 1)
@@ -236,9 +236,9 @@ def _step(g: ThreatGraph, sets: WinningSets, root: int) -> None:
 
 @compiled
 def search(g: ThreatGraph, sets: WinningSets, root: int, n_expanded: int) -> int:
-    """Whether the attacker, to move, wins by threats from a node; OPEN if `n_expanded` nodes were too few.
+    """YES if the attacker, to move, wins by threats from a node, NO if not, OPEN if it is not decided.
 
-    OPEN also if the graph is full. Another call searches on.
+    That is the case after `n_expanded` nodes, or if the graph is full. Another call searches on.
     """
     stop, room = g.state[N_EXPANDED] + n_expanded, len(g.codes) + g.of_stones.shape[1]
     while g.numbers[root, WON] != 0 and g.numbers[root, NOT_WON] != 0:
@@ -372,7 +372,7 @@ class WonPart(NamedTuple):
 
 
 def won_part(g: ThreatGraph) -> WonPart:
-    """What is proved in a graph, which stays as it is."""
+    """The won part of a graph, which itself does not change."""
     copy = g._replace(numbers=g.numbers[: g.state[N_NODES]].copy(), state=g.state.copy())
     won = pruned(copy, -1)
     n_nodes, n_edges = won.state[:2]

@@ -338,7 +338,7 @@ class _WeightedReward:
 def _reward_function(reward: Reward, weights: Sequence[float]) -> Callable[[TextEnv], float]:
     """The function that gives what the last reply to an environment has earned.
 
-    `weights` are those of result and regret for "shaped". Raises `ParameterError` for another name, and for
+    `weights` weigh result and regret for "shaped". Raises `ParameterError` for another name, and for
     weights that are not two finite numbers.
     """
     if callable(reward):

@@ -22,7 +22,7 @@ _SAID = 200  # letters of an answer that are quoted
 
 
 def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str:
-    """The shortest game that refutes the player, told to the player, or that there is none.
+    """The shortest game that refutes the player, told to the player, or the words that none exists.
 
     It says what the game shows; for each move that gives value away what the board was, what the player
     answered, and which cells would have kept the value; and how the game ends. The boards are drawn as

@@ -23,7 +23,7 @@ class ByPosition(Agent):
     def __init__(self, agent: Agent) -> None:
         super().__init__(agent.game)
         self.agent, self.seed = agent, 0
-        # An agent of others may draw from its `rng` as it likes, and one of ours if its policy is not fixed.
+        # Foreign agents may draw from `rng` as they like, and so may ours whose policy is not fixed.
         self._takes_one_draw = type(agent).choose is Agent.choose or (is_own(agent) and agent.is_fixed)
 
     def __repr__(self) -> str:

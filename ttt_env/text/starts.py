@@ -20,7 +20,7 @@ def start_rows(game: Game, *, plies: int = 0, seeds: int = 1) -> Iterator[StartR
     """The rows of a data set of games: the start on both seats, and the positions soon after it.
 
     A game starts with the player as X, with the player as O, and in every position with 1 to `plies` stones
-    that can come up and is not over, one of all symmetric ones, where the player is to move. Each of these
+    that can be reached and is not over, one of all symmetric ones, where the player is to move. Each of these
     comes with the seeds 0 to `seeds` − 1. They come ply by ply and are made when they are asked for. Raises
     `ParameterError` for numbers that are no integers or too small.
 

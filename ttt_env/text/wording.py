@@ -12,7 +12,7 @@ from ttt_env.rules.game import Game, Position, Seat, cells_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]
 _LINE = 106  # letters
-_MOST_SETS = 200  # that are listed one by one; of more, the first are, and how many there are besides is told
+_MOST_SETS = 200  # listed one by one; of more, the first ones and the number of the others
 
 
 @lru_cache(maxsize=64)
@@ -130,7 +130,7 @@ def _grid(position: Position) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
-    """The board, the free cells, and how to name one: `answer` is a text in which `{cell}` stands for it."""
+    """The board, the free cells, and how to name one: `answer` is a text with `{cell}` in its place."""
     free = position.legal_cells
     example = answer.replace("{cell}", str(free[0]))
     return (
@@ -175,7 +175,7 @@ _FAULTS: dict[Outcome, str] = {
 
 
 def fault_text(outcome: Outcome, answer: str) -> str:
-    """The reason why a reply is no move: half a sentence. `{cell}` in `answer` stands for the cell.
+    """The reason why a reply is no move: half a sentence. `{cell}` in `answer` is the place of the cell.
 
     >>> fault_text("unreadable", "[{cell}]")
     'the reply names no cell in the form [0]'

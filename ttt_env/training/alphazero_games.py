@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Positions:
-    """What is learned of positions: the move probabilities `[P, cells]` and values `[P]` to be predicted."""
+    """The training targets of positions: move probabilities `[P, cells]` and values `[P]`."""
 
     boards: Boards
     policies: NDArray[np.float32]
@@ -28,7 +28,7 @@ class Positions:
 
 
 class ReplayBuffer:
-    """The last positions that were played, as their canonical images: at most so many."""
+    """The last positions that were played, up to a capacity, as their canonical images."""
 
     def __init__(self, game: Game, most: int) -> None:
         self.masks = np.zeros((2, most), np.uint64)
@@ -53,13 +53,13 @@ class ReplayBuffer:
         self.added += len(positions)
 
     def sample(self, n: int, rng: np.random.Generator) -> Positions:
-        """So many of the positions, drawn uniformly."""
+        """A sample of `n` positions, drawn uniformly."""
         at = rng.integers(len(self), size=n)
         return Positions(Boards(self._game, *self.masks[:, at]), self.policies[at], self.values[at])
 
 
 class SelfPlay:
-    """Games that a search plays against itself, so many at a time; a new one begins where one has ended."""
+    """Games that a search plays against itself, several at a time; a new one begins where one has ended."""
 
     def __init__(self, game: Game, settings: AlphaZeroSettings, rng: np.random.Generator) -> None:
         n, n_cells = settings.games, game.n_cells
@@ -67,8 +67,8 @@ class SelfPlay:
         self.masks = np.zeros((2, n), np.uint64)  # of the positions
         self.lengths = np.zeros(n, np.int64)  # moves of each game since its start
         self.played = np.zeros((2, n, n_cells), np.uint64)  # the positions before these moves
-        self.policies = np.zeros((n, n_cells, n_cells), np.float32)  # what was found in them
-        self.values = np.zeros((n, n_cells), np.float32)  # what was proved of them, else NaN
+        self.policies = np.zeros((n, n_cells, n_cells), np.float32)  # the search's policies in them
+        self.values = np.zeros((n, n_cells), np.float32)  # their proved values, else NaN
         self.ended = 0
         self.blunders = Boards.joined(game, [])
         for number in range(n):

@@ -1,4 +1,4 @@
-"""How AlphaZero is trained: its hyperparameters, and those that a game is given."""
+"""The hyperparameters of AlphaZero, and those that are chosen for a game."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -11,16 +11,16 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_instant
 
 KIND = "alphazero"
-"""What messages call the algorithm."""
+"""The name of the algorithm in messages."""
 _MANY = 10**9
-_DROP = 0.3  # what the learning rate falls to
+_DROP = 0.3  # the factor by which the learning rate falls
 
 
 @dataclass(frozen=True)
 class AlphaZeroSettings:
-    """How AlphaZero is trained.
+    """The hyperparameters of AlphaZero.
 
-    So many `games` are played at a time, each move by a search of so many `simulations`, with or without
+    It plays `games` games at a time, each move by a search of `simulations` simulations, with or without
     `threats`, that ends as soon as its position is proved. The priors of the position have a share `noise` of
     noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of legal
     moves). The first `sampled_moves` of a game are drawn by how often the search visited them; the others are
@@ -30,8 +30,8 @@ class AlphaZeroSettings:
 
     After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
     `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
-    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 of what it
-    was after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
+    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times
+    its value after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
     `filters`, `units`: see `NetworkSize`.
 
     After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
@@ -63,7 +63,7 @@ class AlphaZeroSettings:
     opponents: tuple[str, ...] = ("random", "mcts:simulations=1000")
 
     def rate(self, games: int) -> float:
-        """The learning rate when so many games have ended."""
+        """The learning rate after this number of games."""
         return self.learning_rate * _DROP ** sum(games >= drop for drop in self.drops)
 
     @property
@@ -113,6 +113,6 @@ def settings_for(game: Game) -> AlphaZeroSettings:
     if is_instant(game):
         return AlphaZeroSettings()
     of_larger = AlphaZeroSettings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
-    if len(game.shape) == 3:  # 27 cells around each, so the network takes longest: it learns more from a game
+    if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
         return replace(of_larger, simulations=64, updates=32)
     return replace(of_larger, simulations=100, blocks=3)

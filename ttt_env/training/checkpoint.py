@@ -15,13 +15,13 @@ from ttt_env.rules.game import Game
 from ttt_env.storage.files import opened, reason, write_atomically
 from ttt_env.training.evaluation import Evaluation
 
-_HEAD = b"ttt_env checkpoint 3\n"  # the SHA-256 of what follows is next
+_HEAD = b"ttt_env checkpoint 3\n"  # followed by the SHA-256 of the rest
 _CHECKSUM = 32  # bytes
 
 
 @dataclass
 class TrainingProgress:
-    """How far a training is: the seconds used, the last evaluation and the best, and what is kept of that."""
+    """The progress of a training: seconds used, last and best evaluation, and the best agent."""
 
     seconds: float = 0.0
     evaluation: Evaluation | None = None
@@ -32,7 +32,7 @@ class TrainingProgress:
 
 @dataclass
 class TrainingCheckpoint:
-    """What a training is of, how far it is, and the state of its learner."""
+    """The task of a training, its progress, and the state of its learner."""
 
     algo: str
     game: Game

@@ -1,4 +1,4 @@
-"""How strong a learner has become: computed where the game can be enumerated, else sampled."""
+"""The strength of a learner: computed where the game can be enumerated, else sampled."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,11 +20,11 @@ _SAMPLED_GAMES = 200
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How strong a learner is after so many agent steps and seconds.
+    """The strength of a learner after some agent steps and seconds.
 
-    `results` are those against some opponents. Certificate and exploitability are None on a game that cannot
-    be enumerated, and the results are samples there, as `Match.exact` says. `everywhere` are all positions of
-    the game in which the learner may give value away, where that was asked for.
+    `results` are its matches against some opponents. Certificate and exploitability are None on a game that
+    cannot be enumerated, and the matches are sampled there, as `Match.exact` says. `everywhere` are all
+    positions of the game in which the learner may give value away, where that was asked for.
     """
 
     steps: int
@@ -36,7 +36,7 @@ class Evaluation:
 
     @property
     def blunders_everywhere(self) -> int | None:
-        """How many positions of the whole game the learner may give value away in; None if not counted."""
+        """The number of positions, of the whole game, where the learner may blunder; None if not counted."""
         return None if self.everywhere is None else len(self.everywhere)
 
     @property
@@ -48,12 +48,12 @@ class Evaluation:
 
     @property
     def mistakes(self) -> tuple[float, float]:
-        """What training minimises: exploitability, then blunders everywhere; infinite where not known."""
+        """The criterion to minimise: exploitability, then blunders everywhere; infinite where not known."""
         exploitable = math.inf if self.exploitability is None else self.exploitability.exploitability
         return exploitable, math.inf if self.blunders_everywhere is None else self.blunders_everywhere
 
     def reaches(self, until: Until) -> bool:
-        """Whether the learner is as strong as `until` asks for; never for "budget"."""
+        """True if the learner is as strong as `until` asks for; always False for "budget"."""
         if until == "optimal":
             return self.blunders_everywhere == 0
         return until == "unbeatable" and self.certificate is not None and self.certificate.unbeatable
@@ -102,7 +102,7 @@ def evaluate(
 
 
 def costly(learner: Agent, errors: Boards) -> Boards:
-    """Those of a learner's errors after which it may end below what the game is worth to its seat."""
+    """The errors of a learner after which it may end below the value of the game for its seat."""
     solution = solve(learner.game)
     worth = np.where(errors.ply % 2, -solution.value, solution.value)
     q = np.where(learner.policies(errors) > 0, solution.values.q(errors), np.inf).min(axis=1, initial=np.inf)

@@ -17,9 +17,9 @@ from ttt_env.rules.sizes import check_enumerable, is_tabulated
 class Frozen(Agent):
     """Plays uniformly among the cells that `agent` may play now, however that agent changes later.
 
-    This is the agent's policy where that is uniform among some cells, as greedy policies are: those of
+    This is the agent's policy where that is uniform among some cells, as greedy policies are: of
     Q-networks, deterministic models, best responses, minimax. With `layers` only the positions in these are
-    kept; in others all free cells are alike.
+    kept; in others all free cells are equally likely.
 
     Raises `GameTooLargeError` if the game cannot be enumerated.
     """
@@ -72,7 +72,7 @@ class Remembered(Frozen):
 
 
 def _masks_of(agent: Agent, boards: Boards) -> np.ndarray:
-    """The bit masks of the cells that the agent may play, `[B]`; games of so many cells have at most 18."""
+    """The bit masks of the cells that the agent may play, `[B]`, of at most 18 cells in such games."""
     return _as_masks(checked_policies(agent, boards) > 0)
 
 

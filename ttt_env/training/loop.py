@@ -31,7 +31,7 @@ _PAUSE = 10.0  # seconds between two writings of the checkpoint, if the agent is
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What to train, how long, and where to write it: see `train`.
+    """The options of a training: what to train, how long, and where to write it (see `train`).
 
     Raises `ParameterError` for an unknown algorithm, and for budgets, seeds and goals that cannot be.
     """
@@ -70,7 +70,7 @@ class TrainingOptions:
 
     @property
     def budget(self) -> Budget:
-        """How long to train: as the learner's own default says where neither steps nor seconds are given."""
+        """The budget of the training; the learner's own default where neither steps nor seconds are given."""
         if self.steps is None and self.seconds is None:
             return self.learner.default_budget
         return Budget(self.steps or inf, self.seconds or inf)
@@ -129,7 +129,7 @@ def _tensorboard(folder: Path | None) -> Iterator[Log]:
 class Training:
     """A learner in training: judged, kept where it is better than before, written to files.
 
-    `kept` says what it is a training of, and how far it is. The best agent is written to the file `out`, and
+    `kept` is the task of the training and its progress. The best agent is written to the file `out`, and
     all that is needed to go on to the file `checkpoint`; `report` is called after every evaluation.
     """
 
@@ -152,18 +152,18 @@ class Training:
 
     @property
     def progress(self) -> TrainingProgress:
-        """How far it is, and the best that it has found."""
+        """The progress so far, with the best agent found."""
         return self._kept.progress
 
     @property
     def is_done(self) -> bool:
-        """Whether the agent is as strong as `until` asks for."""
+        """True if the agent is as strong as `until` asks for."""
         evaluation = self.progress.evaluation
         return evaluation is not None and evaluation.reaches(self.until)
 
     @property
     def is_judged(self) -> bool:
-        """Whether the agent was judged as it is now."""
+        """True if the last evaluation is of the agent as it is now."""
         evaluation = self.progress.evaluation
         return evaluation is not None and evaluation.steps >= self.learner.steps
 
@@ -251,7 +251,7 @@ def train(
     report: Report | None = None,
     **hyperparameters: Any,
 ) -> Agent:
-    """The least exploitable agent that an algorithm found within so many seconds or steps.
+    """The least exploitable agent that an algorithm found within its seconds or steps.
 
     `algo` is a name of `ttt_env.agent.learner.learner_names`: a recipe for an algorithm of Stable-Baselines3,
     such as "dqn", or an algorithm of this package, such as "q-learning". A step is a move of the agent, a
@@ -259,7 +259,7 @@ def train(
     when the agent is certified "unbeatable" ("optimal": when it gives value away in no position of the game
     at all; "budget": never). Of a game that cannot be enumerated it is the last agent.
 
-    `hyperparameters` are those of the learner, or what `Recipe.adjusted` takes; `opponents` takes the place
+    `hyperparameters` are the learner's, or what `Recipe.adjusted` takes; `opponents` takes the place
     of a recipe's scripted opponents. `report` is called with every `Evaluation`. A log for TensorBoard is
     written to the folder `tensorboard`.
 

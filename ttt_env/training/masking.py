@@ -23,7 +23,7 @@ _TAKEN = -1e6  # below every value, and finite: where an episode has ended, DQN 
 
 
 def _is_taken(planes: Any) -> Any:
-    """Which cells have a stone, `[B, cells]`, of observations `[B, *shape, 2]`: arrays or tensors."""
+    """True where a cell has a stone, `[B, cells]`, in observations `[B, *shape, 2]`: arrays or tensors."""
     return planes.reshape(planes.shape[0], -1, 2).any(-1)
 
 
@@ -101,7 +101,7 @@ class _MaskedExploration:
     def _sample_action(
         self, learning_starts: int, action_noise: object = None, n_envs: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """What SB3 asks for the actions of a rollout: random ones in the first `learning_starts` steps."""
+        """The actions of a rollout, for SB3: random ones in the first `learning_starts` steps."""
         if self.num_timesteps < learning_starts:
             cells = self._explored(self._last_obs, 1.0, np.zeros(n_envs, np.int64))
         else:

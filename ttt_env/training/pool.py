@@ -1,4 +1,4 @@
-"""The opponents of self-play: scripted agents, past selves, best responses, those of other learners."""
+"""The opponents of self-play: scripted agents, past selves, best responses, and other learners' agents."""
 
 import math
 from collections import deque
@@ -23,11 +23,11 @@ class OpponentPool:
 
     `shared` is a list, empty at first, of agents that others put into the pool, as a population does.
 
-    `draw` says how an episode gets one of them. "uniform": all alike. "prioritised": those against whom the
-    learner does badly more often, in proportion to (1 − p)², p being its result against them, from 0 for
+    `draw` says how an episode gets one of them. "uniform": all equally often. "prioritised": the
+    hard ones more often, in proportion to (1 − p)², p being its result against them, from 0 for
     lost to 1 for won (prioritised fictitious self-play: Vinyals et al., "Grandmaster level in StarCraft II
     using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses",
-    "shared" to weights: a kind by its weight, and then all of that kind alike.
+    "shared" to weights: a kind by its weight, and then one of that kind uniformly.
 
     Raises `ParameterError` for another `draw`, numbers below 0, or a pool that never has an opponent.
     """
@@ -74,7 +74,7 @@ class OpponentPool:
             self.responses.append(response_to(learner))
 
     def weights(self, learner: Agent) -> list[float] | None:
-        """How often each of `agents` is drawn; None for all alike."""
+        """The relative frequency at which each of `agents` is drawn; None if all are equally likely."""
         if self.draw == "uniform":
             return None
         if isinstance(self.draw, str):

@@ -33,7 +33,7 @@ from ttt_env.workers import Backend, Workers
 
 @dataclass(frozen=True)
 class Look:
-    """One exact evaluation of a learner, after so many steps and seconds."""
+    """One exact evaluation of a learner, after some steps and seconds."""
 
     steps: int
     seconds: float
@@ -43,7 +43,7 @@ class Look:
 
 @dataclass(frozen=True)
 class PopulationPlan:
-    """What a population is: a learner for each seed, all of one algorithm, and how they share opponents."""
+    """The plan of a population: a learner for each seed, all of one algorithm and with shared opponents."""
 
     game: Game
     algo: str
@@ -87,14 +87,14 @@ class PopulationPlan:
 
 @dataclass(frozen=True)
 class Population:
-    """What came of a population: the evaluations of every learner, by its seed, in order."""
+    """The results of a population: the evaluations of every learner, by its seed, in order."""
 
     plan: PopulationPlan
     looks: dict[int, tuple[Look, ...]]
 
     @property
     def best(self) -> int:
-        """The seed of the least exploitable learner; of several, of the one that was so first."""
+        """The seed of the least exploitable learner; of several, that of the one with the fewest steps."""
         return min(
             self.looks, key=lambda seed: min((one.exploitability, one.steps) for one in self.looks[seed])
         )
@@ -128,7 +128,7 @@ def population(
     address: str | None = None,
     report: Callable[[int, dict[int, Look]], object] | None = None,
 ) -> Population:
-    """The population after so many rounds, or after the first in which a learner was certified unbeatable.
+    """Train a population for `rounds` rounds, or up to the first in which a learner is certified unbeatable.
 
     There is a learner for each seed, trained by the recipe `algo`: against the recipe's scripted opponents,
     its own past selves and the best responses to them. From the second round on it also meets every other

@@ -1,4 +1,4 @@
-"""How to train an algorithm: its hyperparameters, environments and opponents, as data in `recipes/`."""
+"""Recipes: an algorithm's hyperparameters, environments and opponents, as data in `recipes/`."""
 
 import re
 import tomllib
@@ -28,12 +28,12 @@ _SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_ini
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a file of `recipes/` says.
+    """The contents of a file of `recipes/`.
 
     `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
-    `pool` the parameters of an `OpponentPool`, `envs` those of `make_vec_env`, `random_starts` and
+    `pool` the parameters of an `OpponentPool`, `envs` the options of `make_vec_env`, `random_starts` and
     `error_starts` the shares of episodes from random positions and from those in which the learner errs,
-    `hyperparameters` those of the algorithm.
+    `hyperparameters` the algorithm's.
     """
 
     name: str
@@ -134,7 +134,7 @@ def read_recipe(path: Path) -> Recipe:
             content = tomllib.load(file)
     except OSError as error:
         raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
-    except (ValueError, RecursionError) as error:  # TOML and UTF-8 that are none are both ValueErrors
+    except (ValueError, RecursionError) as error:  # invalid TOML and invalid UTF-8 are both ValueErrors
         raise ParameterError(f"{path} is no recipe: {error}") from error
     keys = [field.name for field in fields(Recipe) if field.name != "name"]
     for key in content:

@@ -20,7 +20,7 @@ class ResidualNetwork(nn.Module):
     """A residual network with a policy and a value head: see `PolicyValueNetwork`, which plays with it.
 
     Its layers are convolutions over three cells along each axis of the board, or dense where the board has
-    not two or three axes. After each stands a batch normalisation.
+    not two or three axes. Each is followed by a batch normalisation.
     """
 
     def __init__(self, game: Game, size: NetworkSize) -> None:
@@ -82,7 +82,7 @@ class ResidualNetwork(nn.Module):
 
 
 def planes_of(boards: Boards) -> Tensor:
-    """What the network sees of positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
+    """The network's input for positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
     mine, theirs = boards.cells(boards.mine), boards.cells(boards.theirs)
     return torch.from_numpy(np.stack([mine, theirs, ~(mine | theirs)], axis=1).astype(np.float32))
 

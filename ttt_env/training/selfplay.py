@@ -46,7 +46,7 @@ _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128
 _EVERY_SAMPLED = 65_536
 _MANY = 2**62  # steps
-_OF_LOGS = ("_custom_logger",)  # which a model that is loaded does not have
+_OF_LOGS = ("_custom_logger",)  # which a loaded model does not have
 
 
 class ModelLearner(Learner):
@@ -211,7 +211,7 @@ class _Timed(BaseCallback):
 
 
 class _Stretch(_Timed):
-    """Ends a call of `learn` when the learner is due, or after so many seconds."""
+    """Ends a call of `learn` when the learner is due, or after some seconds."""
 
     def __init__(self, learner: ModelLearner, seconds: float) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class SelfPlay(_Timed):
     def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlay"]:
         """The model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
 
-        The options are those of the constructor. The file holds pickled objects: loading one runs code, so
+        The options are the constructor's. The file holds pickled objects: loading one runs code, so
         load only files that you trust. Raises `PolicyFileError` for a file that is no whole checkpoint.
         """
         kept = read_checkpoint(path)
@@ -284,7 +284,7 @@ class SelfPlay(_Timed):
 
     @property
     def is_done(self) -> bool:
-        """Whether the model is as strong as `until` asks for."""
+        """True if the model is as strong as `until` asks for."""
         return self.evaluation is not None and self.evaluation.reaches(self.until)
 
     def restore_best(self, model: BaseAlgorithm) -> None:

@@ -1,4 +1,4 @@
-"""Where the episodes of a training begin."""
+"""The positions in which the episodes of a training begin."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, random_position
 
-_COSTLY = 0.8  # of the episodes that begin at errors, if there are any that cost the game
+_COSTLY = 0.8  # the share of costly errors among starts at errors, if there are any
 
 
 class RandomStarts:

@@ -38,7 +38,7 @@ SweepProgress: TypeAlias = Callable[[TrialResult | None, int, int], object]
 
 @dataclass(frozen=True)
 class Sweep:
-    """What the trials of a sweep came to, in the order in which the sweep lists them."""
+    """The results of a sweep's trials, in the order in which the sweep lists them."""
 
     game: Game
     folder: Path
@@ -57,7 +57,7 @@ class Sweep:
         return min(trained, key=lambda trial: (*trial.mistakes, trial.steps))
 
     def agent(self) -> Agent:
-        """The best model as an agent, from its file: `ttt_env.certify` proves what it is worth."""
+        """The best model as an agent, from its file: `ttt_env.certify` proves its strength."""
         return self.best.agent(self.folder, self.game)
 
     def __str__(self) -> str:
@@ -115,13 +115,12 @@ def sweep(
     rng: np.random.Generator | int = 0,
     report: SweepProgress | None = None,
 ) -> Sweep:
-    """What came of training every algorithm from every seed with every choice of hyperparameters.
+    """Train every algorithm from every seed with every choice of hyperparameters.
 
     `search` maps names of hyperparameters to lists of values, all of whose combinations are tried, or to
-    distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those of
-    the learners; `steps`, `seconds` and `until` are those of `train`, for each trial;
-    `steps` alone give the same models on every machine, in any order. Models are compared by their exact
-    exploitability.
+    distributions of `ray.tune`, from which `samples` combinations are drawn by `rng`. The names are those
+    that the learners take; `steps`, `seconds` and `until` are as in `train`, for each trial; `steps` alone
+    give the same models on every machine, in any order. Models are compared by their exact exploitability.
 
     `out` is the folder of models and results. A trial of which it holds the result is not run again, and one
     that was interrupted goes on from its checkpoint; one that raised an error is tried again. `report` is
@@ -184,7 +183,7 @@ def _check_asha(trials: Sequence[Trial], backend: Backend) -> None:
 
 
 def _stays(result: TrialResult, asha: bool) -> bool:
-    """Whether a trial that has this result is not to be run again."""
+    """True if a trial with this result is not run again."""
     return result.is_whole or (asha and result.ended == "asha")
 
 

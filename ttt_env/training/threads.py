@@ -1,4 +1,4 @@
-"""How many threads torch uses while it trains."""
+"""The number of threads that torch uses while it trains."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

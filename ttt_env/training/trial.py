@@ -1,4 +1,4 @@
-"""One training of many: what it is to be, what came out, and how it goes on where it was left."""
+"""One training of many: its parameters, its result, and its continuation after an interruption."""
 
 import hashlib
 import json
@@ -31,12 +31,12 @@ class Trial(TrainingOptions):
 
     @property
     def limits(self) -> dict[str, Any]:
-        """When the training ends, as the keywords of `train`."""
+        """The limits of the training, as keywords of `train`."""
         return {"steps": self.steps, "seconds": self.seconds, "until": self.until}
 
     @property
     def name(self) -> str:
-        """A name for files that no other trial has: digits after the seed stand for all the rest."""
+        """A file name that no other trial has: digits after the seed encode all other parameters."""
         rest = [game_to_dict(self.game), dict(self.hyperparameters), self.limits]
         digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:8]
         game = as_file_name(self.game.name)[:_GAME_LETTERS]
@@ -54,7 +54,7 @@ class Trial(TrainingOptions):
         ended: Ended | None = None,
         error: str | None = None,
     ) -> "TrialResult":
-        """What has come out so far: how strong the best model is, and what the training has used."""
+        """The result so far: the strength of the best model, and the steps and seconds used."""
         proof = best and best.certificate
         return TrialResult(
             self.name,
@@ -76,9 +76,9 @@ class Trial(TrainingOptions):
 
 @dataclass(frozen=True)
 class TrialResult(Saved):
-    """What came out of a trial: a line of `results.jsonl`.
+    """The result of a trial: a line of `results.jsonl`.
 
-    `exploitability`, `unbeatable` and, if that was asked for, `blunders_everywhere` are exact, and those of
+    `exploitability`, `unbeatable` and, if that was asked for, `blunders_everywhere` are exact, and describe
     the file `model`, the least exploitable that the trial found. `steps` and `seconds` are what the trial
     used in all. It has `ended` because its "goal" was reached or its "budget" used up, because "asha" stopped
     it, or by an "error", which is then told; None while it runs.
@@ -104,12 +104,12 @@ class TrialResult(Saved):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the trial was trained to its end."""
+        """True if the trial was trained to its end."""
         return self.ended in ("goal", "budget")
 
     @property
     def mistakes(self) -> tuple[float, float]:
-        """By what trials are compared, least first: exploitability, then blunders everywhere if counted."""
+        """The key that sorts trials, best first: exploitability, then blunders everywhere if counted."""
         if self.exploitability is None:
             return float("inf"), float("inf")
         return self.exploitability, self.blunders_everywhere or 0
@@ -176,7 +176,7 @@ def run_trial(
     """
     path = folder / trial.file
     best, last = _left_off(path)
-    # A training that goes on has the hyperparameters of its beginning.
+    # A resumed training keeps the hyperparameters that it began with.
     settings: dict[str, Any] = {"resume": True, "hyperparameters": {}} if last else {}
 
     def look(evaluation: Evaluation) -> None:

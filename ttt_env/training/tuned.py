@@ -85,7 +85,7 @@ def _name(trial: Any) -> str:
 
 
 def _job(config: Mapping[str, Any], trials: Sequence[Trial], folder: Path) -> None:
-    """What an actor does: a trial, of which every result is reported."""
+    """Run a trial in an actor, and report each of its results."""
     from ray import tune
 
     def report(result: TrialResult) -> None:
@@ -112,7 +112,7 @@ def _asha(trial: Trial) -> Any:
         max_t=budget,
         grace_period=budget / _FACTOR**_HALVINGS,
         reduction_factor=_FACTOR,
-        stop_last_trials=False,  # what has used its budget ends by itself
+        stop_last_trials=False,  # trials that have used their budget end by themselves
     )
 
 

@@ -1,11 +1,10 @@
-"""Policies whose network looks at a board as its winning sets, and so treats symmetric positions alike.
+"""Policies whose network sees a board as its winning sets, and so treats symmetric positions the same way.
 
-Whoever may still complete a winning set, and how many stones that takes, is all that a set tells about a
-position. The network learns one vector for each such state, adds those of the sets through a cell, and lets
-cells and sets tell each other what they see for some rounds. All cells share its weights, so that it has a
-few thousand of them on every board, and what it has learned in one corner it knows in all. It is a message
-passing network (Gilmer et al., "Neural message passing for quantum chemistry", 2017) on the graph of cells
-and winning sets.
+The state of a winning set is who may still complete it, and how many stones that takes. The network learns
+one vector for each state, adds up the vectors of the sets through a cell, and lets cells and sets exchange
+messages for some rounds. All cells share its weights, so that it has a few thousand of them on every board,
+and what it has learned in one corner it knows in all. It is a message passing network (Gilmer et al., "Neural
+message passing for quantum chemistry", 2017) on the graph of cells and winning sets.
 """
 
 from collections.abc import Mapping
@@ -34,7 +33,7 @@ except ImportError as error:
     ) from error
 
 _N_STONES = 3  # of a cell: none, mine, theirs
-_FIRST_SCALE = 0.5  # of what is learned about sets and cells, at first
+_FIRST_SCALE = 0.5  # the initial scale of learned vectors of sets and cells
 _SUM_SCALE = 0.5  # of sums over the sets of a cell or the cells of a set
 _TIE = 1e-4  # far above rounding errors, far below what a move is worth
 
@@ -90,7 +89,7 @@ class WinningSets(BaseFeaturesExtractor):
 
 
 class _Round(nn.Module):
-    """What cells know, `[cells, B, width]`, after the winning sets have told them what their cells know."""
+    """One message-passing round: cells → winning sets → cells, `[cells, B, width]`."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

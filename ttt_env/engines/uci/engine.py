@@ -22,7 +22,7 @@ class UciEngine(Engine):
     """Plays one game as the agent does, over UCI (Stefan Meyer-Kahlen, April 2006).
 
     Moves are written as in Fairy-Stockfish, `P@b2`, X is white, and the game is the only value of the option
-    `UCI_Variant`. Of the limits of `go` those of time count: `movetime`, `wtime` and its like, and
+    `UCI_Variant`. Of the limits of `go` only the time limits count: `movetime`, `wtime` and its like, and
     `infinite`; an agent that cannot be told how long to think moves when it is done. `depth`, `nodes` and
     `mate` are passed over. What cannot be obeyed is answered by `info string error` and the reason.
 

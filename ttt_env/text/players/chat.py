@@ -18,11 +18,11 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class ChatAgent(PromptAgent):
-    """Plays as a language model replies that stands behind an OpenAI-compatible chat endpoint.
+    """Plays what a language model behind an OpenAI-compatible chat endpoint replies.
 
     `url` is the base of the endpoint, such as `http://localhost:8000/v1`, and `model` the name that it knows
-    the model by. `temperature`, `max_tokens` and `system`, a prompt that stands before that of the position,
-    are left to the endpoint where they are None. `board` and `answer` are those of `PromptAgent`.
+    the model by. `temperature`, `max_tokens` and `system`, a prompt before the one of the position, are
+    left to the endpoint where they are None. `board` and `answer` are as in `PromptAgent`.
 
     The key is read from the environment variable `key_variable` whenever a connection is made. It is shown
     and kept nowhere, and travels with no copy of the agent.
@@ -38,7 +38,7 @@ class ChatAgent(PromptAgent):
     are not looked at. Where it names no free cell the reason says so if it was cut off at the limit of
     tokens, if it was a refusal or a tool call, and if there was no text.
 
-    Raises `ParameterError` for a url with a user, a password or a query, in which secrets may stand, and does
+    Raises `ParameterError` for a url with a user, a password or a query, which may contain secrets, and does
     not show it; `ImportError` without the extra "llm".
     """
 

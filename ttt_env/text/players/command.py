@@ -21,7 +21,7 @@ class CommandAgent(ProgramAgent):
     The program reads a line of JSON for each question and answers by a line of JSON: see `docs/bots.md`.
 
     `command` is a command line, which is split as a shell does it and run without one, or a list of
-    arguments. In a spec string it stands in round brackets if a part of it could be taken for a parameter:
+    arguments. In a spec string it goes into round brackets if a part of it could be taken for a parameter:
     `process:(mybot --set a,timeout=3),timeout=10`. `folder` is the program's working directory, by default
     ours, `memory` how many MiB of address space each of its processes may have, None for no limit. As many
     copies of the program run as questions are asked at once; `close`, the end of a `with` block and the end
@@ -97,4 +97,4 @@ class CommandAgent(ProgramAgent):
         return answer
 
     def _is_answer(self, line: str) -> bool:
-        return echoed_id(line) is None  # those that echo an `id` are late, and harm nobody
+        return echoed_id(line) is None  # lines that echo an `id` are late, and do no harm

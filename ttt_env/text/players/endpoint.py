@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 FIRST_PAUSE, LONGEST_OWN_PAUSE = 0.5, 8.0  # seconds before an attempt; each is twice the one before
 LONGEST_PAUSE = 60.0  # seconds that an endpoint may ask for by `Retry-After`; what asks for more is given up
 LONGEST_REPLY = 1 << 24  # bytes
-_NO_KEY = "none"  # what servers that ask for no key are sent
+_NO_KEY = "none"  # sent to servers that need no key
 _MESSAGE = 300  # letters of an endpoint's message that are shown
 _ENDING = 5.0  # seconds for open connections to be closed
 _LEAST_ERROR, _LEAST_ERROR_OF_SERVER = 400, 500  # of the statuses of HTTP
-_ASKED_AGAIN = (408, 429)  # and the errors of the server
+_ASKED_AGAIN = (408, 429)  # besides the server errors
 
 
 class Accident(Exception):
@@ -205,7 +205,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _passes(status: int) -> bool:
-    """Whether what this status says may be over when the endpoint is asked again."""
+    """True if this status is of a passing error: the endpoint may answer when it is asked again."""
     return status in _ASKED_AGAIN or status >= _LEAST_ERROR_OF_SERVER
 
 

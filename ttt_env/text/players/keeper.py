@@ -54,7 +54,7 @@ def _become(memory: int, arguments: list[str], trouble: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        # Python ignores these signals, and what is ignored stays so in another program.
+        # Python ignores these signals, and an ignored signal stays ignored in another program.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.execvp(arguments[0], arguments)

@@ -443,7 +443,7 @@ class ProgramAgent(AskedAgent, ABC):
                     self._refuse("is closed")
                 if is_new or failure.why != "ended" or failure.status != 0:
                     raise
-                # It has ended after another question, as it may: a new one is asked.
+                # It has ended after another question, which is allowed: ask a new one.
             finally:
                 if is_kept:
                     self._keep(program)
@@ -479,7 +479,7 @@ class ProgramAgent(AskedAgent, ABC):
                 program = Program(self._command_line(), self.folder, self.memory)
             except OSError as error:
                 started.set_exception(NoLineError("cannot be started", error.strerror or ""))
-            except BaseException as error:  # it is raised by who waits
+            except BaseException as error:  # raised again by the waiting thread
                 started.set_exception(error)
             else:
                 self._programs.add(program)
@@ -525,7 +525,7 @@ class ProgramAgent(AskedAgent, ABC):
             self._is_closed = True
             self._lock.wait_for(lambda: not self._n_starting, _STARTING)
             for program in self._programs:
-                program.kill()  # those that are asked now are ended by who asks them
+                program.kill()  # the ones being asked are ended by the thread that asks them
             idle, self._idle = self._idle, []
         for program in idle:
             self._drop(program)

@@ -75,7 +75,7 @@ class PromptAgent(AskedAgent):
         return f"board={self.board!r}, answer={self.answer_format.template!r}"
 
     def prompt(self, position: Position) -> str:
-        """What the function is given in a position."""
+        """The prompt that the function is given in a position."""
         return prompt_text(position, self.board, self.answer_format.template)
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
@@ -105,7 +105,7 @@ class PromptAgent(AskedAgent):
 
 
 def _is_accident(error: BaseException | None) -> bool:
-    """Whether an exception, or one that it comes from, is an accident of the machine or the network."""
+    """True if an exception, or one that it comes from, is an accident of the machine or the network."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, OSError | MemoryError):
