@@ -351,8 +351,9 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path):
             warnings.simplefilter("ignore")  # zipfile tells of the second one
             with ZipFile(tmp_path / "q.npz", "a") as twice:
                 twice.writestr(second, zipped.read("bounds.npy"))
-        with pytest.raises(ValueError, match="there twice"):
-            check(tmp_path / "q.npz")
+        for read in (check, Proof.load):
+            with pytest.raises(ValueError, match="there twice"):
+                read(tmp_path / "q.npz")
 
 
 def test_more_winning_sets_than_can_be_summed_are_refused(tmp_path):

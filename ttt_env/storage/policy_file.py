@@ -156,7 +156,11 @@ class _Archive:
         with stream:
             with _blaming(path, kind):
                 zipped = ZipFile(stream)
-            yield cls(path, kind, zipped)
+            archive = cls(path, kind, zipped)
+            names = [name.removesuffix(".npy") for name in zipped.namelist()]
+            if len(names) != len({*names}):
+                raise archive.error("an array is there twice")
+            yield archive
 
     def error(self, what: str) -> PolicyFileError:
         """The error that says what is wrong with the file."""
