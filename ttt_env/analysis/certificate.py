@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ttt_env.analysis.evaluation import explored_between
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import Values, follow
 from ttt_env.analysis.layers import Bools, Layer, Moves, Responder, reachable
-from ttt_env.analysis.many import Agents, check_one, is_one, judged_all
+from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.recorded import (
     COMPUTED,
     Asking,
@@ -40,7 +40,6 @@ from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_tabulated
 from ttt_env.storage.fields import Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
-from ttt_env.workers import Backend, Progress
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
 _SIGN = {"X": 1, "O": -1}
@@ -241,39 +240,15 @@ def _read_positions(texts: Fields, game: Game) -> list[Position]:
     return [texts.read(at, partial(Position.parse, game=game)) for at in range(len(texts))]
 
 
-@overload
+@one_or_several
 def certify(
     agent: AgentLike,
-    game: Game | str | None = None,
+    game: Game | str | None,
     *,
-    progress: Asking | None = None,
-    workers: int | None = None,
-    answers: str | Path | None = None,
-) -> Certificate: ...
-
-
-@overload
-def certify(
-    agent: Agents,
-    game: Game | str | None = None,
-    *,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    backend: Backend = "loky",
-    address: str | None = None,
-) -> dict[str, Certificate]: ...
-
-
-def certify(
-    agent: AgentLike | Agents,
-    game: Game | str | None = None,
-    *,
-    progress: Any = None,
-    workers: int | None = None,
-    answers: str | Path | None = None,
-    backend: Backend = "loky",
-    address: str | None = None,
-) -> Certificate | dict[str, Certificate]:
+    progress: Asking | None,
+    workers: int,
+    answers: str | Path | None,
+) -> Certificate:
     """The certificate of an agent: its possible results, on both seats, over every game that it allows.
 
     `game` is by default the one that the agent plays. An agent that does not declare a fixed policy, such as
@@ -309,10 +284,7 @@ def certify(
     >>> {name: each.unbeatable for name, each in certify(["minimax", "block"]).items()}
     {'minimax': True, 'block': False}
     """
-    if not is_one(agent):
-        return judged_all(certify, agent, game, workers, backend, address, answers, progress)
-    check_one(backend, address)
-    judged = _keeping_answers(answering(agent, game, progress, 1 if workers is None else workers, answers))
+    judged = _keeping_answers(answering(agent, game, progress, workers, answers))
     with asking(judged):
         return _certificate_of(judged)
 

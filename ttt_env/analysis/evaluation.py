@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias, overload
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from ttt_env.analysis.induction import (
     highest,
 )
 from ttt_env.analysis.layers import BatchPolicy, Floats, Layer, Responder, reachable
-from ttt_env.analysis.many import Agents, check_one, is_one, judged_all
+from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import (
     COMPUTED,
@@ -54,7 +54,6 @@ from ttt_env.rules.game import Game, Seat
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.fields import Fields
-from ttt_env.workers import Backend, Progress
 
 CLOSE = 1e-9
 """The largest distance of a number in a file from the one that follows from the others."""
@@ -487,39 +486,15 @@ def _played(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, Forfeit 
         return -1 if error.forfeit.position.to_move == "X" else 1, error.forfeit
 
 
-@overload
+@one_or_several
 def exploitability(
     agent: AgentLike,
-    game: Game | str | None = None,
+    game: Game | str | None,
     *,
-    progress: Asking | None = None,
-    workers: int | None = None,
-    answers: str | Path | None = None,
-) -> Exploitability: ...
-
-
-@overload
-def exploitability(
-    agent: Agents,
-    game: Game | str | None = None,
-    *,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    backend: Backend = "loky",
-    address: str | None = None,
-) -> dict[str, Exploitability]: ...
-
-
-def exploitability(
-    agent: AgentLike | Agents,
-    game: Game | str | None = None,
-    *,
-    progress: Any = None,
-    workers: int | None = None,
-    answers: str | Path | None = None,
-    backend: Backend = "loky",
-    address: str | None = None,
-) -> Exploitability | dict[str, Exploitability]:
+    progress: Asking | None,
+    workers: int,
+    answers: str | Path | None,
+) -> Exploitability:
     """The gain of the best response to the agent on each seat; by default of the game that it plays.
 
     An agent that does not declare a fixed policy is asked once in each position that it can reach, and judged
@@ -538,10 +513,7 @@ def exploitability(
     >>> {name: each.exploitability for name, each in exploitability(["minimax", "brute-force"]).items()}
     {'minimax': 0.0, 'brute-force': 0.5}
     """
-    if not is_one(agent):
-        return judged_all(exploitability, agent, game, workers, backend, address, answers, progress)
-    check_one(backend, address)
-    judged = answering(agent, game, progress, 1 if workers is None else workers, answers)
+    judged = answering(agent, game, progress, workers, answers)
     with asking(judged):
         return _exploitability(judged)
 

@@ -5,10 +5,12 @@ agent that is judged there (`reachable`, `solve`); the others only add their own
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from functools import partial, update_wrapper
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
+from ttt_env.analysis.recorded import Asking
 from ttt_env.errors import ParameterError
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_enumerable
@@ -24,31 +26,68 @@ def is_one(agents: AgentLike | Agents) -> TypeGuard[AgentLike]:
     return not isinstance(agents, Iterable) or isinstance(agents, str | Agent) or callable(agents)
 
 
-def check_one(backend: Backend, address: str | None) -> None:
-    """Raise `ParameterError` for arguments that share out the work on several agents."""
-    if backend != "loky" or address is not None:
-        raise ParameterError("backend and address share out the work on several agents, and here is one")
+class Judge(Protocol[Verdict]):
+    """A function that judges one agent, or several by processes that share out the work."""
+
+    @overload
+    def __call__(
+        self,
+        agent: AgentLike,
+        game: Game | str | None = None,
+        *,
+        progress: Asking | None = None,
+        workers: int | None = None,
+        answers: str | Path | None = None,
+    ) -> Verdict: ...
+
+    @overload
+    def __call__(
+        self,
+        agent: Agents,
+        game: Game | str | None = None,
+        *,
+        progress: Progress | None = None,
+        workers: int | None = None,
+        backend: Backend = "loky",
+        address: str | None = None,
+    ) -> dict[str, Verdict]: ...
 
 
-def judged_all(
-    judge: Callable[..., Verdict],
-    agents: Any,
-    game: Game | str | None,
-    workers: int | None,
-    backend: Backend,
-    address: str | None,
-    answers: object,
-    progress: Progress | None,
-) -> dict[str, Verdict]:
-    """The verdict of `judge(agent, game)` on each of these agents, by name: see `certify`."""
-    if answers is not None:
-        raise ParameterError("answers=… is the file of one agent, and here are several")
+def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
+    """The function `judge` of one agent as one that takes several, too; they are judged as by `certify`."""
+
+    def judged(
+        agent: AgentLike | Agents,
+        game: Game | str | None = None,
+        *,
+        progress: Any = None,
+        workers: int | None = None,
+        answers: str | Path | None = None,
+        backend: Backend = "loky",
+        address: str | None = None,
+    ) -> Verdict | dict[str, Verdict]:
+        if is_one(agent):
+            if backend != "loky" or address is not None:
+                raise ParameterError("backend and address share out the work on several agents: here is one")
+            n_workers = 1 if workers is None else workers
+            return judge(agent, game, progress=progress, workers=n_workers, answers=answers)
+        if answers is not None:
+            raise ParameterError("answers=… is the file of one agent, and here are several")
+        return _judged_all(judged, agent, game, Workers(workers, backend, address), progress)
+
+    update_wrapper(judged, judge, ("__module__", "__name__", "__qualname__", "__doc__"))
+    del judged.__wrapped__  # type: ignore[attr-defined]  # the signature is its own
+    return cast(Judge[Verdict], judged)
+
+
+def _judged_all(
+    judge: Callable[..., Any], agents: Any, game: Game | str | None, team: Workers, progress: Progress | None
+) -> dict[str, Any]:
     entrants: dict[str, AgentLike] = named_agents(agents)
     judged_on = game_of(game, *entrants.values())
     check_enumerable(judged_on)
     for agent in entrants.values():
         make_agent(agent, judged_on)  # one that cannot be made raises its error now, not after hours of work
-    team = Workers(workers, backend, address)
     team.check_sendable({_name_of(name, agent): agent for name, agent in entrants.items()})
     with team:
         verdicts = team.run(
@@ -57,7 +96,7 @@ def judged_all(
     return dict(zip(entrants, verdicts, strict=True))
 
 
-def _judge(judge: Callable[..., Verdict], game: Game, name: str, agent: AgentLike) -> Verdict:
+def _judge(judge: Callable[..., Any], game: Game, name: str, agent: AgentLike) -> Any:
     return judge(agent, game)
 
 
