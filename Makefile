@@ -6,7 +6,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo docs test test-browser test-all frameworks check wheel browser engines clean
 
-demo: $(STAMP)
+demo: $(VENV)/.demo
 	$(BIN)/ttt demo
 
 test: $(STAMP)
@@ -91,13 +91,24 @@ engines: $(STAMP)
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends fairy-stockfish >/dev/null; }
 	$(BIN)/python -m pip install --quiet "pygomo-lib>=0.1.1"
 
-# torch first, so that nothing that needs it chooses another build.
-$(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || (echo "Python 3.11 or newer is needed" && false)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
-	touch $(STAMP)
+# Each job has a stamp for the extras that it needs; the environment grows. torch comes first, by pip, so that nothing
+# that needs it chooses another build; the rest by uv, or by pip where uv is not to be had.
+$(VENV)/.torch: constraints.txt
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || (echo "Python 3.11 or newer is needed" && false)
+	@echo "Making the environment $(VENV) …"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet uv || true
+	@echo "Installing PyTorch …"
+	@$(BIN)/python -m pip install --quiet --no-deps -c constraints.txt torch
+	@touch $@
+
+$(VENV)/.demo: EXTRAS := cli,train
+$(STAMP): EXTRAS := dev
+$(VENV)/.demo $(STAMP): $(VENV)/.torch pyproject.toml
+	@echo "Installing ttt_env[$(EXTRAS)] …"
+	@$(BIN)/python -m uv pip install --quiet --python $(BIN)/python -c constraints.txt torch -e ".[$(EXTRAS)]" || \
+	  $(BIN)/python -m pip install --quiet -c constraints.txt torch -e ".[$(EXTRAS)]"
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist
