@@ -42,3 +42,8 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
         yield server
         server.shutdown()
         thread.join()
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Three workers for two cores: many tests wait, for programs that hang or servers that are silent."""
+    return max(1, 3 * (os.cpu_count() or 1) // 2)

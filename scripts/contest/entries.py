@@ -63,7 +63,7 @@ class FirstOfBest(Agent):
 def by_recipe(name: str, make_env: MakeEnv, seed: int, report: Report) -> Any:
     """Train by a recipe of `ttt_env.training`, looking when its self-play looks."""
     from ttt_env.agents.learned.sb3 import SB3
-    from ttt_env.training.threads import one_thread
+    from ttt_env.training.loop import one_thread
 
     game, make_learner = make_env.game, cast(Any, learner_class(name))
     with one_thread():
@@ -99,7 +99,7 @@ def by_alphazero(make_env: MakeEnv, seed: int, report: Report) -> Any:
     Nobody tells it where its network errs, so all its games begin with the empty board or with random moves.
     """
     from ttt_env.training.alphazero import AlphaZeroLearner
-    from ttt_env.training.threads import one_thread
+    from ttt_env.training.loop import one_thread
 
     known, is_over = 0, False
     with one_thread():

@@ -142,11 +142,8 @@ class NaiveChecker:
 
     def completing(self, stones, others):
         """The free cells by which these stones get a whole set."""
-        return {
-            cell
-            for cell in self.cells - stones - others
-            if any(winning <= stones | {cell} for winning in self.winning_sets if cell in winning)
-        }
+        lacking = [winning - stones for winning in self.winning_sets]
+        return {cell for rest in lacking if len(rest) == 1 for cell in rest if cell not in others}
 
     def smallest(self, own, other):
         images = [

@@ -475,7 +475,7 @@ def text(
     seed: Annotated[int | None, typer.Option(min=0, help="agents reply alike to the same seed")] = None,
 ) -> None:
     """Play a game as a language model sees it: prompts out, a line of free text in."""
-    from ttt_env.app.terminal.conversation import converse
+    from ttt_env.app.console import converse
     from ttt_env.text import TextEnv
 
     settings: dict[str, Any] = {"play_as": seat, "reward": reward, "board": board}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ttt_env.errors import PolicyFileError, ResultFileError
-from ttt_env.proofs.seat_arrays import forms_in, joined, separated
+from ttt_env.proofs.file import forms_in, joined, separated
 from ttt_env.rules.game import Position, Seat
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays, save_arrays
 

@@ -1,5 +1,6 @@
 """The file of a proof: its result, and the strategies that show it; docs/proofs.md describes the format."""
 
+from collections.abc import Collection, Mapping
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import GameTooLargeError, PolicyFileError, TttEnvError, shown
-from ttt_env.proofs.seat_arrays import forms_in, joined, separated
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import SEATS, Game, Position, Seat
@@ -226,3 +226,30 @@ def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> No
         raise ValueError("its sequences are no pairs")
     if game.misere and len(sequences):
         raise ValueError("it has sequences, and the game is misère")
+
+
+def joined(of_seats: Mapping[Seat, Arrays]) -> Arrays:
+    """The arrays of each seat under the names that they have in a file."""
+    return {
+        _prefix(seat) + name: array for seat, arrays in of_seats.items() for name, array in arrays.items()
+    }
+
+
+def forms_in(names: Collection[str], forms: Mapping[str, Form]) -> dict[str, Form]:
+    """The forms of the arrays with these names in a file, the same for each seat."""
+    of_seats = {_prefix(seat) + name: form for seat in SEATS for name, form in forms.items()}
+    return {name: form for name, form in of_seats.items() if name in names}
+
+
+def separated(arrays: Arrays) -> dict[Seat, Arrays]:
+    """The arrays of each seat that has any in a file."""
+    of_seats: dict[Seat, Arrays] = {}
+    for seat in SEATS:
+        for name, array in arrays.items():
+            if name.startswith(_prefix(seat)):
+                of_seats.setdefault(seat, {})[name.removeprefix(_prefix(seat))] = array
+    return of_seats
+
+
+def _prefix(seat: Seat) -> str:
+    return f"{seat.lower()}_"

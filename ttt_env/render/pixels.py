@@ -1,10 +1,11 @@
-"""A position as an array of pixels, by NumPy alone.
+"""A position as an array of pixels, by NumPy alone, and a game as an animated GIF, by Pillow.
 
 Shapes are signed distances to their edge, negative inside, which half a pixel either side turns into
 coverage: https://iquilezles.org/articles/distfunctions2d/
 """
 
 from functools import lru_cache
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ttt_env.render.layout import (
     CARD,
     CROSS_REACH,
+    MIN_CELL,
     PANEL,
     RING_RADIUS,
     STROKE,
@@ -24,6 +26,7 @@ from ttt_env.render.layout import (
     looks_of,
 )
 from ttt_env.rules.game import Position, Seat
+from ttt_env.rules.notation import GameRecord
 
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.floating[Any]]
@@ -98,3 +101,27 @@ def _paste(picture: Pixels, box: Box, sprite: Pixels) -> None:
 
 def _rgb(colour: str) -> NDArray[np.float64]:
     return np.array(list(bytes.fromhex(colour[1:])), dtype=np.float64)
+
+
+_FRAME, _END = 800, 3000  # milliseconds
+_MAX_SIZE = 600  # pixels; larger files take long to make and to send
+
+
+def draw_gif(record: GameRecord) -> bytes:
+    """The file of an endless GIF: the empty board, then a frame for each move, the last one held longer.
+
+    Raises `ImportError` if Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError('animations need the extra "plot": pip install "ttt-env[plot]"') from error
+    moves = zip(record.positions(), (None, *record.cells), strict=True)
+    layout = layout_of(record.game)
+    fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)
+    cell_size = max(MIN_CELL, min(layout.cell, fitting))
+    frames = (Image.fromarray(draw_pixels(position, cell, cell_size)) for position, cell in moves)
+    durations = [*[_FRAME] * len(record.cells), _END]
+    file = BytesIO()
+    next(frames).save(file, "GIF", save_all=True, append_images=frames, duration=durations, loop=0)
+    return file.getvalue()

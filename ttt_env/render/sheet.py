@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from ttt_env.render.diagram import draw_diagram
 from ttt_env.render.layout import CARD, INK, layout_of, n_abreast
-from ttt_env.render.svg import draw_svg
+from ttt_env.render.svg import draw_diagram, draw_svg
 from ttt_env.rules.game import SEATS, Game, Position
 from ttt_env.rules.notation import GameRecord
 

@@ -1,4 +1,4 @@
-"""A position as SVG, and with it a policy on that position."""
+"""A position as SVG, with a policy on it if one is given, and a whole game on one board."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -11,7 +11,10 @@ from ttt_env.render.layout import (
     PALE_INK,
     PANEL,
     RING_RADIUS,
+    STONE,
     STROKE,
+    TILE,
+    TINT,
     Box,
     Layout,
     Look,
@@ -21,6 +24,7 @@ from ttt_env.render.layout import (
 )
 from ttt_env.render.words import percent
 from ttt_env.rules.game import Position
+from ttt_env.rules.notation import GameRecord
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability
 _SHARE_LETTERS = 0.2  # the height of a probability, in widths of a cell
@@ -126,3 +130,27 @@ def _cross(x: float, y: float, cell: int) -> str:
 
 def _ring(x: float, y: float, cell: int) -> str:
     return f'circle cx="{x:g}" cy="{y:g}" r="{RING_RADIUS * cell:g}"'
+
+
+_LETTERS = 0.32  # the height of a number, in widths of a cell
+
+
+def draw_diagram(record: GameRecord) -> str:
+    """A self-contained SVG document: each stone is the number of its move, in the colour of its seat.
+
+    The tiles of completed winning sets stand out.
+    """
+    layout = layout_of(record.game)
+    looks = looks_of(record.positions()[-1])
+    tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
+    for number, cell in enumerate(record.cells, 1):
+        tiles[cell] = labelled(layout.tiles[cell], layout, str(number), _LETTERS, *_colours(looks[cell]))
+    return document(str(record), layout, legible_width(layout), tiles)
+
+
+def _colours(look: Look) -> tuple[str, str]:
+    """The colours of the tile of a stone and of the number on it."""
+    assert look.mark is not None
+    if look.accent == "completed":
+        return STONE[look.mark], TILE
+    return TINT[look.mark], INK

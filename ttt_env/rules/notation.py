@@ -120,8 +120,8 @@ class GameRecord:
         Raises `ParameterError` for another suffix than .gif, .svg and .png, `ImportError` for a GIF or a PNG
         without the extra `plot`.
         """
-        from ttt_env.render.animation import draw_gif
         from ttt_env.render.picture import write
+        from ttt_env.render.pixels import draw_gif
 
         write(path, {".gif": lambda: draw_gif(self), **self.picture().formats})
 

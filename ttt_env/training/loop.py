@@ -24,7 +24,6 @@ from ttt_env.training.checkpoint import (
     write_checkpoint,
 )
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
-from ttt_env.training.threads import one_thread
 
 _PAUSE = 10.0  # seconds between two writings of the checkpoint, if the agent is not judged before
 
@@ -288,3 +287,16 @@ def train(
         None if tensorboard is None else Path(tensorboard),
     )
     return options.run(report)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread: with networks this small, several only wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

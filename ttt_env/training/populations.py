@@ -25,9 +25,8 @@ from ttt_env.storage.files import opened, reason
 from ttt_env.storage.game_file import game_to_dict
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.training.evaluation import Evaluation
-from ttt_env.training.loop import TrainingOptions
+from ttt_env.training.loop import TrainingOptions, one_thread
 from ttt_env.training.recipe import recipe
-from ttt_env.training.threads import one_thread
 from ttt_env.workers import Backend, Workers
 
 
