@@ -20,7 +20,7 @@ Each step of ours returns observation, mask, rewards and ends as new arrays; Pgx
 state, and the bare playouts of OpenSpiel return nothing. All run on one thread, except Pgx, which runs on as
 many as JAX takes. Peers that are not installed are left out.
 
-    pip install "ttt-env[peers,train]"
+    pip install ".[peers,train]"
     python scripts/benchmark_envs.py --plot vector-speed.svg
 """
 
@@ -111,7 +111,7 @@ def print_two_players(seconds: float, rounds: int) -> None:
     try:
         envs = two_player_envs()
     except ImportError as error:
-        print(f'Two players are left out, {error}: pip install "ttt-env[peers]"\n')
+        print(f'Two players are left out, {error}: pip install ".[peers]"\n')
         return
     speeds = measured(envs, aec_steps_per_second, seconds, rounds)
     print(f"Two players, the same loop for all; median of {rounds} rounds\n")

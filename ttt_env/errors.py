@@ -129,6 +129,15 @@ class ForfeitError(IllegalMoveError):
         return ForfeitError, (str(self), self.forfeit)
 
 
+def missing_extra(clause: str, extra: str) -> ImportError:
+    """The error of a feature whose extra is not installed; `clause` says what needs it.
+
+    >>> print(missing_extra("training needs", "train"))
+    training needs the extra "train": pip install ".[train]" in a clone of the repository
+    """
+    return ImportError(f'{clause} the extra "{extra}": pip install ".[{extra}]" in a clone of the repository')
+
+
 def shown(value: object) -> str:
     """The text of a value in a message: its `repr`, cut in the middle if long, or its type if `repr` fails.
 

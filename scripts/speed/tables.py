@@ -36,7 +36,7 @@ def all_windows() -> Iterator[tuple[tuple[str, int], Window]]:
         try:
             yield from [((contender.name, size), contender.window(size)) for size in contender.sizes]
         except ImportError as error:
-            print(f'  {contender.name} is left out, {error}: pip install "ttt-env[peers,train]"')
+            print(f'  {contender.name} is left out, {error}: pip install ".[peers,train]"')
     yield from (((TAKES, size), takes(size)) for size in SIZES)
 
 

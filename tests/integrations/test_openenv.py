@@ -32,7 +32,7 @@ def adapter() -> Any:
 
 @pytest.mark.skipif(IS_INSTALLED, reason="OpenEnv is here")
 def test_without_the_framework_the_error_names_the_extra() -> None:
-    with pytest.raises(ImportError, match=r'pip install "ttt-env\[openenv\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[openenv\]"'):
         import_module("ttt_env.integrations.openenv")
 
 

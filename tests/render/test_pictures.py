@@ -138,7 +138,7 @@ class TestFiles:
         self, package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(ImportError, match=r'"ttt-env\[plot\]"'):
+        with pytest.raises(ImportError, match=r'"\.\[plot\]"'):
             RECORD.save(tmp_path / name)
         assert list(tmp_path.iterdir()) == []
 

@@ -141,5 +141,5 @@ class TestWindow:
     def test_without_pygame_the_error_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
         monkeypatch.setitem(sys.modules, "pygame", None)
-        with pytest.raises(ImportError, match=r'pip install "ttt-env\[render\]"'):
+        with pytest.raises(ImportError, match=r'pip install "\.\[render\]"'):
             Window().show(MIDGAME)

@@ -404,7 +404,7 @@ class TestDataFrame:
 
     def test_a_missing_pandas_names_its_extra(self, trio: Tournament, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "pandas", None)
-        with pytest.raises(ImportError, match=r"pip install \"ttt-env\[dataframe\]\""):
+        with pytest.raises(ImportError, match=r"pip install \"\.\[dataframe\]\""):
             trio.to_dataframe()
 
 
@@ -473,7 +473,7 @@ class TestErrors:
     )
     def test_a_missing_package_names_its_extra(self, package: str, extra: str, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(ImportError, match=rf"pip install \"ttt-env\[{extra}\]\""):
+        with pytest.raises(ImportError, match=rf"pip install \"\.\[{extra}\]\""):
             tournament(TRIO, workers=2 if package in ("loky", "cloudpickle") else None).plot()
 
 

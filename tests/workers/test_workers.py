@@ -158,7 +158,7 @@ class TestArguments:
 
     def test_missing_ray_names_its_extra(self, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "ray", None)
-        with pytest.raises(ImportError, match=r"pip install \"ttt-env\[ray\]\""), Workers(2, "ray"):
+        with pytest.raises(ImportError, match=r"pip install \"\.\[ray\]\""), Workers(2, "ray"):
             pass
 
 

@@ -7,11 +7,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
+from ttt_env.errors import missing_extra
+
 try:
     import typer
     from rich.console import Console
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
-    raise SystemExit('the command line needs the extra "cli": pip install "ttt-env[cli]"') from missing
+    raise SystemExit(str(missing_extra("the command line needs", "cli"))) from missing
 
 from ttt_env.agent import Agent, agent_names, make_agent
 from ttt_env.agent.learner import learner_names

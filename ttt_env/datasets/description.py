@@ -12,13 +12,13 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+from ttt_env.errors import missing_extra
+
 try:
     import mlcroissant as mlc
     from pyarrow import parquet, types
 except ImportError as error:
-    raise ImportError(
-        'a data set\'s description needs the extra "data": pip install "ttt-env[data]"'
-    ) from error
+    raise missing_extra("a data set's description needs", "data") from error
 
 from ttt_env.render.table import Table
 from ttt_env.rules.game import Game

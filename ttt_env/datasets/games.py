@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ttt_env.errors import missing_extra
+
 try:
     import pyarrow as pa
     from pyarrow import parquet
 except ImportError as error:
-    raise ImportError('tables of games need the extra "data": pip install "ttt-env[data]"') from error
+    raise missing_extra("tables of games need", "data") from error
 
 from ttt_env.analysis.distance import distances
 from ttt_env.datasets.players import Level, play_games

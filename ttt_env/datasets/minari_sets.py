@@ -11,7 +11,7 @@ from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.datasets.players import Level, Player, drawn, numbers_of, players_of
 from ttt_env.envs.single import SingleAgentEnv
-from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, shown
+from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, missing_extra, shown
 from ttt_env.registration import make
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_integer, as_path
@@ -120,7 +120,7 @@ def import_minari() -> tuple[Any, Any, Any]:
         from minari.data_collector import EpisodeBuffer
         from minari.dataset.minari_storage import MinariStorage
     except ImportError as error:
-        raise ImportError('data sets of Minari need the extra "data": pip install "ttt-env[data]"') from error
+        raise missing_extra("data sets of Minari need", "data") from error
     return minari, MinariStorage, EpisodeBuffer
 
 

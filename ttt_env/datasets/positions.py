@@ -8,11 +8,13 @@ from typing import TypeAlias, get_args
 
 import numpy as np
 
+from ttt_env.errors import missing_extra
+
 try:
     import pyarrow as pa
     from pyarrow import parquet
 except ImportError as error:
-    raise ImportError('tables of positions need the extra "data": pip install "ttt-env[data]"') from error
+    raise missing_extra("tables of positions need", "data") from error
 
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.layers import Bools, Floats, reachable

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, missing_extra
 from ttt_env.rules.checks import as_integer, as_options
 from ttt_env.rules.game import Game
 
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
     try:
         from stable_baselines3.common.vec_env import VecEnv
     except ImportError as error:
-        raise ImportError('a VecEnv needs the extra "train": pip install "ttt-env[train]"') from error
+        raise missing_extra("a VecEnv needs", "train") from error
     return type(name, (_Adapter, VecEnv), {"__module__": __name__, "__doc__": _Adapter.__doc__})
 
 

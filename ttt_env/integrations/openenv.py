@@ -25,7 +25,7 @@ from uuid import uuid4
 from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.opponents import Opponents
-from ttt_env.errors import EpisodeOrderError, TttEnvError
+from ttt_env.errors import EpisodeOrderError, TttEnvError, missing_extra
 from ttt_env.rules.checks import as_integer, one_of
 from ttt_env.rules.game import Game, Position, Seat
 from ttt_env.text.env import IllegalReply, RewardName, TextEnv
@@ -42,7 +42,7 @@ try:
     from pydantic import Field, model_validator
     from pydantic_core import PydanticCustomError
 except ImportError as missing:
-    raise ImportError('OpenEnv needs the extra "openenv": pip install "ttt-env[openenv]"') from missing
+    raise missing_extra("OpenEnv needs", "openenv") from missing
 
 
 class TttAction(Action):

@@ -21,7 +21,7 @@ from typing import Any, get_args
 import numpy as np
 
 from ttt_env.agent import AgentLike, Outcome, chosen_cell, make_agent
-from ttt_env.errors import EpisodeOrderError
+from ttt_env.errors import EpisodeOrderError, missing_extra
 from ttt_env.proofs.known import PROOF_NODES
 from ttt_env.rules.catalogue import CATALOGUE, get_game
 from ttt_env.rules.checks import as_generator, as_integer, one_of
@@ -34,7 +34,7 @@ try:
     import textarena as ta
     from textarena.envs.registration import register_with_versions
 except ImportError as error:
-    raise ImportError('textarena needs the extra "textarena": pip install "ttt-env[textarena]"') from error
+    raise missing_extra("textarena needs", "textarena") from error
 
 __all__ = ["AgentPlayer", "GameEnv"]
 

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ttt_env.agent import Outcome
+from ttt_env.errors import missing_extra
 from ttt_env.text.env import Replies, TextEnv
 from ttt_env.text.starts import start_rows
 from ttt_env.text.wording import BoardStyle
@@ -28,7 +29,7 @@ try:
     from verifiers.v1.dialects.chat import message_to_wire
     from verifiers.v1.errors import MODEL_TRANSPORT_ERROR_EXIT_CODE
 except ImportError as error:
-    raise ImportError('verifiers needs the extra "verifiers": pip install "ttt-env[verifiers]"') from error
+    raise missing_extra("verifiers needs", "verifiers") from error
 
 __all__ = ["GameConfig", "GameEnv", "GameEnvConfig", "GameHarness", "GameTask", "GameTaskset"]
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.errors import missing_extra
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Figure
@@ -28,7 +30,7 @@ def new_figure(width: float, height: float) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('charts need the extra "plot": pip install "ttt-env[plot]"') from error
+        raise missing_extra("charts need", "plot") from error
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 

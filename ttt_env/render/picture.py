@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, missing_extra
 
 _SCALE = 2  # pixels of a PNG for each unit of the SVG, as sharp screens have them
 _FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
@@ -46,7 +46,7 @@ def _png(svg: str) -> bytes:
         from matplotlib import get_data_path
         from resvg_py import svg_to_bytes
     except ImportError as error:
-        raise ImportError('PNG pictures need the extra "plot": pip install "ttt-env[plot]"') from error
+        raise missing_extra("PNG pictures need", "plot") from error
     fonts = Path(get_data_path()) / "fonts" / "ttf"
     return svg_to_bytes(
         svg,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.errors import missing_extra
 from ttt_env.render.layout import (
     CARD,
     CROSS_REACH,
@@ -115,7 +116,7 @@ def draw_gif(record: GameRecord) -> bytes:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError('animations need the extra "plot": pip install "ttt-env[plot]"') from error
+        raise missing_extra("animations need", "plot") from error
     moves = zip(record.positions(), (None, *record.cells), strict=True)
     layout = layout_of(record.game)
     fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)

@@ -9,6 +9,7 @@ from html import escape
 from math import nan
 from typing import TYPE_CHECKING, Any, Self
 
+from ttt_env.errors import missing_extra
 from ttt_env.render.layout import STONE
 
 if TYPE_CHECKING:
@@ -161,9 +162,7 @@ class Table:
         try:
             from pandas import DataFrame
         except ImportError as error:
-            raise ImportError(
-                'data frames need the extra "dataframe": pip install "ttt-env[dataframe]"'
-            ) from error
+            raise missing_extra("data frames need", "dataframe") from error
         return DataFrame(
             {
                 column.key or column.name: [nan if number is None else number for number in column.numbers]

@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Literal, Self
 
+from ttt_env.errors import missing_extra
 from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
@@ -88,7 +89,7 @@ def _opens_display(size: tuple[int, int]) -> bool:
     try:
         import pygame
     except ImportError as error:
-        raise ImportError('render_mode="human" needs pygame: pip install "ttt-env[render]"') from error
+        raise missing_extra('render_mode="human" needs pygame of', "render") from error
     try:
         pygame.display.init()
         pygame.display.set_mode(size)

@@ -11,7 +11,14 @@ import numpy as np
 
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import Match, match
-from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, ResultFileError, TournamentFileError
+from ttt_env.errors import (
+    NotJudgedError,
+    ParameterError,
+    PlayerError,
+    ResultFileError,
+    TournamentFileError,
+    missing_extra,
+)
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.tournament.journal import Computed, Journal
 from ttt_env.tournament.meetings import (
@@ -63,10 +70,7 @@ class Contest:
     ) -> None:
         self.plan, self.folder, self._say = plan, folder, say
         if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
-            raise ImportError(
-                f'a tournament needs {", ".join(missing)} of the extra "tournament": '
-                'pip install "ttt-env[tournament]"'
-            )
+            raise missing_extra(f"a tournament needs {', '.join(missing)} of", "tournament")
         _check_folder(folder)
         self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
         self.journal = Journal(folder / JOURNAL, plan, self.players.fingerprints, again)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.errors import missing_extra
+
 Floats = NDArray[np.float64]
 ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 more are ten to one
 _ALPHA, _POPULATION = 100, 50  # the strength of selection, and who it selects among
@@ -123,7 +125,7 @@ def _scipy() -> Any:
     try:
         import scipy.optimize
     except ImportError as error:
-        raise ImportError('ratings need the extra "tournament": pip install "ttt-env[tournament]"') from error
+        raise missing_extra("ratings need", "tournament") from error
     return scipy.optimize
 
 

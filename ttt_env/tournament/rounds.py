@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 from ttt_env.analysis.evaluation import Match
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, missing_extra
 from ttt_env.tournament.meetings import Meeting, NotJudged
 from ttt_env.tournament.standings import System, points_of
 
@@ -161,7 +161,5 @@ def _networkx() -> Any:
     try:
         import networkx
     except ImportError as error:
-        raise ImportError(
-            'Swiss pairings need the extra "tournament": pip install "ttt-env[tournament]"'
-        ) from error
+        raise missing_extra("Swiss pairings need", "tournament") from error
     return networkx

@@ -16,6 +16,7 @@ from ttt_env.agent import Agent, make_agent
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import PolicyValueNetwork
+from ttt_env.errors import missing_extra
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_size, is_enumerable
 from ttt_env.training.alphazero_games import ReplayBuffer, SelfPlay
@@ -164,4 +165,4 @@ def _check_torch() -> None:
     try:
         import torch  # noqa: F401
     except ImportError as error:
-        raise ImportError('AlphaZero learns with the extra "train": pip install "ttt-env[train]"') from error
+        raise missing_extra("AlphaZero learns with", "train") from error

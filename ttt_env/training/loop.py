@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from ttt_env.agent import Agent
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class
-from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.errors import ParameterError, PolicyFileError, missing_extra
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_integer, as_number, one_of
 from ttt_env.rules.game import Game
@@ -114,7 +114,7 @@ def _tensorboard(folder: Path | None) -> Iterator[Log]:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise ImportError('a log needs the extra "train": pip install "ttt-env[train]"') from error
+        raise missing_extra("a log needs", "train") from error
     with SummaryWriter(str(folder)) as writer:
 
         def write(scalars: Mapping[str, float], step: int) -> None:

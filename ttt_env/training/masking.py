@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.errors import missing_extra
+
 try:
     import torch
     from sb3_contrib import QRDQN
@@ -17,7 +19,7 @@ try:
     from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 except ImportError as error:
-    raise ImportError('masked algorithms need the extra "train": pip install "ttt-env[train]"') from error
+    raise missing_extra("masked algorithms need", "train") from error
 
 _TAKEN = -1e6  # below every value, and finite: where an episode has ended, DQN multiplies it by 0
 

@@ -11,7 +11,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import ParameterError, shown, unknown
+from ttt_env.errors import ParameterError, missing_extra, shown, unknown
 from ttt_env.rules.checks import as_number, as_positive
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
@@ -51,7 +51,7 @@ class Recipe:
         try:
             return getattr(import_module(module), name)
         except ImportError as error:
-            raise ImportError('training needs the extra "train": pip install "ttt-env[train]"') from error
+            raise missing_extra("training needs", "train") from error
         except AttributeError as error:
             raise ParameterError(
                 f"the recipe {self.name} is of {self.algorithm}, which is no class"

@@ -22,7 +22,7 @@ from ttt_env.agent import Agent
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, missing_extra
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
@@ -40,7 +40,7 @@ try:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.utils import configure_logger
 except ImportError as error:
-    raise ImportError('self-play needs the extra "train": pip install "ttt-env[train]"') from error
+    raise missing_extra("self-play needs", "train") from error
 
 _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, missing_extra
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import motions
 from ttt_env.training.masking import MaskedDQN, MaskedDQNPolicy, MaskedQNetwork
@@ -28,9 +28,7 @@ try:
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
     from torch import nn
 except ImportError as error:
-    raise ImportError(
-        'networks of winning sets need the extra "train": pip install "ttt-env[train]"'
-    ) from error
+    raise missing_extra("networks of winning sets need", "train") from error
 
 _N_STONES = 3  # of a cell: none, mine, theirs
 _FIRST_SCALE = 0.5  # the initial scale of learned vectors of sets and cells

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, missing_extra, shown
 
 _ADDRESS_SECONDS = 5.0  # for a cluster to answer
 _RAY_ENVIRONMENT = {
@@ -106,5 +106,5 @@ def imported_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ImportError('backend="ray" needs the extra "ray": pip install "ttt-env[ray]"') from error
+        raise missing_extra('backend="ray" needs', "ray") from error
     return ray

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol, Self
 from uuid import uuid4
 
+from ttt_env.errors import missing_extra
 from ttt_env.workers.cluster import imported_ray
 from ttt_env.workers.work import Task, TaskOutcome, imported_cloudpickle, work_of
 
@@ -152,5 +153,5 @@ def _loky() -> Any:
     try:
         import loky
     except ImportError as error:
-        raise ImportError('workers need the extra "tournament": pip install "ttt-env[tournament]"') from error
+        raise missing_extra("workers need", "tournament") from error
     return loky

@@ -8,7 +8,7 @@ from threading import Thread
 from time import perf_counter
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError
+from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError, missing_extra
 
 Task = tuple[Any, ...]
 _LAST_WORDS_SECONDS = 1.0  # for a process that hangs, to say so before it ends
@@ -31,7 +31,7 @@ def imported_cloudpickle() -> Any:
     try:
         import cloudpickle
     except ImportError as error:
-        raise ImportError('workers need the extra "tournament": pip install "ttt-env[tournament]"') from error
+        raise missing_extra("workers need", "tournament") from error
     return cloudpickle
 
 

@@ -18,7 +18,7 @@ from gymnasium import spaces
 from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
 from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
 from ttt_env.analysis.induction import softmax
-from ttt_env.errors import PolicyFileError, UnknownAgentError
+from ttt_env.errors import PolicyFileError, UnknownAgentError, missing_extra
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
@@ -236,7 +236,7 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
         try:
             from stable_baselines3.common.save_util import load_from_zip_file
         except ImportError as error:
-            raise ImportError('sb3 agents need the extra "train": pip install "ttt-env[train]"') from error
+            raise missing_extra("sb3 agents need", "train") from error
         with _blaming(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:

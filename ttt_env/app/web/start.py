@@ -9,6 +9,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from ttt_env.errors import missing_extra
+
 try:
     import uvicorn
     from starlette.applications import Starlette
@@ -18,7 +20,7 @@ try:
     from ttt_env.app.web.export.site import exported
     from ttt_env.app.web.server import create_app
 except ImportError as missing:
-    raise ImportError('the web page needs the extra "web": pip install "ttt-env[web]"') from missing
+    raise missing_extra("the web page needs", "web") from missing
 
 from ttt_env.app.web.roster import Roster, named_models
 from ttt_env.errors import ParameterError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, missing_extra, shown
 from ttt_env.rules.checks import one_of
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ class TorchBackend:
             import array_api_compat.torch as xp
             import torch
         except ImportError as error:
-            text = 'backend="torch" needs the extra "torch": pip install "ttt-env[torch]"'
-            raise ImportError(text) from error
+            raise missing_extra('backend="torch" needs', "torch") from error
         self.xp: Any = xp
         self._device_name, self._torch = device, torch
         try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Effort
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.envs.observation import Flat, Planes
-from ttt_env.errors import PolicyError, PolicyFileError
+from ttt_env.errors import PolicyError, PolicyFileError, missing_extra
 from ttt_env.rules.checks import as_number
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_size
@@ -155,7 +155,7 @@ def _session(path: str, content: bytes) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise ImportError('onnx agents need the extra "onnx": pip install "ttt-env[onnx]"') from error
+        raise missing_extra("onnx agents need", "onnx") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # faults are raised; what is logged besides would stand among our output

@@ -19,15 +19,15 @@ from typing import Any
 
 from gymnasium import spaces
 
+from ttt_env.errors import missing_extra
+
 try:
     import onnx
     import onnxscript  # noqa: F401  (torch writes ONNX with it)
     import torch
     from torch import Tensor, nn
 except ImportError as missing:
-    raise ImportError(
-        'ONNX files are written with the extra "onnx": pip install "ttt-env[onnx]"'
-    ) from missing
+    raise missing_extra("ONNX files are written with", "onnx") from missing
 
 from ttt_env.agent import Agent, name_of
 from ttt_env.agents.alphazero.agent import AlphaZero

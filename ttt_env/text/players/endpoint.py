@@ -12,7 +12,7 @@ from math import isfinite
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ttt_env.errors import NotJudgedError, PlayerError
+from ttt_env.errors import NotJudgedError, PlayerError, missing_extra
 from ttt_env.text.players.prompt import Reply
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ChatEndpoint:
         try:
             from openai import AsyncOpenAI
         except ImportError as error:
-            raise ImportError('models need the extra "llm": pip install "ttt-env[llm]"') from error
+            raise missing_extra("models need", "llm") from error
         self._key, self._key_variable = key, key_variable
         self._timeout, self._retries = timeout, retries
         self._is_closed = False

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ttt_env.app.web.compare.chart import Chart, Line, axis, chart, text_of
-from ttt_env.errors import ParameterError, unknown
+from ttt_env.errors import ParameterError, missing_extra, unknown
 
 TAG = "exact/exploitability"
 OVER = {"steps": "steps, as the training counts them", "seconds": "seconds"}
@@ -141,9 +141,7 @@ def scalars(content: bytes) -> Iterator[Scalar]:
         from google.protobuf.message import DecodeError
         from tensorboard.compat.proto.event_pb2 import Event
     except ImportError as error:
-        raise ImportError(
-            'curves of trainings need the extra "train": pip install "ttt-env[train]"'
-        ) from error
+        raise missing_extra("curves of trainings need", "train") from error
     for record in _records(content):
         try:
             event = Event.FromString(record)
