@@ -17,14 +17,15 @@ test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow" tests/web tests/scripts/test_scripts.py
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := contract effort engines games learning memory proofs ray scripts tables web
+PARTS := contract effort engines forgery games learning memory proofs ray scripts tables web
 SLOW_contract := tests/agents/test_agents_contract.py
 SLOW_effort := tests/agent/test_effort.py
 SLOW_engines := tests/engines
+SLOW_forgery := tests/proofs/test_proof_forgery.py
 SLOW_games := tests/envs/test_env_agreement.py tests/envs/test_vector_agreement.py
 SLOW_learning := tests/agents/test_q_learning.py tests/training/test_training.py
 SLOW_memory := tests/web/test_memory.py
-SLOW_proofs := tests/proofs/test_proof.py tests/proofs/test_proof_files.py tests/proofs/test_proof_forgery.py
+SLOW_proofs := tests/proofs/test_proof.py tests/proofs/test_proof_files.py
 SLOW_ray := $(wildcard tests/*/test_ray*.py)
 SLOW_scripts := tests/scripts/test_scripts.py tests/scripts/test_framework_scripts.py tests/scripts/test_benchmark_selfplay.py
 SLOW_tables := tests/scripts/test_ladder.py tests/test_docs.py

@@ -425,6 +425,12 @@ def agree_on_mutations(files, path, n_mutations, seed):
     return accepted
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.npz")), ids=lambda path: path.stem)
+def test_both_checkers_accept_the_files_of_the_documentation(path):
+    assert accepts(check, path) and accepts(naive_check, path)
+
+
 def test_both_checkers_say_the_same_about_mutations(files, tmp_path):
     for arrays in files:
         assert judge(arrays, tmp_path / "p.npz")
