@@ -85,3 +85,18 @@ def test_arguments_of_one_agent_and_of_several():
         certify(["minimax"], answers="answers.jsonl")
     with pytest.raises(ParameterError, match="here is one"):
         exploitability("minimax", backend="ray")
+
+
+@pytest.mark.parametrize("agents", ["minimax", ["minimax"]], ids=["one", "several"])
+@pytest.mark.parametrize(
+    "bad", [{"workers": 0}, {"workers": "2"}, {"progress": 3}, {"backend": "dask"}], ids=str
+)
+def test_bad_arguments_are_refused_alike(agents, bad):
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        certify(agents, **bad)
+
+
+@pytest.mark.parametrize("agents", [None, 3, b"minimax", [3], [["minimax"]]], ids=repr)
+def test_what_is_no_agent_is_refused(agents):
+    with pytest.raises(UnknownAgentError):
+        certify(agents)

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from ttt_env.errors import ParameterError
 from ttt_env.storage.files import opened, write_atomically
 
 
@@ -51,6 +52,11 @@ class TestAtomicWrites:
                 write_atomically(path, write(b""))
             assert caught.value.filename == str(path)
 
+    def test_a_null_byte_is_named(self, tmp_path):
+        with pytest.raises(OSError, match="null") as caught:
+            write_atomically(f"{tmp_path}/a\0b", write(b""))
+        assert caught.value.filename == f"{tmp_path}/a\0b"
+
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
     def test_a_pipe_is_written_to_and_stays(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
@@ -82,3 +88,10 @@ class TestOpened:
             opened(tmp_path / "pipe")
         with pytest.raises(OSError, match="a pipe or a device"):
             opened(os.devnull)
+
+
+@pytest.mark.parametrize("path", [3, None, True, b"file", ["file"]], ids=repr)
+def test_the_number_of_an_open_file_is_no_path(path):
+    for use in (opened, lambda path: write_atomically(path, write(b""))):
+        with pytest.raises(ParameterError, match="the path of a file is needed"):
+            use(path)

@@ -240,3 +240,21 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
     """The bar and the time take 17 of them."""
     evaluation = evaluate(ttt_env.make_agent(agent), {}, 1_269_760, 322.0, everywhere=False)
     assert len(_described(evaluation)) <= 80 - 17
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"out": 3},
+        {"out": "a\0b"},
+        {"tensorboard": 3},
+        {"report": 3},
+        {"steps": 0},
+        {"seconds": -1},
+        {"seed": -1},
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_refused_before_anything_is_learned(bad):
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        ttt_env.train("tictactoe-v0", "q-learning", **bad)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
 from ttt_env.analysis.recorded import Asking
 from ttt_env.errors import ParameterError
+from ttt_env.rules.checks import as_callback, as_integer
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import check_enumerable
 from ttt_env.workers import Backend, Progress, Workers
@@ -23,7 +24,11 @@ Agents: TypeAlias = list[Any] | tuple[Any, ...] | Mapping[str, Any]
 
 def is_one(agents: AgentLike | Agents) -> TypeGuard[AgentLike]:
     """True if this is one agent, and not a collection of agents."""
-    return not isinstance(agents, Iterable) or isinstance(agents, str | Agent) or callable(agents)
+    return (
+        not isinstance(agents, Iterable)
+        or isinstance(agents, str | bytes | bytearray | Agent)
+        or callable(agents)
+    )
 
 
 class Judge(Protocol[Verdict]):
@@ -66,6 +71,9 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
         backend: Backend = "loky",
         address: str | None = None,
     ) -> Verdict | dict[str, Verdict]:
+        as_callback("progress", progress, "an analysis")
+        if workers is not None:
+            as_integer("workers", workers, "an analysis", 1)
         if is_one(agent):
             if backend != "loky" or address is not None:
                 raise ParameterError("backend and address share out the work on several agents: here is one")

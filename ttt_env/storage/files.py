@@ -1,5 +1,6 @@
 """Safe access to files: only regular files are opened for reading, and only complete ones replace others."""
 
+import errno
 import os
 import re
 import stat
@@ -8,6 +9,8 @@ from io import BufferedWriter
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
+
+from ttt_env.errors import ParameterError, shown
 
 
 def as_file_name(text: str) -> str:
@@ -23,8 +26,9 @@ def opened(path: str | Path) -> BinaryIO:
     """The regular file at this path, opened for reading.
 
     Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
-    which might never end.
+    which might never end. Raises `ParameterError` for what is no path, such as the number of an open file.
     """
+    _check_path(path)
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:  # a path with a null byte, or letters that no file name has
@@ -41,19 +45,27 @@ def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]
     all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
     A pipe or a device cannot be replaced, and is written to.
 
-    Raises `OSError`, which names `path`, if it cannot be written.
+    Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for what is no path.
     """
-    target = Path(os.path.realpath(path))
+    _check_path(path)
     try:
+        target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not target.is_file():
             with target.open("wb") as file:  # a folder refuses it
                 write(file)
         else:
             _replace(target, write)
+    except ValueError as error:  # a null byte, or letters that no file name has
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError(f"path={shown(path)}: the path of a file is needed")
 
 
 def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:

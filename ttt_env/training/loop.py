@@ -12,7 +12,7 @@ from ttt_env.agent import Agent
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class
 from ttt_env.errors import ParameterError, PolicyFileError, missing_extra
 from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_number, one_of
+from ttt_env.rules.checks import as_callback, as_integer, as_number, as_path, one_of
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import MAX_SEED
 from ttt_env.training.checkpoint import (
@@ -282,11 +282,11 @@ def train(
         steps,
         seconds,
         until,
-        None if out is None else Path(out),
+        None if out is None else as_path("out", out, "a training"),
         resume,
-        None if tensorboard is None else Path(tensorboard),
+        None if tensorboard is None else as_path("tensorboard", tensorboard, "a training"),
     )
-    return options.run(report)
+    return options.run(as_callback("report", report, "a training"))
 
 
 @contextmanager
