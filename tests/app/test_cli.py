@@ -595,3 +595,9 @@ class TestModelFiles:
         first, *more = [line for line in run.stderr.splitlines() if not line.startswith("mcts: compiling")]
         assert first.startswith("ttt: ") and told in first and not more
         assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["games", "export"]], ids=" ".join)
+def test_h_is_help(command):
+    short, long = ttt(*command, "-h"), ttt(*command, "--help")
+    assert short == long and "Usage: " in short.stdout

@@ -42,6 +42,7 @@ from ttt_env.tournament import tournament
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 _AGENTS = (
     "the file of a model, a function as file.py:function, or an agent as name, name:value or "
