@@ -72,12 +72,10 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
         address: str | None = None,
     ) -> Verdict | dict[str, Verdict]:
         as_callback("progress", progress, "an analysis")
-        if workers is not None:
-            as_integer("workers", workers, "an analysis", 1)
         if is_one(agent):
             if backend != "loky" or address is not None:
                 raise ParameterError("backend and address share out the work on several agents: here is one")
-            n_workers = 1 if workers is None else workers
+            n_workers = as_integer("workers", 1 if workers is None else workers, "an agent that is asked", 1)
             return judge(agent, game, progress=progress, workers=n_workers, answers=answers)
         if answers is not None:
             raise ParameterError("answers=… is the file of one agent, and here are several")

@@ -50,14 +50,15 @@ def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]
     _check_path(path)
     try:
         target = Path(os.path.realpath(path))
+    except ValueError as error:  # a null byte, or letters that no file name has
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not target.is_file():
             with target.open("wb") as file:  # a folder refuses it
                 write(file)
         else:
             _replace(target, write)
-    except ValueError as error:  # a null byte, or letters that no file name has
-        raise OSError(errno.EINVAL, str(error), str(path)) from error
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
