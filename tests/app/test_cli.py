@@ -95,9 +95,7 @@ def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
     told = stopped(out, signal.SIGINT, algo, *options)
     shown = re.findall(r" s  exploitability (\d\.\d{4})", told)
     kept = ttt_env.exploitability(f"{agent}:{out}").exploitability
-    assert (
-        kept <= float(shown[-1]) + 5e-5
-    )  # the signal may come after a better one is kept, before it is told
+    assert kept <= float(shown[-1]) + 5e-5  # a better one may be kept and not told yet
     card = told.partition(f"Scorecard of models/{out.name}")[2]
     assert float(re.search(r"exploitability (\d\.\d{4})", card)[1]) == pytest.approx(kept, abs=5e-5)
     assert (
