@@ -121,3 +121,11 @@ def test_a_scorecard_and_a_dossier_compute_everything_once(monkeypatch):
     text, facts = scorecard(strength, strength.agent.game, "block"), dossier(strength, name="block")
     assert len(computed) == len(set(computed)) == 2 + len(LADDER)
     assert "BEATABLE." in text and facts["agent"]["name"] == "block"
+
+
+def test_matches_with_agents_of_one_class_are_told_apart():
+    weak, strong = (ttt_env.make_agent(f"epsilon:minimax,epsilon={epsilon}") for epsilon in (1, 0))
+    strength = Strength.of("random", "tictactoe-v0")
+    assert repr(weak) == repr(strong)
+    assert strength.match(weak) == ttt_env.match("random", weak, exact=True)
+    assert strength.match(strong) == ttt_env.match("random", strong, exact=True) != strength.match(weak)

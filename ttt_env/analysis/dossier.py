@@ -46,10 +46,11 @@ class Strength:
 
     def match(self, opponent: AgentLike) -> Match:
         """The exact result against an opponent."""
-        name = str(opponent)
-        if name not in self._matches:
-            self._matches[name] = match(self.agent, opponent, self.agent.game, exact=True)
-        return self._matches[name]
+        if not isinstance(opponent, str):  # two agents of one class may look the same
+            return match(self.agent, opponent, self.agent.game, exact=True)
+        if opponent not in self._matches:
+            self._matches[opponent] = match(self.agent, opponent, self.agent.game, exact=True)
+        return self._matches[opponent]
 
 
 def dossier(
