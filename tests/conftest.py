@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.endpoint import KEY, Endpoint
 
-# The tests run in one process for each core: more threads of torch in each would only wait for one another.
+# The tests run in a process for each core or more: several threads of torch in each would wait for others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A shell makes what it runs in the background ignore Ctrl-C, and with it all programs that the tests start;

@@ -520,13 +520,16 @@ def test_an_interrupted_solve_prints_what_is_proved():
 def test_an_interrupted_command_without_a_result_says_so():
     slow = TestNothingIsComputedInVain._SLOW
     ttt_env.make_agent(slow.replace("1000000000", "1")).policy(ttt_env.get_game("tictactoe-v0").start)
-    # The compiler has been through now: it swallows an interrupt that comes while it is at work.
+    # The compiler has been through now, and has nothing to say before the first line.
     command = [sys.executable, "-m", "ttt_env.app", "certify", slow]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        line = run.stderr.readline()
-        assert line.startswith("certify mcts:") and " s)" in line
-        run.send_signal(signal.SIGINT)
-        told, aside = run.communicate(timeout=120)
+        try:
+            line = run.stderr.readline()
+            assert line.startswith("certify mcts:") and " s)" in line
+            run.send_signal(signal.SIGINT)
+            told, aside = run.communicate(timeout=120)
+        finally:
+            run.kill()  # it never ends by itself
     assert run.returncode == 130 and not told
     assert "interrupted, there is no result" in aside and "Aborted" not in aside
 
