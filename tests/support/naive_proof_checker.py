@@ -216,7 +216,8 @@ def check_table(checker, start, seat_moves, table):
     """Refuse a table that is no strategy from the start, two sets of cells, on."""
     positions, moves = table["positions"], table["moves"].tolist()
     counts, rows = table["n_sequences"].tolist(), table["sequences"].tolist()
-    refuse_unless(positions.shape[1] == 2 and len(positions) == len(moves) == len(counts), "lengths")
+    refuse_unless(all(len(position) == 2 for position in positions), "two masks")
+    refuse_unless(len(positions) == len(moves) == len(counts), "lengths")
     refuse_unless(sum(counts) == len(rows) and not (checker.misere and rows), "number of sequences")
     sequences = []
     for row in rows:
