@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 
 import ttt_env
+from tests.reference import ENUMERABLE, POSITIONS
 from tests.support.documents import ROOT, Block, blocks_of, run_commands, run_session
 from tests.support.endpoint import Endpoint
 from tests.support.scripted_models import MODELS
 from ttt_env import get_game
 from ttt_env.engines.uci.notation import variants_file
+from ttt_env.rules.symmetry import symmetries
 from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
@@ -217,3 +219,21 @@ def check_protocol(text: str) -> None:
     asked, answered = text.splitlines()
     question = read_question(asked)
     assert question.line == asked and read_answer(answered, question.position).outcome == "played"
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "games").glob("*.md")), ids=lambda page: page.stem)
+def test_the_page_of_a_game_states_facts(page: Path) -> None:
+    stated = dict(re.findall(r"^\| ([A-Z][^|]*) \| (.*) \|$", page.read_text("utf-8"), re.MULTILINE))
+    name = stated["Id"].strip("`")
+    game, env = get_game(name), ttt_env.make(name, opponent="random")
+    module = stated["PettingZoo module"].partition("import ")[2].partition("`")[0]
+    assert game.name == name and getattr(ttt_env, module).env().game.shape == game.shape
+    assert stated["Actions"] == f"`{env.action_space}`"
+    assert stated["Observation, one player"] == f"`{env.observation_space}`"
+    assert stated["Winning sets"] == str(len(game.winning_sets))
+    assert stated["Symmetries"] == str(len(symmetries(game)))
+    value = 1 if name == "qubic-v0" else ttt_env.prove(game).value
+    assert stated["Value"] == {0: "draw", 1: "X wins"}[value]
+    if (n_cells := len(game.start.legal_cells)) <= 16:
+        n_positions = POSITIONS if n_cells == 9 else ENUMERABLE[name][0]
+        assert stated["Reachable positions"] == f"{n_positions:,}"
