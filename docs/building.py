@@ -13,16 +13,18 @@ from sphinx.pycode import ModuleAnalyzer
 
 HERE = Path(__file__).parent
 
-# Pages that are written when the site is built, of those that lie beside the scripts.
+# Pages of the site that lie elsewhere in the repository, copied when the site is built.
 SCRIPTS = HERE.parent / "scripts"
 COPIED = {
     SCRIPTS / "README.md": HERE / "experiments.md",
     SCRIPTS / "frameworks" / "README.md": HERE / "frameworks.md",
+    HERE.parent / "CHANGELOG.md": HERE / "changelog.md",
+    HERE.parent / "CONTRIBUTING.md": HERE / "contributing.md",
 }
 
 
 def write_copies(_: Any) -> None:
-    """Copy the pages of the scripts, with links that lead on from where they are then."""
+    """Copy the pages that lie elsewhere, with links that lead on from where they are then."""
     for source, page in COPIED.items():
 
         def moved(link: re.Match[str], source: Path = source) -> str:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -27,7 +28,8 @@ from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
-WRITTEN = {"experiments.md", "frameworks.md", "commands.md"}  # by the build of the site, where there was one
+# By the build of the site, where there was one.
+WRITTEN = {"changelog.md", "commands.md", "contributing.md", "experiments.md", "frameworks.md"}
 # What takes long in a block of Python, and in its place what shows in seconds that the block runs.
 SHORTER = {
     "model.learn(2_000_000,": "model.learn(5_000,",
@@ -237,3 +239,10 @@ def test_the_page_of_a_game_states_facts(page: Path) -> None:
     if (n_cells := len(game.start.legal_cells)) <= 16:
         n_positions = POSITIONS if n_cells == 9 else ENUMERABLE[name][0]
         assert stated["Reachable positions"] == f"{n_positions:,}"
+
+
+def test_the_page_about_installing_lists_all_extras() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| (`[^|]*`) \|", (DOCS / "install.md").read_text("utf-8"), re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert listed == extras.keys() - {"dev", "docs", "peers"}
