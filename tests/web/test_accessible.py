@@ -64,6 +64,7 @@ STATES = {
     "certificate": COMPARE + "/agent?agent=minimax",
     "refuting game": COMPARE + "/agent?agent=weights&at=2",
     "softmax": COMPARE + "/softmax",
+    "train": "/train",
     "runs": COMPARE + "/runs",
     "runs over seconds": COMPARE + "/runs?over=seconds&run=dqn_1",
     "refused comparison": COMPARE + "?row=nobody&column=minimax",
@@ -78,6 +79,7 @@ EXPORTED = {
     "exported end": "index.html#x=person&o=minimax&moves=0.3.1.4.2",
     "exported tree": "inside.html#moves=0.3.1.4.6.7",
     "exported whole tree": "inside.html",
+    "exported train": "train.html",
     "exported ladder": "compare.html",
     "exported certificate": agent_page("minimax"),
     "exported refuting game": f"{agent_page('win-block')}#O-3",
@@ -86,6 +88,7 @@ EXPORTED = {
 STATES |= EXPORTED
 SOME = {
     ("see", "light"),
+    ("train", "dark"),
     ("mid-game", "dark"),
     ("tree", "forced dark"),
     ("match", "dark"),
@@ -94,7 +97,7 @@ SOME = {
     ("people", "light"),
     ("exported see", "dark"),
 }
-NARROW = {"see", "large", "search", "match", "softmax", "people", "exported see"}
+NARROW = {"see", "train", "large", "search", "match", "softmax", "people", "exported see"}
 
 
 def some_and(states, some):

@@ -23,6 +23,7 @@ from ttt_env.app.web.inside.pages import InsidePages
 from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.play import PlayPages
 from ttt_env.app.web.services import Services
+from ttt_env.app.web.train import TrainPages
 from ttt_env.app.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
 from ttt_env.storage.game_log import GameLog
 
@@ -43,6 +44,7 @@ _HEADERS = {
 }
 _PAGES: list[tuple[str, str, Callable[[Services], Pages]]] = [
     ("/play", "Play", PlayPages),
+    ("/train", "Train", TrainPages),
     ("/inside", "Look inside", InsidePages),
     ("/compare", "Compare", ComparePages),
 ]

@@ -145,6 +145,7 @@ def templates_of(services: Services) -> Environment:
     environment.globals |= {
         "services": services,
         "static": f"/static/{edition()}/",
+        "train_url": "/train",
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,

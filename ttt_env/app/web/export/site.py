@@ -20,14 +20,19 @@ from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, score, st
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services, templates_of
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
+from ttt_env.app.web.train import facts_of_game
 from ttt_env.errors import ParameterError
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.rules.symmetry import symmetries
 from ttt_env.storage.files import as_file_name
 
 GAME = get_game("tictactoe-v0")
-PAGES = (("index.html", "Play"), ("inside.html", "Look inside"), ("compare.html", "Compare"))
+PAGES = (
+    ("index.html", "Play"),
+    ("train.html", "Train"),
+    ("inside.html", "Look inside"),
+    ("compare.html", "Compare"),
+)
 AGENTS = (
     "random",
     "rules",
@@ -58,6 +63,7 @@ _MODULES = (
     "export_play",
     "export_replay",
     "export_tree",
+    "train",
     "export",
 )
 _TIGHT = (",", ":")  # of JSON
@@ -123,6 +129,7 @@ class _Site:
         self._templates.globals |= {
             "static": "",
             "scripts": (FACTS, SCRIPT),
+            "train_url": "train.html",
             "address": address,
             "play_url": play_url,
             "game": GAME,
@@ -136,6 +143,7 @@ class _Site:
         certificates = {agent: prove(self._roster, GAME, agent) for agent in certified}
         pages = {
             "index.html": self._play(),
+            "train.html": self._train(),
             "inside.html": self._tree(),
             "compare.html": self._compare(certificates),
             FACTS: self._facts(),
@@ -173,6 +181,9 @@ class _Site:
     def _tree(self) -> str:
         return self._page("export_tree.html", settings=SETTINGS, grid=grid_of(GAME))
 
+    def _train(self) -> str:
+        return self._page("train.html", parent="export_base.html", game_facts=facts_of_game(GAME))
+
     def _compare(self, certificates: Mapping[str, Proved]) -> str:
         table = ladder(self._roster, GAME)
         return self._page("export_compare.html", ladder=table, current=None, certificates=certificates)
@@ -201,12 +212,7 @@ class _Site:
             for player in self._players
         }
         facts = {
-            "game": {
-                "cells": GAME.n_cells,
-                "sets": GAME.winning_sets,
-                "misere": GAME.misere,
-                "symmetries": symmetries(GAME),
-            },
+            "game": facts_of_game(GAME),
             "agents": agents,
             "first": self._visit.table.o,
             "drawings": _drawings(GAME),

@@ -53,7 +53,7 @@ export function startPlay(ttt) {
   const best = bestValues(positions);
   const form = document.querySelector("form.boards");
   const policies = new Map(); // of agents, with the outcomes against the best answer, by player
-  const choices = [...document.querySelectorAll(".levels a, .presets a")] // as the page came, with a person as X
+  const choices = [...document.querySelectorAll(".levels li a, .presets a")] // as the page came, with a person as X
     .map((link) => ({ link, agent: readTable(link.hash, ttt).o }));
   // The table is what the address says and, in `number`, which game it is, if that was played here from its first move.
   let table, timer;
