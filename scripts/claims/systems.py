@@ -182,7 +182,7 @@ def network_rises() -> Finding:
     return found(str(good), good.least >= 90, good.mean >= 90)
 
 
-@daniels("Learning rates from 0.0125 to 0.075 look alike.")
+@daniels("Learning rates from 0.0125 to 0.075 do equally well.")
 def network_rates_alike() -> Finding:
     """His comparison of rates."""
     by_rate = {rate: trainings()[name].good for rate, name in RATES.items()}
@@ -250,7 +250,7 @@ def square_beaten_by_the_first() -> Finding:
     certificate = ttt_env.certify("weights", "square-v0")
     worst = ttt_env.exploitability("weights", "square-v0")
     game = cells_of(certificate.refutations["O"])
-    text = f"moving first it never loses; moving second it always loses to who knows it, as in {game}"
+    text = f"moving first it never loses; moving second it always loses to an opponent who knows it, as in {game}"
     return found(text, certificate.worst_case == {"X": 0, "O": -1} and (worst.as_x, worst.as_o) == (0, 1))
 
 
