@@ -250,7 +250,8 @@ def square_beaten_by_the_first() -> Finding:
     certificate = ttt_env.certify("weights", "square-v0")
     worst = ttt_env.exploitability("weights", "square-v0")
     game = cells_of(certificate.refutations["O"])
-    text = f"moving first it never loses; moving second it always loses to an opponent who knows it, as in {game}"
+    second = f"moving second it always loses to an opponent who knows it, as in {game}"
+    text = f"moving first it never loses; {second}"
     return found(text, certificate.worst_case == {"X": 0, "O": -1} and (worst.as_x, worst.as_o) == (0, 1))
 
 
