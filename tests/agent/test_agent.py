@@ -47,7 +47,7 @@ GAMES = [TICTACTOE, LOPSIDED]
 
 @cache
 def to_be_played(game):
-    other = naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+    other = naive.twin(game)
     return [Position(game, *naive.masks(board)) for board in other.boards() if other.moves(board)]
 
 

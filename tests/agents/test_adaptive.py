@@ -30,7 +30,7 @@ def random_games(count, seed=0, game=TICTACTOE):
 
 def naive_softmax(temperature):
     """The probabilities of the moves of every board by plain recursion, as a function from boards."""
-    game, found = naive.NaiveGame(9, TICTACTOE.winning_sets), {}
+    game, found = naive.twin(TICTACTOE), {}
     values = {}
     for board in reversed(game.boards()):
         after = {cell: -values[naive.play(board, cell)] for cell in game.moves(board)}

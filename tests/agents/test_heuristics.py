@@ -32,7 +32,7 @@ by_name = pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def positions(game):
     """All positions to be played of 3×3, some of a larger game."""
     if game.n_cells == 9:
-        twin = naive.NaiveGame(9, game.winning_sets, game.misere)
+        twin = naive.twin(game)
         return [ttt_env.Position(game, *naive.masks(board)) for board in twin.boards() if twin.moves(board)]
     rng = np.random.default_rng(1)
     return [random_position(game, rng) for _ in range(300 if game.n_cells < 20 else 60)]
@@ -213,7 +213,7 @@ class TestNewellSimon:
         assert ttt_env.exploitability("newell-simon").nash_conv == 0
 
     def test_results_against_random(self):
-        twin = naive.NaiveGame(9, TICTACTOE.winning_sets)
+        twin = naive.twin(TICTACTOE)
         as_x = twin.results(newell_simon, twin.uniform)[twin.empty]
         as_o = twin.results(twin.uniform, newell_simon)[twin.empty]
         assert as_x == (Fraction(23, 24), Fraction(1, 24), 0)

@@ -9,6 +9,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.naive import twin
 from ttt_env import Boards, Game, Position, get_game, solve
 from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
 from ttt_env.analysis.layers import reachable
@@ -20,11 +21,6 @@ LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)
 SMALL = [TICTACTOE, MISERE, LOPSIDED, SHORT, *map(get_game, ("mnk-v0:m=4,n=2,k=3", "mnk-v0:m=1,n=1,k=1"))]
 ALL = np.ones((1, 3), bool)
-
-
-@cache
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
 
 
 @cache

@@ -49,7 +49,7 @@ def test_the_winning_sets_are_all_lines(name):
 
 @on_all
 def test_batches_play_by_the_rules(game):
-    twin = naive.NaiveGame(game.n_cells, game.winning_sets)
+    twin = naive.twin(game)
     positions, board = a_game(game, 0), "." * game.n_cells
     boards = Boards.of(positions)
     for number, position in enumerate(positions):

@@ -12,6 +12,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.naive import twin
 from ttt_env import Game, IllegalMoveError, Position, get_game, random_position
 from ttt_env.errors import (
     CellError,
@@ -25,10 +26,6 @@ from ttt_env.errors import (
 TICTACTOE = get_game("tictactoe-v0")
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 LONG = Game("long", (70,), [(0, 69), (68, 69)])
-
-
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
 
 
 def of(board, game):

@@ -8,6 +8,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.naive import twin
 from ttt_env import Boards, Game, Position, get_game
 from ttt_env.rules.symmetry import (
     automorphisms,
@@ -29,11 +30,6 @@ LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 MIRRORED = Game("mirrored", (3, 3), [(0, 1, 2), (0, 3), (2, 5)])
 SMALL = [TICTACTOE, OBLONG, LOPSIDED, MIRRORED]
 ALL = [*map(get_game, reference.SYMMETRIES), *SMALL]
-
-
-@cache
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
 
 
 @cache
