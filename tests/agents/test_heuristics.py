@@ -30,12 +30,13 @@ by_name = pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 
 @cache
 def positions(game):
-    """All positions to be played of 3×3, some of a larger game."""
+    """All positions to be played of 3×3, some of misère and of a larger game."""
     if game.n_cells == 9:
         twin = naive.twin(game)
-        return [ttt_env.Position(game, *naive.masks(board)) for board in twin.boards() if twin.moves(board)]
+        boards = [board for board in twin.boards() if twin.moves(board)]
+        return [ttt_env.Position(game, *naive.masks(board)) for board in boards[:: 5 if game.misere else 1]]
     rng = np.random.default_rng(1)
-    return [random_position(game, rng) for _ in range(300 if game.n_cells < 20 else 60)]
+    return [random_position(game, rng) for _ in range(150 if game.n_cells < 20 else 40)]
 
 
 def cells(mask):
@@ -103,6 +104,7 @@ def naive_rule(name, position):
     )
 
 
+@cache
 def newell_simon(board):
     """The rule list as a naive policy on 3×3."""
     position = ttt_env.Position(TICTACTOE, *naive.masks(board))

@@ -7,6 +7,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.marks import slow
 from tests.support.naive import twin
 from tests.support.naive_agent import Plays
 from ttt_env import Game, Position, certify, get_game, solve
@@ -148,7 +149,15 @@ def test_minimax_is_certified(game):
 
 class TestOnePlantedMistake:
     @pytest.mark.parametrize(
-        "game, step", [(TICTACTOE, 149), (MISERE, 97), (LOPSIDED, 2), (X_WINS, 7)], ids=repr
+        "game, step",
+        [
+            (TICTACTOE, 447),
+            (MISERE, 291),
+            (LOPSIDED, 6),
+            (X_WINS, 21),
+            *map(slow, [TICTACTOE, MISERE, LOPSIDED, X_WINS], [149, 97, 2, 7]),
+        ],
+        ids=repr,
     )
     def test_is_caught(self, game, step):
         assert mistakes(game)

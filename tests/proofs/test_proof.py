@@ -55,9 +55,8 @@ def agrees(position, solution):
     )
 
 
-@pytest.mark.parametrize(
-    "game", ["tictactoe-v0", pytest.param("tictactoe-v0:misere=true", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
 def test_every_position_of_3x3(game):
     game = ttt_env.get_game(game)
     solution, checked = ttt_env.solve(game), 0
@@ -71,11 +70,14 @@ def test_every_position_of_3x3(game):
 @pytest.mark.parametrize(
     ("game", "n_positions"),
     [
-        ("mnk-v0:m=4,n=3,k=3", 300),
-        ("mnk-v0:m=4,n=3,k=3,misere=true", 300),
+        ("tictactoe-v0", 300),
+        ("tictactoe-v0:misere=true", 300),
+        ("mnk-v0:m=4,n=3,k=3", 150),
+        ("mnk-v0:m=4,n=3,k=3,misere=true", 150),
         ("mnk-v0:m=4,n=3,k=4", 100),
-        ("mnk-v0:m=4,n=4,k=3", 150),
-        ("square-v0", 150),
+        ("square-v0", 60),
+        slow("mnk-v0:m=4,n=4,k=3", 150),
+        slow("square-v0", 150),
         slow("mnk-v0:m=4,n=4,k=4,misere=true", 40),
     ],
 )

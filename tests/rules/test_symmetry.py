@@ -91,14 +91,14 @@ def test_symmetric_positions_have_the_same_value(game):
 @pytest.mark.parametrize("game", SMALL, ids=repr)
 class TestInAllPositions:
     def test_a_stone_goes_where_the_permutation_says(self, game):
-        for position in all_boards(game):
+        for position in all_boards(game)[::3]:
             for permutation in symmetries(game):
                 moved = transform(position, permutation)
                 for cell in position.legal_cells:
                     assert transform(position.play(cell), permutation) == moved.play(permutation[cell])
 
     def test_the_canonical_one_is_one_of_them_and_the_same_for_all(self, game):
-        for position in all_boards(game):
+        for position in all_boards(game)[::3]:
             orbit = {transform(position, permutation) for permutation in symmetries(game)}
             assert canonical(position) in orbit
             assert {canonical(symmetric) for symmetric in orbit} == {canonical(position)}
