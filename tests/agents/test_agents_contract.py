@@ -22,9 +22,7 @@ GAMES = {
     "3×3": ttt_env.get_game("tictactoe-v0"),
     "misère": ttt_env.get_game("tictactoe-v0:misere=true"),
     "4,3,3": ttt_env.get_game("mnk-v0:m=4,n=3,k=3"),
-    "lopsided": ttt_env.Game(
-        "lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)]
-    ),
+    "lopsided": ttt_env.Game("lopsided", (2, 5), [(0, 1), (2, 5, 8), (1, 3, 6, 9), (3, 4, 7), (0, 7, 8, 9)]),
     "square": ttt_env.get_game("square-v0"),
     "5,5,4": ttt_env.get_game("mnk-v0:m=5,n=5,k=4"),
     "qubic": ttt_env.get_game("qubic-v0"),

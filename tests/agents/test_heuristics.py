@@ -9,6 +9,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.marks import slow
 from ttt_env.agents.heuristics.rules import RULES, NewellSimon, Rules
 from ttt_env.agents.heuristics.threats import Sight
 from ttt_env.agents.heuristics.weights import cell_weights
@@ -30,11 +31,11 @@ by_name = pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 
 @cache
 def positions(game):
-    """All positions to be played of 3×3, some of misère and of a larger game."""
+    """Some positions to be played."""
     if game.n_cells == 9:
         twin = naive.twin(game)
         boards = [board for board in twin.boards() if twin.moves(board)]
-        return [ttt_env.Position(game, *naive.masks(board)) for board in boards[:: 5 if game.misere else 1]]
+        return [ttt_env.Position(game, *naive.masks(board)) for board in boards[::4]]
     rng = np.random.default_rng(1)
     return [random_position(game, rng) for _ in range(150 if game.n_cells < 20 else 40)]
 
@@ -202,9 +203,10 @@ class TestRules:
 class TestNewellSimon:
     def test_plays_as_the_literal_rules_do(self):
         agent = NewellSimon(TICTACTOE)
-        for position in positions(TICTACTOE):
-            expected = newell_simon(naive.board_of(str(position)))
-            found = agent.policy(position)
+        twin = naive.twin(TICTACTOE)
+        for board in filter(twin.moves, twin.boards()):
+            expected = newell_simon(board)
+            found = agent.policy(ttt_env.Position(TICTACTOE, *naive.masks(board)))
             assert found == pytest.approx([float(expected.get(cell, 0)) for cell in range(9)])
 
     def test_nobody_beats_it(self):
@@ -276,7 +278,7 @@ class TestWeights:
             chosen = literal_choice(position)
             assert policy == pytest.approx([(c in chosen) / len(chosen) for c in range(game.n_cells)])
 
-    @pytest.mark.parametrize(("game", "moves"), [("tictactoe-v0", 7), ("square-v0", 11)])
+    @pytest.mark.parametrize(("game", "moves"), [("tictactoe-v0", 7), slow("square-v0", 11)])
     def test_it_is_beaten_only_by_a_player_who_moves_first(self, game, moves):
         certificate = ttt_env.certify("weights", game)
         assert certificate.worst_case == {"X": 0, "O": -1}
