@@ -353,7 +353,7 @@ class TestImitation:
     def test_what_was_counted_from_whom(self, tmp_path):
         path, rng = tmp_path / "games.sqlite", np.random.default_rng(4)
         kinds = [(PERSON, "minimax"), ("random", PERSON), (None, None), ("weights", "random"), (None, PERSON)]
-        games = [(play_game("random", "random", TTT, rng=rng).cells, *kinds[n % 5]) for n in range(50)]
+        games = [(play_game("random", "random", TTT, rng=rng).cells, *kinds[n % 5]) for n in range(120)]
         self.log(path, *games)
         agent, known = Imitation(TTT, str(path)), 0
         for position in [TTT.start, *positions(TTT, 25, seed=7)]:

@@ -121,7 +121,7 @@ def check_against_naive(game, position, simulations, **settings):
 )
 def test_mcts_is_the_naive_search(name, ply, settings):
     position = a_game(GAMES[name], 1)[ply]
-    check_against_naive(GAMES[name], position, 250, **settings)
+    check_against_naive(GAMES[name], position, 120, **settings)
 
 
 def test_a_search_goes_on_after_a_move():

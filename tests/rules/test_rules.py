@@ -373,19 +373,18 @@ class TestTicTacToeCounts:
         assert seats.total() == reference.TO_BE_PLAYED
 
     def test_perft(self):
-        histories = Counter()
-        ends = Counter()
-
-        def play_on(position, ply):
-            histories[ply] += 1
-            if position.is_over:
-                ends[position.winner] += 1
-            for cell in position.legal_cells:
-                play_on(position.child(cell), ply + 1)
-
-        play_on(TICTACTOE.start, 0)
-        assert [histories[ply] for ply in range(10)] == reference.PERFT
-        assert histories.total() == reference.HISTORIES
+        histories, ends, layer = [], Counter(), Counter([TICTACTOE.start])
+        while layer:  # each position, and how many histories lead to it
+            histories.append(layer.total())
+            after = Counter()
+            for position, n in layer.items():
+                if position.is_over:
+                    ends[position.winner] += n
+                for cell in position.legal_cells:
+                    after[position.child(cell)] += n
+            layer = after
+        assert histories == reference.PERFT
+        assert sum(histories) == reference.HISTORIES
         assert ends == reference.GAMES_BY_WINNER
         assert ends.total() == reference.GAMES
 
