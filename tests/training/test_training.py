@@ -161,10 +161,10 @@ class TestResume:
         assert [evaluation.blunders_everywhere for evaluation in found] == [0]
 
     def test_seconds_count_from_the_beginning(self, tmp_path):
-        train(seconds=0.2, out=tmp_path / "model.zip", until="budget")
+        train(seconds=0.5, out=tmp_path / "model.zip", until="budget")
         found = []
-        train(seconds=0.6, out=tmp_path / "model.zip", until="budget", resume=True, report=found.append)
-        assert found[0].seconds > 0.2 and 0.6 <= found[-1].seconds < 30
+        train(seconds=1.5, out=tmp_path / "model.zip", until="budget", resume=True, report=found.append)
+        assert found[0].seconds > 0.5 and 1.5 <= found[-1].seconds < 30
 
     @pytest.mark.parametrize(
         ("game", "algo", "told"),
