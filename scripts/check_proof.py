@@ -42,9 +42,9 @@ def read(path):
 
 def lines(n_axes, k):
     """The forms of k cells in a row, as the steps from the first cell to each."""
-    return [
+    return (
         [[i * d for d in way] for i in range(k)] for way in product((-1, 0, 1), repeat=n_axes) if any(way)
-    ]
+    )
 
 
 def squares(n, tilts):

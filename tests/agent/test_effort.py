@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.support.marks import slow
 from ttt_env import get_game, make_agent
 from ttt_env.agent import Agent, agent_names, effort_of, making
 from ttt_env.analysis.layers import _all_reachable
@@ -11,12 +12,12 @@ from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, T
 NEEDS = {"best-response": ":random", "epsilon": ":minimax", "mixture": ":minimax+random"}
 FROM_FILES = ("sb3", "onnx", "process", "strategy")
 SPECS = [name + NEEDS.get(name, "") for name in agent_names() if name not in FROM_FILES]
-SPECS += ["minimax:depth=2", "minimax:seconds=0.1", "epsilon:(minimax:depth=2)",
+SPECS += ["minimax:depth=2", "minimax:seconds=0.02", "epsilon:(minimax:depth=2)",
           "best-response:(mcts:simulations=2)", "mixture:weights+(mcts:seed=0)",
           "imitation:fallback=minimax"]  # fmt: skip
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-v0", "qubic-v0",
          "qubic-v0:misere=true", "square-v0:n=5", "mnk-v0:m=9,n=9,k=5", "mnk-v0:m=15,n=15,k=5"]  # fmt: skip
-LARGE = ["square-v0"]
+LONG = {(spec, "mnk-v0:m=4,n=3,k=3") for spec in ("adaptive", "best-response:(mcts:simulations=2)")}
 
 
 @pytest.fixture(autouse=True)
@@ -24,8 +25,14 @@ def no_games_of_this_machine(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
 
 
-@pytest.mark.parametrize("game", [*GAMES, *(pytest.param(game, marks=pytest.mark.slow) for game in LARGE)])
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(
+    ("spec", "game"),
+    [
+        (slow if game == "square-v0" or (spec, game) in LONG else pytest.param)(spec, game)
+        for spec in SPECS
+        for game in [*GAMES, "square-v0"]
+    ],
+)
 def test_an_agent_plays_the_games_that_it_says_and_no_others(spec, game):
     made = get_game(game)
     try:

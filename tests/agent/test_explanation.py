@@ -356,7 +356,7 @@ class TestImitation:
         games = [(play_game("random", "random", TTT, rng=rng).cells, *kinds[n % 5]) for n in range(120)]
         self.log(path, *games)
         agent, known = Imitation(TTT, str(path)), 0
-        for position in [TTT.start, *positions(TTT, 60, seed=7)]:
+        for position in [TTT.start, *positions(TTT, 25, seed=7)]:
             counts, n_games = {PERSON: Counter(), None: Counter()}, Counter()
             for cells, *players in games:
                 for before, cell in zip(GameRecord(TTT, cells).positions(), cells, strict=False):

@@ -30,7 +30,7 @@ def random_games(count, seed=0, game=TICTACTOE):
 
 def naive_softmax(temperature):
     """The probabilities of the moves of every board by plain recursion, as a function from boards."""
-    game, found = naive.NaiveGame(9, TICTACTOE.winning_sets), {}
+    game, found = naive.twin(TICTACTOE), {}
     values = {}
     for board in reversed(game.boards()):
         after = {cell: -values[naive.play(board, cell)] for cell in game.moves(board)}
@@ -51,7 +51,7 @@ def naive_softmax(temperature):
 class TestInference:
     def test_is_bayes_rule_on_the_moves_of_the_opponent_alone(self):
         agent, models = Adaptive(TICTACTOE), [naive_softmax(t) for t in TEMPERATURES]
-        for positions in random_games(60):
+        for positions in random_games(25):
             boards = [naive.board_of(str(position)) for position in positions]
             seat = naive.mover(boards[-1])
             likelihoods = [
@@ -90,7 +90,7 @@ class TestPlay:
         for estimate in ESTIMATES:
             agent = Adaptive(TICTACTOE, estimate)
             answers = [ttt_env.best_response(f"softmax:temperature={t}") for t in TEMPERATURES]
-            for positions in random_games(40, seed=1):
+            for positions in random_games(12, seed=1):
                 weights = agent.chances_of_temperatures(positions)
                 if estimate == "likeliest":
                     weights = weights >= weights.max() - 1e-9
@@ -111,7 +111,7 @@ class TestPlay:
         agent = Adaptive(TICTACTOE, estimate)
         found = any(
             not np.array_equal(agent.policy_in_game(positions), agent.policy(positions[-1]))
-            for positions in random_games(200, seed=2)
+            for positions in random_games(60, seed=2)
         )
         assert found == differs
 
@@ -209,7 +209,7 @@ def test_what_is_remembered_is_of_the_position_and_stays_small(monkeypatch):
     monkeypatch.setattr(adaptive, "_MEMO_SIZE", 3)
     agent = Adaptive(TICTACTOE)
     due = Adaptive(TICTACTOE)
-    for positions in random_games(30, seed=5):
+    for positions in random_games(10, seed=5):
         due._memo.clear()
         assert agent.policy_in_game(positions).tolist() == due.policy_in_game(positions).tolist()
         assert len(agent._memo) <= 3

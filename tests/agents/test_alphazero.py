@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.marks import slow
 from tests.support.naive_puct import NaivePuct, completing, wins_by_threats
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import (
@@ -88,7 +89,7 @@ class TestSearch:
                 tried = {child.cell for child in plain.root.children}
                 assert (found.values[row, list(set(position.legal_cells) - tried)] == -1).all()
 
-    @pytest.mark.parametrize("name", ["3×3", "square"])
+    @pytest.mark.parametrize("name", ["3×3", slow("square")])
     def test_what_threats_prove_is_true(self, name):
         game = GAMES[name]
         boards = Boards.of(positions(game, 60))

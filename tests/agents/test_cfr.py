@@ -85,7 +85,7 @@ class NaiveCFR:
 )
 def test_sweeps_are_walks_over_all_histories(game, variant):
     naive = NaiveCFR(game, variant == "cfr+")
-    for iterations in range(1, 8):
+    for iterations in range(1, 5):
         naive.iterate()
         average = strategy(game, iterations, variant)
         for position in naive.totals:
@@ -96,7 +96,7 @@ def test_sweeps_are_walks_over_all_histories(game, variant):
 def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
     """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of the immediate ones."""
     learner = RegretLearner(ttt_env.get_game(game), purified=False)
-    for iterations in range(40, 240, 40):
+    for iterations in range(40, 240, 80):
         while learner.steps < iterations:
             learner.advance(Budget(steps=iterations - learner.steps))
         largest = np.maximum.reduceat(learner.regrets.regret, learner._begins)

@@ -9,6 +9,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.marks import slow
 from ttt_env.agents.heuristics.rules import RULES, NewellSimon, Rules
 from ttt_env.agents.heuristics.threats import Sight
 from ttt_env.agents.heuristics.weights import cell_weights
@@ -30,12 +31,13 @@ by_name = pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 
 @cache
 def positions(game):
-    """All positions to be played of 3×3, some of a larger game."""
+    """Some positions to be played."""
     if game.n_cells == 9:
-        twin = naive.NaiveGame(9, game.winning_sets, game.misere)
-        return [ttt_env.Position(game, *naive.masks(board)) for board in twin.boards() if twin.moves(board)]
+        twin = naive.twin(game)
+        boards = [board for board in twin.boards() if twin.moves(board)]
+        return [ttt_env.Position(game, *naive.masks(board)) for board in boards[::4]]
     rng = np.random.default_rng(1)
-    return [random_position(game, rng) for _ in range(300 if game.n_cells < 20 else 60)]
+    return [random_position(game, rng) for _ in range(150 if game.n_cells < 20 else 40)]
 
 
 def cells(mask):
@@ -103,6 +105,7 @@ def naive_rule(name, position):
     )
 
 
+@cache
 def newell_simon(board):
     """The rule list as a naive policy on 3×3."""
     position = ttt_env.Position(TICTACTOE, *naive.masks(board))
@@ -200,9 +203,10 @@ class TestRules:
 class TestNewellSimon:
     def test_plays_as_the_literal_rules_do(self):
         agent = NewellSimon(TICTACTOE)
-        for position in positions(TICTACTOE):
-            expected = newell_simon(naive.board_of(str(position)))
-            found = agent.policy(position)
+        twin = naive.twin(TICTACTOE)
+        for board in filter(twin.moves, twin.boards()):
+            expected = newell_simon(board)
+            found = agent.policy(ttt_env.Position(TICTACTOE, *naive.masks(board)))
             assert found == pytest.approx([float(expected.get(cell, 0)) for cell in range(9)])
 
     def test_nobody_beats_it(self):
@@ -213,7 +217,7 @@ class TestNewellSimon:
         assert ttt_env.exploitability("newell-simon").nash_conv == 0
 
     def test_results_against_random(self):
-        twin = naive.NaiveGame(9, TICTACTOE.winning_sets)
+        twin = naive.twin(TICTACTOE)
         as_x = twin.results(newell_simon, twin.uniform)[twin.empty]
         as_o = twin.results(twin.uniform, newell_simon)[twin.empty]
         assert as_x == (Fraction(23, 24), Fraction(1, 24), 0)
@@ -274,7 +278,7 @@ class TestWeights:
             chosen = literal_choice(position)
             assert policy == pytest.approx([(c in chosen) / len(chosen) for c in range(game.n_cells)])
 
-    @pytest.mark.parametrize(("game", "moves"), [("tictactoe-v0", 7), ("square-v0", 11)])
+    @pytest.mark.parametrize(("game", "moves"), [("tictactoe-v0", 7), slow("square-v0", 11)])
     def test_it_is_beaten_only_by_a_player_who_moves_first(self, game, moves):
         certificate = ttt_env.certify("weights", game)
         assert certificate.worst_case == {"X": 0, "O": -1}

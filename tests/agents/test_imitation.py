@@ -129,7 +129,7 @@ def test_a_perfect_teacher_makes_a_perfect_pupil(path):
 
 
 def test_it_is_exact_what_a_plain_count_says(path):
-    """Against a count that moves every game by every symmetry, in all positions of random games."""
+    """Against a count that moves every game by every symmetry, in every third position."""
     rng = np.random.default_rng(0)
     games = [ttt_env.play_game("random", "random", TTT, rng) for _ in range(60)]
     write_many(path, games)
@@ -140,13 +140,13 @@ def test_it_is_exact_what_a_plain_count_says(path):
             counts.update(images)  # one for each pair, however many symmetries lead there
     agent, n_known = Imitation(TTT, path), 0
     for layer in reachable(TTT):
-        for position in layer.boards(layer.open):
+        for position in layer.boards(layer.open[::3]):
             policy = agent.policy(position)
             of = [counts[position, cell] for cell in range(9)]
             best = [cell for cell in position.legal_cells if of[cell] == max(of)]
             np.testing.assert_array_equal(np.flatnonzero(policy), best)
             n_known += max(of) > 0
-    assert n_known > 500
+    assert n_known > 150
 
 
 @pytest.mark.parametrize(

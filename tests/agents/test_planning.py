@@ -10,6 +10,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.naive import twin
 from ttt_env.agents.planning.lookahead import utility
 from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax, every_move
 from ttt_env.analysis.induction import backward_induction, softmax
@@ -19,11 +20,6 @@ from ttt_env.rules.game import random_position
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 MISERE = ttt_env.get_game("tictactoe-v0:misere=true")
 BOTH = pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=["tictactoe", "misère"])
-
-
-@cache
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
 
 
 @cache

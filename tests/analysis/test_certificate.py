@@ -3,12 +3,14 @@
 from fractions import Fraction
 from functools import cache
 
-import numpy as np
 import pytest
 
 from tests import reference
 from tests.support import naive
-from ttt_env import Agent, Game, Position, certify, get_game, solve
+from tests.support.marks import slow
+from tests.support.naive import twin
+from tests.support.naive_agent import Plays
+from ttt_env import Game, Position, certify, get_game, solve
 from ttt_env.agent import checked_policies
 from ttt_env.analysis import certificate
 from ttt_env.analysis.certificate import blunders_everywhere
@@ -22,29 +24,13 @@ SMALL = [TICTACTOE, MISERE, LOPSIDED, O_WINS, X_WINS]
 SIGN = {"X": 1, "O": -1}
 
 
-@cache
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
-
-
 def board_of(position):
     return naive.board_of(str(position))
 
 
-class Plays(Agent):
-    """Plays a naive policy: a function from a board to chances."""
-
-    is_fixed = True
-
-    def __init__(self, game, chances):
-        super().__init__(game)
-        self.chances = chances
-
-    def policy(self, position):
-        found = np.zeros(self.game.n_cells)
-        chances = self.chances(board_of(position))
-        found[list(chances)] = list(chances.values())
-        return found
+@cache
+def certified(game, name):
+    return certify(Plays(game, name), game)
 
 
 @cache
@@ -85,8 +71,7 @@ def check_refutation(game, seat, chances, record):
 @pytest.mark.parametrize("name", ["uniform", "odd", "first", "optimal"])
 class TestAgainstNaiveSearch:
     def test_refutations_replay_and_none_is_shorter(self, game, name):
-        chances = getattr(twin(game), name)
-        found = certify(Plays(game, chances), game)
+        chances, found = getattr(twin(game), name), certified(game, name)
         for seat, record in found.refutations.items():
             shortest = twin(game).shortest_refutation(seat, chances)
             assert (record and len(record.cells)) == shortest
@@ -96,12 +81,12 @@ class TestAgainstNaiveSearch:
 
     def test_blunders(self, game, name):
         chances = getattr(twin(game), name)
-        found = [board_of(position) for position in certify(Plays(game, chances), game).blunders]
+        found = [board_of(position) for position in certified(game, name).blunders]
         assert len(found) == len(set(found))
         assert set(found) == twin(game).blunders("X", chances) | twin(game).blunders("O", chances)
 
     def test_missed_wins_are_the_blunders_in_won_positions(self, game, name):
-        found = certify(Plays(game, getattr(twin(game), name)), game)
+        found = certified(game, name)
         won = [position for position in found.blunders if twin(game).value(board_of(position)) == 1]
         assert list(found.missed_wins) == won
 
@@ -119,15 +104,14 @@ class TestAgainstNaiveSearch:
         assert sorted(board_of(position) for position in found) == sorted(wrong)
 
     def test_worst_case(self, game, name):
-        chances = getattr(twin(game), name)
-        found = certify(Plays(game, chances), game)
+        chances, found = getattr(twin(game), name), certified(game, name)
         for seat in "XO":
             layers = twin(game).layers({seat: chances})
             ends = [board for layer in layers for board in layer if not twin(game).moves(board)]
             assert found.worst_case[seat] == min(twin(game).result(board, seat) for board in ends)
 
     def test_value_of_the_game(self, game, name):
-        found = certify(Plays(game, getattr(twin(game), name)), game)
+        found = certified(game, name)
         assert (found.game, found.game_value) == (game, twin(game).value(twin(game).empty))
 
 
@@ -165,7 +149,15 @@ def test_minimax_is_certified(game):
 
 class TestOnePlantedMistake:
     @pytest.mark.parametrize(
-        "game, step", [(TICTACTOE, 149), (MISERE, 97), (LOPSIDED, 2), (X_WINS, 7)], ids=repr
+        "game, step",
+        [
+            (TICTACTOE, 447),
+            (MISERE, 291),
+            (LOPSIDED, 6),
+            (X_WINS, 21),
+            *map(slow, [TICTACTOE, MISERE, LOPSIDED, X_WINS], [149, 97, 2, 7]),
+        ],
+        ids=repr,
     )
     def test_is_caught(self, game, step):
         assert mistakes(game)

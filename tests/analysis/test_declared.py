@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.marks import slow
 from ttt_env import Agent, RecordedAgent
 from ttt_env.agents.combining import Epsilon, Mixture
 from ttt_env.analysis.worst_case import worst_case
@@ -178,9 +179,16 @@ def test_is_refused(build, analysis):
         ANALYSES[analysis](build(TICTACTOE))
 
 
-@pytest.mark.parametrize("analysis", ["certify", "tournament"])
+@pytest.mark.parametrize(
+    ("build", "analysis"),
+    [
+        *((build, "certify") for build in LIARS),
+        (BeatenAlone, "tournament"),
+        *(slow(build, "tournament") for build in LIARS[1:]),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("build", LIARS, ids=lambda build: build.__name__)
 def test_is_refused_inside_other_agents(build, disguise, analysis):
     with pytest.raises(PolicyError, match=REFUSAL):
         ANALYSES[analysis](DISGUISES[disguise](build(TICTACTOE)))
@@ -226,7 +234,7 @@ def test_an_agent_that_learns_in_its_games_is_sampled_and_never_computed():
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
-@pytest.mark.parametrize("exponent", [1, 8, 12, 15, 20, 29, 31, 300])
+@pytest.mark.parametrize("exponent", [1, *map(slow, [8, 12]), 15, slow(20), 29, 31, slow(300)])
 def test_a_certificate_and_an_exploitability_never_contradict_each_other(game, exponent):
     """However improbable a slip is, both see it, or none."""
     spec = f"epsilon:minimax,epsilon=1e-{exponent}"
@@ -239,7 +247,7 @@ def test_a_certificate_and_an_exploitability_never_contradict_each_other(game, e
         assert (played.as_x.loss > 0) == (played.as_o.loss > 0) == (not certificate.unbeatable)
 
 
-@pytest.mark.parametrize("exponent", [9, 12, 15, 18])
+@pytest.mark.parametrize("exponent", [9, *map(slow, [12, 15]), 18])
 def test_the_gain_from_a_slip_is_in_proportion_to_its_probability(exponent):
     """To the first order, what a slip costs does not depend on how improbable it is."""
     rare = ttt_env.exploitability(f"epsilon:minimax,epsilon=1e-{exponent}", "mnk-v0:m=4,n=3,k=3")

@@ -20,7 +20,7 @@ SMALL = [TICTACTOE, MISERE, LOPSIDED, SHORT, *map(get_game, ("mnk-v0:m=4,n=2,k=3
 @cache
 def all_positions(game):
     """The naive twin of a game, all its boards, and the same as a batch."""
-    twin = naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+    twin = naive.twin(game)
     boards = twin.boards()
     return twin, boards, Boards.of([Position(game, *naive.masks(board)) for board in boards])
 

@@ -73,8 +73,8 @@ def test_is_a_file_that_names_the_model_it_is_of(tmp_path):
     assert found["versions"]["ttt-env"] == ttt_env.__version__
 
 
-def test_of_a_4x4_game_only_what_can_come_up_is_looked_at():
-    found = dossier("weights", "square-v0", opponents=[])
+def test_of_a_game_of_14_cells_only_what_can_come_up_is_looked_at():
+    found = dossier("weights", "mnk-v0:m=7,n=2,k=2", opponents=[])
     assert found["optimal_everywhere"] is found["blunders_everywhere"] is None
     assert found["refutations"]["X"] is None and found["worst_case"]["O"] == -1
 

@@ -104,7 +104,7 @@ def test_a_folder_is_a_solution(tmp_path):
 
 @pytest.mark.parametrize(
     ("game", "chunk", "workers"),
-    [("tictactoe-v0", 1, None), ("mnk-v0:m=4,n=3,k=3", 500, 2)],  # every row by itself; none alone
+    [("mnk-v0:m=3,n=2,k=2", 1, None), ("mnk-v0:m=4,n=3,k=3", 500, 2)],  # every row by itself; none alone
     ids=["rows", "workers"],
 )
 def test_the_same_files_however_the_work_is_cut(game, chunk, workers, tmp_path):

@@ -9,6 +9,8 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.marks import slow
+from tests.support.naive import twin
 from ttt_env import Boards, Game, Position, get_game, solve
 from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
 from ttt_env.analysis.layers import reachable
@@ -20,11 +22,7 @@ LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)
 SMALL = [TICTACTOE, MISERE, LOPSIDED, SHORT, *map(get_game, ("mnk-v0:m=4,n=2,k=3", "mnk-v0:m=1,n=1,k=1"))]
 ALL = np.ones((1, 3), bool)
-
-
-@cache
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
+SIXTEEN_CELLS = {name for name in reference.ENUMERABLE if get_game(name).n_cells == 16}
 
 
 @cache
@@ -234,11 +232,19 @@ def large(request):
 
 
 class TestLargerGames:
-    @pytest.mark.parametrize("large", reference.ENUMERABLE, indirect=True)
+    @pytest.mark.parametrize(
+        "large",
+        [slow(name) if name in SIXTEEN_CELLS else name for name in reference.ENUMERABLE],
+        indirect=True,
+    )
     def test_reachable_positions_and_value(self, large):
         assert (sum(map(len, reachable(large))), solve(large).value) == reference.ENUMERABLE[large.name]
 
-    @pytest.mark.parametrize("large", reference.FAILING_OPENINGS, indirect=True)
+    @pytest.mark.parametrize(
+        "large",
+        [slow(name) if name in SIXTEEN_CELLS else name for name in reference.FAILING_OPENINGS],
+        indirect=True,
+    )
     def test_openings(self, large):
         failing = reference.FAILING_OPENINGS[large.name]
         assert solve(large).best_cells(large.start) == [c for c in range(large.n_cells) if c not in failing]

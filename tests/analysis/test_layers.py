@@ -9,6 +9,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.naive import twin
 from ttt_env import Game, Position, get_game
 from ttt_env.analysis.grid import Grid, grid
 from ttt_env.analysis.induction import follow
@@ -23,10 +24,6 @@ GAMES = [
     LOPSIDED,
     SHORT,
 ]
-
-
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
 
 
 def positions(game, boards):

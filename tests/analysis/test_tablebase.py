@@ -35,6 +35,7 @@ def test_every_value_comes_back(game, tmp_path):
         np.testing.assert_array_equal(loaded.values.q(to_play), solution.values.q(to_play))
 
 
+@pytest.mark.slow
 def test_square_4x4_is_small(tmp_path):
     game, path = ttt_env.get_game("square-v0"), tmp_path / "square.npz"
     solution = ttt_env.solve(game)

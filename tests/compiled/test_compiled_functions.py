@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from numba import njit
 
 import ttt_env
 from tests.support.naive_puct import completing, wins_by_threats
@@ -10,6 +9,7 @@ from tests.support.naive_uct import NaiveSearch, SplitMix64
 from ttt_env.compiled import bits, playouts, threats
 from ttt_env.compiled import canonical as questions
 from ttt_env.compiled import random_numbers as splitmix
+from ttt_env.compiled.compiler import compiled
 from ttt_env.compiled.sets import kernel_masks, winning_sets
 from ttt_env.rules.game import cells_of, random_position
 from ttt_env.rules.symmetry import canonical, motions, symmetries, transform
@@ -39,7 +39,7 @@ def ints_of(masks):
 # --- Bits -------------------------------------------------------------------------------------------------
 
 
-@njit
+@compiled
 def look_at_cells(pairs, sizes, lowest, cells):
     for number in range(len(pairs)):
         mask = bits.at(pairs, number)
@@ -62,7 +62,7 @@ def test_cells_of_a_mask(name):
         assert ints_of(lowest)[number] == mask & -mask
 
 
-@njit
+@compiled
 def look_at_sets(pairs, sets, written, completes):
     for number in range(len(pairs) // 2):
         mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
@@ -89,7 +89,7 @@ def test_who_completes_a_set_and_where(name):
 # --- Random numbers ---------------------------------------------------------------------------------------
 
 
-@njit
+@compiled
 def draw(random, n):
     return splitmix.next_bits(random), splitmix.draw_below(random, n), splitmix.draw_share(random)
 
@@ -109,7 +109,7 @@ def test_random_numbers_are_those_of_splitmix64():
 # --- Playouts ---------------------------------------------------------------------------------------------
 
 
-@njit
+@compiled
 def play_out(pairs, sets, win_block, random, results):
     for number in range(len(results)):
         mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
@@ -135,7 +135,7 @@ def test_playouts_end_as_plain_ones(name, playout):
 # --- Threats ----------------------------------------------------------------------------------------------
 
 
-@njit
+@compiled
 def try_threats(pairs, sets, room, wins, n_nodes):
     for number in range(len(wins)):
         mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
@@ -145,7 +145,7 @@ def try_threats(pairs, sets, room, wins, n_nodes):
             wins[number] = threats.wins_by_threats(mine, theirs, block, sets, room, n_nodes)
 
 
-@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 30)])
+@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 12)])
 def test_threats_win_where_plain_ones_do(name, n):
     positions = [position for position in positions_of(name, n) if not completing(position)]
     game, wins = positions[0].game, np.zeros(len(positions), np.bool_)
@@ -157,7 +157,7 @@ def test_threats_win_where_plain_ones_do(name, n):
     assert not wins.any()
 
 
-@njit
+@compiled
 def look(pairs, cells, sets, room, values, blocks):
     for number in range(len(cells)):
         mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
@@ -167,7 +167,7 @@ def look(pairs, cells, sets, room, values, blocks):
         bits.put(blocks, number, found[1])
 
 
-@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 30)])
+@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 12)])
 def test_a_look_at_threats_after_a_move(name, n):
     rng = np.random.default_rng(1)
     before = [position for position in positions_of(name, n) if not completing(position)]
@@ -220,7 +220,7 @@ def test_the_least_image(name):
 # --- Which move to try first ------------------------------------------------------------------------------
 
 
-@njit
+@compiled
 def order(pairs, sets, weights, totals, heaviest):
     for number in range(len(totals)):
         mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)

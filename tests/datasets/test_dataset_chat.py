@@ -21,7 +21,7 @@ FORM = AnswerFormat()
 
 def perfect_cells() -> dict[str, list[int]]:
     """The perfect cells of every position to be played, found by naive recursion."""
-    twin = naive.NaiveGame(9, TICTACTOE.winning_sets)
+    twin = naive.twin(TICTACTOE)
     return {
         str(ttt_env.Position(TICTACTOE, *naive.masks(board))): twin.perfect_cells(board)
         for board in twin.boards()

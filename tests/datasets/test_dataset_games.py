@@ -27,7 +27,7 @@ class TestColumns:
     @pytest.mark.parametrize("game", GAMES[:2])
     def test_are_those_of_naive_recursion(self, game: str) -> None:
         board_game = ttt_env.get_game(game)
-        twin = naive.NaiveGame(board_game.n_cells, board_game.winning_sets, board_game.misere)
+        twin = naive.twin(board_game)
         for row in rows_of(game, level="mixed", games=100):
             record = GameRecord.parse(row["record"], game)
             assert record.is_over and row["result"] == record.value("X")

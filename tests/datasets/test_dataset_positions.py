@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from tests import reference
 from tests.support import naive
+from tests.support.naive import twin
 from ttt_env import Game, Position, get_game
 from ttt_env.datasets import PositionTable
 from ttt_env.errors import GameTooLargeError, ParameterError
@@ -31,11 +32,6 @@ LAYERS = Game("two layers", (2, 2, 2), [(0, 7), (1, 6, 2), (3, 4, 5)])
 @cache
 def rows_of(game, **options):
     return pa.Table.from_batches(PositionTable(game, **options).batches()).to_pylist()
-
-
-@cache
-def twin(game):
-    return naive.NaiveGame(game.n_cells, game.winning_sets, game.misere)
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, SHORT, LAYERS], ids=repr)

@@ -5,6 +5,7 @@ import itertools
 import pickle
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import gymnasium
@@ -21,6 +22,7 @@ from gymnasium.wrappers.vector import (
 )
 
 import ttt_env
+from tests.support.marks import slow
 from ttt_env import Agent, Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.vector import env as vector
@@ -111,14 +113,19 @@ def open_positions() -> list[Position]:
     return [position for layer in reachable(game) for position in layer.boards(layer.open)]
 
 
-@pytest.fixture(scope="module")
-def single_steps() -> dict[tuple[str, int, int], tuple[Any, ...]]:
-    """The outputs of the single env for every position × action × reply."""
+def positions_of(seat: str, step: int) -> list[Position]:
+    """Of the positions in which this side is to move every so many."""
+    return [position for position in open_positions() if position.to_move == seat][::step]
+
+
+@cache
+def single_steps(seat: str, step: int) -> dict[tuple[int, int, int, int], tuple[Any, ...]]:
+    """The outputs of the single env for all these positions × action × reply."""
     told = {}
     env = ttt_env.make("tictactoe-v0", opponent="random")
     for rank in range(9):
         env.set_opponent(Nth(env.game, rank))
-        for position in open_positions():
+        for position in positions_of(seat, step):
             if rank >= max(1, 8 - position.ply):
                 continue  # there are fewer replies
             options = {"position": position, "play_as": position.to_move}
@@ -136,9 +143,9 @@ def single_steps() -> dict[tuple[str, int, int], tuple[Any, ...]]:
 
 
 class TestIsTheSingleEnv:
-    @pytest.mark.parametrize("seat", ["X", pytest.param("O", marks=pytest.mark.slow)])
-    def test_over_every_position_action_and_reply(self, store: str, single_steps: Any, seat: str) -> None:
-        positions = [position for position in open_positions() if position.to_move == seat]
+    @pytest.mark.parametrize(("seat", "step"), [("X", 6), ("O", 6), slow("X", 1), slow("O", 1)])
+    def test_over_every_position_action_and_reply(self, store: str, seat: str, step: int) -> None:
+        positions, due = positions_of(seat, step), single_steps(seat, step)
         envs = started(len(positions), autoreset_mode="disabled")
         for rank, cell in itertools.product(range(9), range(9)):
             if cell == 0:
@@ -150,7 +157,7 @@ class TestIsTheSingleEnv:
             for at, (position, after) in enumerate(zip(positions, envs.boards, strict=True)):
                 if rank >= max(1, 8 - position.ply):
                     continue
-                expected = single_steps[position.mine, position.theirs, cell, rank]
+                expected = due[position.mine, position.theirs, cell, rank]
                 told = (planes[at].tobytes(), rewards[at], over[at], masks[at].tobytes(), after)
                 assert told == expected
 
@@ -474,9 +481,10 @@ class TestPlayAsAndOpponents:
 
 
 class TestBothSides:
-    def test_every_step_is_the_aec_env(self, store: str) -> None:
-        """Every position × action: what the next player sees, and what both got."""
-        positions = open_positions()
+    @pytest.mark.parametrize("step", [5, slow(1)])
+    def test_every_step_is_the_aec_env(self, store: str, step: int) -> None:
+        """Position × action: what the next player sees, and what both got."""
+        positions = open_positions()[::step]
         envs = started(len(positions), opponent=None, play_as="random", autoreset_mode="disabled")
         aec = ttt_env.make("tictactoe-v0")
         for cell in range(9):

@@ -69,7 +69,13 @@ def checked(game, rng, n_positions):
 
 
 @pytest.mark.parametrize(
-    ("game", "n_positions"), [("tictactoe-v0", 100), ("mnk-v0:m=4,n=4,k=3", 40), slow("square-v0", 40)]
+    ("game", "n_positions"),
+    [
+        ("tictactoe-v0", 100),
+        ("mnk-v0:m=4,n=3,k=3", 60),
+        slow("mnk-v0:m=4,n=4,k=3", 40),
+        slow("square-v0", 40),
+    ],
 )
 def test_wins_agree_with_the_solution(game, n_positions):
     assert checked(ttt_env.get_game(game), np.random.default_rng(8), n_positions) > n_positions // 4
@@ -77,13 +83,13 @@ def test_wins_agree_with_the_solution(game, n_positions):
 
 def test_wins_of_random_games_agree_with_the_solution():
     rng, n_won = np.random.default_rng(9), 0
-    for number in range(30):
+    for number in range(12):
         shape = [(3, 3), (2, 5), (11,), (2, 2, 3)][number % 4]
         n_cells = int(np.prod(shape))
         sizes = rng.choice([1, 2, 3, 4, 5], size=rng.integers(1, 14), p=[0.02, 0.13, 0.45, 0.25, 0.15])
         sets = [rng.choice(n_cells, size=min(size, n_cells), replace=False).tolist() for size in sizes]
         n_won += checked(ttt_env.Game(f"random {number}", shape, sets), rng, 5)
-    assert n_won > 30
+    assert n_won > 10
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=4,k=4"])

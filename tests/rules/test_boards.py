@@ -33,7 +33,7 @@ def random_positions(game, games=30):
 def positions_of(game):
     if game.n_cells > 9:
         return random_positions(game)
-    boards = naive.NaiveGame(game.n_cells, game.winning_sets).boards()
+    boards = naive.twin(game).boards()
     return [Position(game, *naive.masks(board)) for board in boards]
 
 

@@ -49,7 +49,7 @@ def test_the_winning_sets_are_all_lines(name):
 
 @on_all
 def test_batches_play_by_the_rules(game):
-    twin = naive.NaiveGame(game.n_cells, game.winning_sets)
+    twin = naive.twin(game)
     positions, board = a_game(game, 0), "." * game.n_cells
     boards = Boards.of(positions)
     for number, position in enumerate(positions):
@@ -121,7 +121,7 @@ def check_against_naive(game, position, simulations, **settings):
 )
 def test_mcts_is_the_naive_search(name, ply, settings):
     position = a_game(GAMES[name], 1)[ply]
-    check_against_naive(GAMES[name], position, 250, **settings)
+    check_against_naive(GAMES[name], position, 120, **settings)
 
 
 def test_a_search_goes_on_after_a_move():

@@ -48,7 +48,7 @@ class TestPositions:
 
     @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED], ids=repr)
     def test_text_and_back_in_all_positions(self, game):
-        for board in naive.NaiveGame(game.n_cells, game.winning_sets).boards():
+        for board in naive.twin(game).boards():
             position = Position(game, *naive.masks(board))
             assert str(position).replace("/", "") == board
             assert Position.parse(str(position), game) == position

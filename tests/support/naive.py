@@ -5,6 +5,7 @@ dictionary from cells to fractions. Nothing of `ttt_env` is used; slow, and mean
 """
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
@@ -51,15 +52,23 @@ def masks(board):
     return tuple(sum(1 << c for c, stone in enumerate(board) if stone == seat) for seat in (mine, theirs))
 
 
+@cache
+def twin(game):
+    """The naive game of a game, whose answers all tests of a process share."""
+    return NaiveGame(game.n_cells, game.winning_sets, game.misere)
+
+
 class NaiveGame:
-    """A positional game, and what is true about it."""
+    """A positional game, and what is true about it. Each answer is kept, and is not to be changed."""
 
     def __init__(self, n_cells, winning_sets, misere=False):
         self.empty = "." * n_cells
         self.winning_sets = [frozenset(cells) for cells in winning_sets]
         self.misere = misere
-        self._values = {}
-        self._distances = {}
+        for name in ("winner", "moves", "value", "best_cells", "distance", "uniform", "optimal", "odd"):
+            setattr(self, name, cache(getattr(self, name)))
+        for name in ("boards", "results", "best_reply", "keeping_ranges"):
+            setattr(self, name, cache(getattr(self, name)))
 
     def winner(self, board):
         for cells in self.winning_sets:
@@ -92,25 +101,17 @@ class NaiveGame:
 
     def value(self, board):
         """Minimax, from the mover's side."""
-        if board not in self._values:
-            cells = self.moves(board)
-            self._values[board] = (
-                max(-self.value(play(board, cell)) for cell in cells)
-                if cells
-                else self.result(board, mover(board))
-            )
-        return self._values[board]
+        after = [-self.value(play(board, cell)) for cell in self.moves(board)]
+        return max(after) if after else self.result(board, mover(board))
 
     def best_cells(self, board):
         return [c for c in self.moves(board) if -self.value(play(board, c)) == self.value(board)]
 
     def distance(self, board):
         """The moves to the end where the moves keep the value, wins come soonest and losses latest."""
-        if board not in self._distances:
-            after = [self.distance(play(board, cell)) for cell in self.best_cells(board)]
-            soonest = min if self.value(board) == 1 else max
-            self._distances[board] = 1 + soonest(after) if after else 0
-        return self._distances[board]
+        after = [self.distance(play(board, cell)) for cell in self.best_cells(board)]
+        soonest = min if self.value(board) == 1 else max
+        return 1 + soonest(after) if after else 0
 
     def perfect_cells(self, board):
         plies = self.distance(board) - 1
