@@ -274,6 +274,7 @@ def test_certify_several_models_saves_beside_each(tmp_path):
     run = ttt("certify", "one.npz", "two.npz", cwd=tmp_path)
     assert "Saved as two.certificate.json" in run.stdout
     assert ttt_env.Certificate.load(tmp_path / "one.certificate.json").unbeatable
+    assert ttt("certify", "one.npz", "two.npz", cwd=tmp_path).returncode == 0
     listed = json_of("certify", "random", "one.npz", cwd=tmp_path, status=1)
     names = [each["agent"]["name"] for each in listed]
     assert names == ["random", "lookup:one.npz"]
@@ -284,7 +285,8 @@ def test_certify_several_models_saves_beside_each(tmp_path):
 
 
 def test_certify_minimax():
-    assert "CERTIFIED UNBEATABLE" in ttt("certify", "minimax", "--game", "mnk-v0:m=4,n=3,k=3").stdout
+    run = ttt("certify", "minimax", "--game", "mnk-v0:m=4,n=3,k=3")
+    assert run.returncode == 0 and "CERTIFIED UNBEATABLE" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -589,8 +591,8 @@ class TestModelFiles:
         ttt("train", algo, "--steps", "1000", "--out", "m.npz", cwd=tmp_path)
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
             run = ttt("certify", model, cwd=tmp_path)
-            assert run.returncode == 0, run.stderr
             found = json.loads((tmp_path / "m.certificate.json").read_text(encoding="utf-8"))
+            assert run.returncode == int(not found["unbeatable"]), run.stderr
             assert found["agent"] == {
                 "name": f"{algo}:m.npz" if model == "m.npz" else model,
                 "file": "m.npz",

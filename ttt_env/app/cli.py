@@ -54,7 +54,7 @@ _AGENTS = (
     "the file of a model, a bot as file.py or file.py:function, or an agent as name, name:value or "
     "name:key=value,key=value (see `ttt agents`)"
 )
-_PLAYERS = "your opponent; or who plays X and who plays O, each an agent as `ttt certify` takes it, or person"
+_PLAYERS = f"your opponent, by default minimax; or who plays X and who plays O: person, {_AGENTS}"
 _RAY = "let Ray share out the work: on this machine, or on the cluster at host:port, or auto"
 _WORKERS = "number of processes that share the work"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
@@ -566,7 +566,7 @@ def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -
 def play(
     players: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PLAYER", autocompletion=agent_names, help=f"{_PLAYERS}; by default minimax"),
+        typer.Argument(metavar="PLAYER", autocompletion=agent_names, help=_PLAYERS),
     ] = None,
     game: GameOption = "tictactoe-v0",
     seat: Annotated[
