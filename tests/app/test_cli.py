@@ -357,6 +357,14 @@ def test_agents_lists_what_is_installed_with_a_sentence_on_each():
     assert re.findall(r"[\w-]+", algorithms)[: len(learner_names())] == learner_names()
 
 
+def test_agents_lists_an_agent_that_cannot_be_imported(monkeypatch):
+    def broken(name):
+        raise ImportError("no such module")
+
+    monkeypatch.setattr(installed, "agent_class", broken)
+    assert re.search("^minimax +cannot be used here: no such module$", ttt("agents").stdout, re.MULTILINE)
+
+
 def test_agents_shows_one_agent_with_its_parameters():
     run = ttt("agents", "mcts")
     assert "  simulations: int | None, default none\n" in run.stdout

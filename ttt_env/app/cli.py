@@ -49,7 +49,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help and plain errors: no boxes around them
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-command = partial(app.command, cls=Command)
+_command = partial(app.command, cls=Command)
 _AGENTS = (
     "the file of a model, a bot as file.py or file.py:function, or an agent as name, name:value or "
     "name:key=value,key=value (see `ttt agents`)"
@@ -86,10 +86,6 @@ Seed = Annotated[int, typer.Option(metavar="N", min=0, help="the same seed gives
 ReplySeed = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="the same seed makes agents reply in the same way")
 ]
-AgentsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"one or more, each {_AGENTS}"),
-]
 
 
 def _print_version(is_asked: bool) -> None:
@@ -113,7 +109,7 @@ def options(
         typer.echo(_START)
 
 
-@command(epilog="Example: ttt demo --seconds 20")
+@_command(epilog="Example: ttt demo --seconds 20")
 def demo(
     seconds: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="how long to train")] = 60.0,
     seed: Seed = 0,
@@ -129,7 +125,7 @@ def demo(
     raise typer.Exit(train_and_judge(options, Console()))
 
 
-@command(epilog="Example: ttt train dqn --out models/dqn.zip")
+@_command(epilog="Example: ttt train dqn --out models/dqn.zip")
 def train(
     algo: Annotated[
         str,
@@ -257,7 +253,7 @@ def train(
     raise typer.Exit(train_and_judge(options, Console(), game))
 
 
-@command(epilog="Example: ttt bench random minimax mcts:simulations=100,seed=0")
+@_command(epilog="Example: ttt bench random minimax mcts:simulations=100,seed=0")
 def bench(
     agents: Annotated[
         list[str],
@@ -314,9 +310,12 @@ def bench(
         write_file(plot, result.plot, ".svg")
 
 
-@command(epilog="Example: ttt certify bot.py --json > certificate.json")
+@_command(epilog="Example: ttt certify bot.py --json > certificate.json")
 def certify(
-    agents: AgentsArgument = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"one or more, each {_AGENTS}"),
+    ] = None,
     game: GameOption = "tictactoe-v0",
     out: Annotated[
         Path | None,
@@ -407,7 +406,7 @@ def certify(
     raise typer.Exit(certify_and_tell(order))
 
 
-@command(epilog="Example: ttt export models/dqn.zip models/dqn.npz")
+@_command(epilog="Example: ttt export models/dqn.zip models/dqn.npz")
 def export(
     model: Annotated[str, typer.Argument(metavar="AGENT", autocompletion=agent_names, help=_AGENTS)],
     out: Annotated[
@@ -464,7 +463,7 @@ def _write_table(agent: Agent, out: Path, model: str) -> None:
         typer.echo(f"{len(table):,} positions in {out}, {size:.0f} kB: play it as lookup:{out}")
 
 
-@command(epilog="Example: ttt solve mnk-v0 m=5 n=5 k=4")
+@_command(epilog="Example: ttt solve mnk-v0 m=5 n=5 k=4")
 def solve(
     game: Annotated[
         str | None,
@@ -562,7 +561,7 @@ def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -
     return game_of(f"{text}{',' if ':' in text else ':'}{','.join(parameters)}" if parameters else text)
 
 
-@command(epilog="Example: ttt play minimax --seat O")
+@_command(epilog="Example: ttt play minimax --seat O")
 def play(
     players: Annotated[
         list[str] | None,
@@ -593,7 +592,7 @@ def play(
     sit_down(played, seated(named, seat, played), seed, games, record)
 
 
-@command(epilog="Example: ttt text minimax --seat X --board coordinates")
+@_command(epilog="Example: ttt text minimax --seat X --board coordinates")
 def text(
     opponent: Annotated[
         str, typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"your opponent: {_AGENTS}")
@@ -622,12 +621,12 @@ def text(
     raise typer.Exit(converse(env, sys.stdin, typer.echo))
 
 
-command(epilog="Example: ttt dataset tictactoe-v0 --out data --kind positions")(dataset)
-command(epilog="Example: ttt engine minimax --protocol uci")(engine)
-command("tournament", epilog="Example: ttt tournament class.toml")(tournament_of_file)
+_command(epilog="Example: ttt dataset tictactoe-v0 --out data --kind positions")(dataset)
+_command(epilog="Example: ttt engine minimax --protocol uci")(engine)
+_command("tournament", epilog="Example: ttt tournament class.toml")(tournament_of_file)
 
 
-@command(epilog="Example: ttt replay tictactoe-v0: 4 1 0 8 2 6")
+@_command(epilog="Example: ttt replay tictactoe-v0: 4 1 0 8 2 6")
 def replay(
     record: Annotated[
         list[str],
@@ -654,7 +653,7 @@ def replay(
     replay_all(records_of(" ".join(record)), Console(), ask_here())
 
 
-@command(epilog="Example: ttt web --models models/demo.zip")
+@_command(epilog="Example: ttt web --models models/demo.zip")
 def web(
     host: Annotated[
         str, typer.Option(metavar="HOST", help="address to listen on; any but this one lets others in")
@@ -707,7 +706,7 @@ def web(
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
 
 
-@command(epilog="Example: ttt docs")
+@_command(epilog="Example: ttt docs")
 def docs() -> None:
     """Open the documentation in the browser.
 
@@ -727,7 +726,7 @@ def docs() -> None:
     raise typer.Exit(1)
 
 
-@command(epilog="Example: ttt agents mcts")
+@_command(epilog="Example: ttt agents mcts")
 def agents(
     name: Annotated[
         str | None,
@@ -755,7 +754,7 @@ def agents(
         typer.echo(installed_text())
 
 
-@command(epilog="Example: ttt new bot.py")
+@_command(epilog="Example: ttt new bot.py")
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="the Python file to write, such as bot.py")],
 ) -> None:

@@ -15,7 +15,7 @@ _TYPES = {AgentLike: "agent"}  # the union is too long to be shown
 
 def installed_text() -> str:
     """The agents with a sentence on each, the games, and the algorithms that train agents, in 80 columns."""
-    sentences = {name: _sentence(agent_facts(name)["documentation"]) for name in agent_names()}
+    sentences = {name: _sentence_on(name) for name in agent_names()}
     listed = {"games": game_names(), "algorithms of `ttt train`": learner_names()}
     width = max(map(len, sentences))
     lines = [
@@ -26,8 +26,12 @@ def installed_text() -> str:
     return "\n".join([*lines, "`ttt agents NAME` shows an agent with its parameters."])
 
 
-def _sentence(documentation: str) -> str:
-    """The first sentence of a docstring, in one line."""
+def _sentence_on(name: str) -> str:
+    """The first sentence of an agent's documentation, or the reason why the agent cannot be imported."""
+    try:
+        documentation = agent_facts(name)["documentation"]
+    except ImportError as error:
+        return f"cannot be used here: {error}"
     paragraph = " ".join(documentation.partition("\n\n")[0].split())
     return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0]
 
