@@ -25,6 +25,7 @@ chat template of the model in the quick start; and the sizes of the training.
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -207,6 +208,7 @@ def check(logs: pd.DataFrame, seeds: list[int]) -> None:
 
 def main() -> None:
     """Train, check what was earned, and say what the perfect player is worth."""
+    warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is", FutureWarning)  # once in every step
     print("Making a tokenizer and a model", flush=True)
     tokenizer = make_tokenizer()
     dataset = Dataset.from_list(rows(start_rows(GAME, plies=1, seeds=10)))  # ttt_env
