@@ -172,9 +172,9 @@ def run(script: Script, python: Path, seconds: float = SECONDS) -> dict[str, Any
             _kill(process)
     took = time.perf_counter() - started
     if took >= seconds:
-        raise subprocess.TimeoutExpired([python, script.path], seconds)
+        raise subprocess.TimeoutExpired(script.name, seconds)
     if status:
-        raise subprocess.CalledProcessError(status, [python, script.path])
+        raise subprocess.CalledProcessError(status, script.name)
     if not outcomes:
         raise ValueError(f"{script.name} does not end with outcome(…)")
     if tests := script.options.get("tests"):
