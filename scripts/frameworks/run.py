@@ -137,7 +137,7 @@ def _pip_arguments(requirement: str) -> list[str]:
     return ["-e", requirement] if requirement.startswith(str(ROOT)) else [requirement]
 
 
-def run(script: Script, python: Path, seconds: float = SECONDS) -> dict[str, Any]:
+def run(script: Script, python: str | Path, seconds: float = SECONDS) -> dict[str, Any]:
     """The result that the script prints, and the seconds that it took; it runs far from this folder.
 
     Its output is shown as it comes. It and its tests may take `seconds` each.
@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="scripts of this folder; all without")
     parser.add_argument("--record", action="store_true", help="write results.json and the table of README.md")
     parser.add_argument("--table", action="store_true", help="run nothing, write the table of README.md")
-    parser.add_argument("--python", type=Path, help="of an environment that is there already")
+    parser.add_argument("--python", type=os.path.abspath, help="of an environment that is there already")
     parser.add_argument(
         "--seconds", type=float, default=SECONDS, help="after which a script is ended; %(default)s"
     )
