@@ -4,7 +4,8 @@
 PyPI alone, and ends with an error if one fails. With `--record` their results go to results.json and from
 there to the table of README.md; `--table` only writes the table anew. An environment is kept in
 build/frameworks/NAME and used again as long as what it was made from is the same; `--python` names that of
-another one. Needs nothing but Python.
+another one. A script's output is shown as it comes, and `--seconds` limits its time. Needs nothing but
+Python.
 """
 
 import argparse
@@ -12,12 +13,15 @@ import ast
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,33 +137,59 @@ def _pip_arguments(requirement: str) -> list[str]:
     return ["-e", requirement] if requirement.startswith(str(ROOT)) else [requirement]
 
 
-def run(script: Script, python: Path) -> dict[str, Any]:
+def run(script: Script, python: str | Path, seconds: float = SECONDS) -> dict[str, Any]:
     """The result that the script prints, and the seconds that it took; it runs far from this folder.
+
+    Its output is shown as it comes. It and its tests may take `seconds` each.
 
     Raises `subprocess.SubprocessError` if it or one of its tests fails or takes too long, `ValueError` if it
     prints no result.
     """
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    with tempfile.TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        process = subprocess.run(
-            [python, script.path],
+    outcomes = []
+    started = time.perf_counter()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [python, "-u", script.path],
             cwd=folder,
             env=outside,
             stdout=subprocess.PIPE,
             encoding="utf-8",
-            timeout=SECONDS,
-        )
-        seconds = time.perf_counter() - started
-    print(process.stdout, end="", flush=True)
-    process.check_returncode()
-    outcomes = [line for line in process.stdout.splitlines() if line.startswith('{"versions"')]
+            start_new_session=True,
+        ) as process,
+    ):
+        limit = threading.Timer(seconds, _kill, [process])
+        limit.start()
+        try:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+                if line.startswith('{"versions"'):
+                    outcomes.append(line)
+            status = process.wait()
+        finally:
+            limit.cancel()
+            _kill(process)
+    took = time.perf_counter() - started
+    if took >= seconds:
+        raise subprocess.TimeoutExpired(script.name, seconds)
+    if status:
+        raise subprocess.CalledProcessError(status, script.name)
     if not outcomes:
         raise ValueError(f"{script.name} does not end with outcome(…)")
     if tests := script.options.get("tests"):
         command = [python, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "-m", "", *tests]
-        subprocess.run(command, cwd=ROOT, env=outside, check=True, timeout=SECONDS)
-    return {**json.loads(outcomes[-1]), "seconds": round(seconds, 1)}
+        subprocess.run(command, cwd=ROOT, env=outside, check=True, timeout=seconds)
+    return {**json.loads(outcomes[-1]), "seconds": round(took, 1)}
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a script and what it has started, which would keep its output open."""
+    with suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
 
 
 def read_results() -> dict[str, dict[str, Any]]:
@@ -208,7 +238,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="scripts of this folder; all without")
     parser.add_argument("--record", action="store_true", help="write results.json and the table of README.md")
     parser.add_argument("--table", action="store_true", help="run nothing, write the table of README.md")
-    parser.add_argument("--python", type=Path, help="of an environment that is there already")
+    parser.add_argument("--python", type=os.path.abspath, help="of an environment that is there already")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="after which a script is ended; %(default)s"
+    )
     options = parser.parse_args(arguments)
     known = scripts()
     names = [Path(name).stem for name in options.names] or from_pypi()
@@ -221,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         print(f"== {name}", flush=True)
         try:
-            result = run(known[name], options.python or environment(known[name]))
+            result = run(known[name], options.python or environment(known[name]), options.seconds)
         except (subprocess.SubprocessError, ValueError) as error:
             failed = True
             print(f"{name} failed: {error}", file=sys.stderr)

@@ -25,6 +25,7 @@ chat template of the model in the quick start; and the sizes of the training.
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,8 @@ import torch
 from datasets import Dataset
 from outcome import outcome
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
+from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 from trl.chat_template_utils import qwen3_chat_template
 
@@ -181,6 +183,16 @@ def arguments_of(completion: list[dict[str, Any]]) -> list[dict[str, int]]:
     return [each["function"]["arguments"] for each in calls]
 
 
+class Progress(TrainerCallback):
+    """A line for each step: its loss, and the mean reward of its rollouts."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **others: Any) -> None:
+        """Print the line; TRL calls this after every step."""
+        if "reward" in logs:
+            said = f"loss {logs['loss']:+.4f}, mean reward {logs['reward']:+.3f}"
+            print(f"step {state.global_step:2} of {STEPS}: {said}", flush=True)
+
+
 def check(logs: pd.DataFrame, seeds: list[int]) -> None:
     """Check that TRL's log of each rollout is true, and that the model has learned."""
     assert logs["GameEnvironment"].equals(logs["played_again"])
@@ -196,6 +208,8 @@ def check(logs: pd.DataFrame, seeds: list[int]) -> None:
 
 def main() -> None:
     """Train, check what was earned, and say what the perfect player is worth."""
+    warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is", FutureWarning)  # once in every step
+    print("Making a tokenizer and a model", flush=True)
     tokenizer = make_tokenizer()
     dataset = Dataset.from_list(rows(start_rows(GAME, plies=1, seeds=10)))  # ttt_env
     with tempfile.TemporaryDirectory() as folder:
@@ -218,12 +232,16 @@ def main() -> None:
                 logging_steps=1,
                 save_strategy="no",
                 report_to="none",
+                disable_tqdm=True,
                 gradient_checkpointing=False,
                 use_cpu=True,
                 bf16=False,
             ),
             environment_factory=partial(GameEnvironment, **SETTINGS),  # ttt_env
+            callbacks=[Progress()],
         )
+        trainer.remove_callback(PrinterCallback)
+        print(f"Training: {STEPS} steps of {GROUP * ROWS} games", flush=True)
         trainer.train()
         tables = [pd.read_parquet(path) for path in sorted(Path(folder, "completions").iterdir())]
     check(pd.concat(tables, ignore_index=True), list(dataset["seed"]))

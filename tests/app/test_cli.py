@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,10 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.main
 
 import ttt_env
 from tests.support.running import ttt
 from ttt_env.agent import Agent, agent_class
+from ttt_env.agent.learner import learner_names
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.recorded import answering
 from ttt_env.app import cli, installed
@@ -258,7 +261,7 @@ def test_a_slow_agent_is_asked_once_about_each_position():
 
 def test_certify_several_agents_in_a_line_each():
     run = ttt("certify", "random", "minimax", "--workers", "2")
-    assert run.returncode == 0
+    assert run.returncode == 1
     _, random, minimax = (line.split() for line in run.stdout.splitlines())
     certificate = ttt_env.certify("random")
     assert random == ["random", "beatable", "loses", "loses", f"{certificate.n_blunders:,}", "positions"]
@@ -271,14 +274,19 @@ def test_certify_several_models_saves_beside_each(tmp_path):
     run = ttt("certify", "one.npz", "two.npz", cwd=tmp_path)
     assert "Saved as two.certificate.json" in run.stdout
     assert ttt_env.Certificate.load(tmp_path / "one.certificate.json").unbeatable
-    assert set(json_of("certify", "one.npz", "random", cwd=tmp_path)) == {"lookup:one.npz", "random"}
+    assert ttt("certify", "one.npz", "two.npz", cwd=tmp_path).returncode == 0
+    listed = json_of("certify", "random", "one.npz", cwd=tmp_path, status=1)
+    names = [each["agent"]["name"] for each in listed]
+    assert names == ["random", "lookup:one.npz"]
+    assert listed[0] == {"agent": {"name": "random"}, **ttt_env.certify("random").to_dict()}
     run = ttt("certify", "one.npz", "two.npz", "--out", "both.json", cwd=tmp_path)
     assert run.returncode == 2
     assert "--out is for one agent" in run.stderr
 
 
 def test_certify_minimax():
-    assert "CERTIFIED UNBEATABLE" in ttt("certify", "minimax", "--game", "mnk-v0:m=4,n=3,k=3").stdout
+    run = ttt("certify", "minimax", "--game", "mnk-v0:m=4,n=3,k=3")
+    assert run.returncode == 0 and "CERTIFIED UNBEATABLE" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -339,9 +347,22 @@ def test_mistakes_are_told_in_one_line(arguments, told):
     assert told in run.stderr
 
 
-def test_agents_lists_what_is_installed():
-    run = ttt("agents")
-    assert all(name in run.stdout for name in ttt_env.agent_names())
+def test_agents_lists_what_is_installed_with_a_sentence_on_each():
+    *_, told = ttt("agents")[:2]
+    assert max(map(len, told.splitlines())) <= 80
+    for name in ttt_env.agent_names():
+        start = inspect.getdoc(agent_class(name)).split()[0]
+        assert re.search(rf"^{re.escape(name)} +{re.escape(start)}.*(\n +.*)*[.]$", told, re.MULTILINE), name
+    _, _, algorithms = told.partition("algorithms of `ttt train`: ")
+    assert re.findall(r"[\w-]+", algorithms)[: len(learner_names())] == learner_names()
+
+
+def test_agents_lists_an_agent_that_cannot_be_imported(monkeypatch):
+    def broken(name):
+        raise ImportError("no such module")
+
+    monkeypatch.setattr(installed, "agent_class", broken)
+    assert re.search("^minimax +cannot be used here: no such module$", ttt("agents").stdout, re.MULTILINE)
 
 
 def test_agents_shows_one_agent_with_its_parameters():
@@ -367,10 +388,10 @@ def test_version():
     assert run.stdout == f"ttt-env {version('ttt-env')}\n"
 
 
-def json_of(*arguments, cwd=None):
+def json_of(*arguments, cwd=None, status=0):
     """The output of the command, which has to be JSON and nothing else."""
     run = ttt(*arguments, "--json", cwd=cwd)
-    assert run.returncode == 0, run.stderr
+    assert run.returncode == status, run.stderr
     return json.loads(run.stdout)
 
 
@@ -378,7 +399,7 @@ class TestJson:
     def test_agents(self):
         facts = json_of("agents")
         assert [agent["name"] for agent in facts["agents"]] == ttt_env.agent_names()
-        assert "qubic-v0" in facts["games"]
+        assert "qubic-v0" in facts["games"] and facts["algorithms"] == learner_names()
         (depth,) = (each for each in json_of("agents", "minimax")["parameters"] if each["name"] == "depth")
         assert depth == {"name": "depth", "type": "int | None", "required": False, "default": None}
 
@@ -397,8 +418,9 @@ class TestJson:
         assert played["exact"] and played["games"] is None
 
     def test_certify(self, tmp_path):
-        facts = json_of("certify", "random", cwd=tmp_path)
-        assert facts["refutations"]["X"] == str(ttt_env.certify("random").refutations["X"])
+        facts = json_of("certify", "random", cwd=tmp_path, status=1)
+        certificate = ttt_env.certify("random").to_dict()
+        assert {name: facts[name] for name in certificate} == certificate
         assert not list(tmp_path.iterdir())
 
     def test_games(self, tmp_path, monkeypatch):
@@ -413,19 +435,22 @@ class TestJson:
 
 
 class TestDocs:
-    def test_opens_what_is_built(self, tmp_path, monkeypatch, capsys):
+    def test_opens_what_is_built(self, tmp_path, monkeypatch):
         opened = []
         monkeypatch.setattr("webbrowser.open", opened.append)
         monkeypatch.setattr(cli, "CLONE", tmp_path)
-        cli.docs()
-        assert "help(ttt_env)" in capsys.readouterr().out
+        run = ttt("docs")
+        assert run.returncode == 1 and not run.stdout
+        assert run.stderr.startswith(
+            "ttt: the documentation is not built: build it by `make docs` in a clone"
+        )
         (tmp_path / "docs").mkdir()
         (tmp_path / "docs" / "conf.py").touch()
-        cli.docs()
-        assert f"run `make docs` in {tmp_path}" in capsys.readouterr().out and opened == []
+        run = ttt("docs")
+        assert run.returncode == 1 and f"`make -C {tmp_path} docs`" in run.stderr and opened == []
         (tmp_path / "build" / "docs").mkdir(parents=True)
         (tmp_path / "build" / "docs" / "index.html").touch()
-        cli.docs()
+        assert ttt("docs").returncode == 0
         assert opened == [(tmp_path / "build" / "docs" / "index.html").as_uri()]
 
 
@@ -460,6 +485,7 @@ class TestStandardOutput:
 
     def test_certificate(self):
         run = ttt("certify", "random", "--out", "-")
+        assert run.returncode == 1
         assert not json.loads(run.stdout)["unbeatable"] and "BEATABLE." in run.stderr
 
     @pytest.mark.parametrize(
@@ -573,8 +599,8 @@ class TestModelFiles:
         ttt("train", algo, "--steps", "1000", "--out", "m.npz", cwd=tmp_path)
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
             run = ttt("certify", model, cwd=tmp_path)
-            assert run.returncode == 0, run.stderr
             found = json.loads((tmp_path / "m.certificate.json").read_text(encoding="utf-8"))
+            assert run.returncode == int(not found["unbeatable"]), run.stderr
             assert found["agent"] == {
                 "name": f"{algo}:m.npz" if model == "m.npz" else model,
                 "file": "m.npz",
@@ -604,7 +630,128 @@ class TestModelFiles:
         assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["games", "export"]], ids=" ".join)
-def test_h_is_help(command):
-    short, long = ttt(*command, "-h"), ttt(*command, "--help")
-    assert short == long and "Usage: " in short.stdout
+def commands(group=None, *path):
+    """All commands of the command line, each a list of words."""
+    group = group or typer.main.get_command(cli.app)
+    for name, command in group.commands.items():
+        yield [*path, name]
+        if hasattr(command, "commands"):
+            yield from commands(command, *path, name)
+
+
+@pytest.mark.parametrize("command", [[], *commands()], ids=" ".join)
+class TestHelp:
+    def test_h_is_help(self, command):
+        short, long = ttt(*command, "-h"), ttt(*command, "--help")
+        assert short == long and short.stdout.startswith(f"Usage: {' '.join(['ttt', *command])} ")
+
+    def test_it_describes_every_option_and_has_an_example(self, command, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        told = ttt(*command, "-h").stdout
+        assert max(map(len, told.splitlines())) <= 80
+        assert not re.search(r"<\w|\w\.\.\.$", told, re.MULTILINE)
+        rows = re.findall(r"^  (?=-|[A-Z=]+  )\S.*(?:\n {5,}\S.*)*", told, re.MULTILINE)
+        assert rows and all(re.search(r"(  |\n +)\S", row[2:]) for row in rows)
+        example = re.search(r"^  Example: (ttt .*)$", told, re.MULTILINE)
+        assert not command or example[1].startswith(f"ttt {command[0]}")
+
+
+def test_ttt_alone_shows_where_to_begin():
+    run = ttt()
+    assert run.returncode == 0 and not run.stderr
+    begin = re.findall(r"^  ttt (\w+) ", run.stdout, re.MULTILINE)
+    assert len(begin) == 5 and {(name,) for name in begin} <= set(map(tuple, commands()))
+    assert "\nttt -h lists all commands" in run.stdout
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["--nope"], "no such option: --nope (`ttt -h` shows the help)"),
+            (["pley"], "no such command 'pley'"),
+            (
+                ["train", "--seconds"],
+                "option '--seconds' requires an argument (`ttt train -h` shows the help)",
+            ),
+            (["train", "dqn", "ppo"], "(`ttt train -h` shows the help)"),
+            (["web", "--port", "70000"], "invalid value for '--port': "),
+            (["games", "import"], "missing argument 'FILE' (`ttt games import -h` shows the help)"),
+        ],
+    )
+    def test_usage(self, arguments, told):
+        run = ttt(*arguments)
+        assert run.returncode == 2 and not run.stdout
+        assert run.stderr.startswith("ttt: ") and run.stderr.count("\n") == 1
+        assert told in run.stderr and "-h` shows the help)" in run.stderr
+
+    @pytest.mark.parametrize(
+        ("error", "status"),
+        [
+            (ttt_env.errors.NotJudgedError("it", None, "timed out"), 3),
+            (ttt_env.errors.UntrustedAnswersError("a line too many"), 3),
+            (ttt_env.errors.WorkerError("a process ended"), 3),
+            (ttt_env.errors.PlayerError("wrong key"), 2),
+            (FileNotFoundError("no file"), 2),
+        ],
+    )
+    def test_the_exit_code_tells_input_from_accidents(self, error, status, monkeypatch):
+        def judge(order):
+            raise error
+
+        monkeypatch.setattr("ttt_env.app.certifying.certify_and_tell", judge)
+        assert ttt("certify", "minimax") == (status, "", f"ttt: {error}\n")
+
+    def test_a_fault_is_no_verdict_and_no_traceback(self, monkeypatch):
+        monkeypatch.setattr("ttt_env.app.certifying.certify_and_tell", lambda order: {}["key"])
+        run = ttt("certify", "minimax")
+        assert run.returncode == 3 and not run.stdout and run.stderr.count("\n") == 1
+        path = Path(re.search(r"KeyError: 'key'\. (\S+) says where", run.stderr)[1])
+        assert "Traceback" in path.read_text("utf-8")
+        path.unlink()
+
+
+class TestNew:
+    def test_what_comes_next_can_be_typed(self, tmp_path):
+        run = ttt("new", "my bot.py", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        certify, play, python = (
+            subprocess.run(shlex.split(line), cwd=tmp_path, input="q\n", capture_output=True, text=True)
+            for line in re.findall(r"^  (.*?)   +\S", run.stdout, re.MULTILINE)
+        )
+        assert certify.returncode == 1 and "\nBEATABLE." in certify.stdout, certify.stderr
+        assert play.returncode == 0 and "Traceback" not in play.stderr
+        assert python.returncode == 0 and python.stdout.startswith("tictactoe-v0: beatable\n"), python.stderr
+        record = re.search("ends worse for it than best play: (.*)", python.stdout)[0]
+        assert record in certify.stdout
+
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("there.py", "there.py is there already"),
+            ("random.py", "would hide the module random of Python"),
+            ("bot", "such as bot.py"),
+            ("a:b.py", "such as bot.py"),
+            ("no/bot.py", "there is no folder 'no'"),
+        ],
+    )
+    def test_what_it_does_not_write(self, name, told, tmp_path):
+        (tmp_path / "there.py").write_text("mine")
+        run = ttt("new", name, cwd=tmp_path)
+        assert run.returncode == 2 and run.stderr.startswith("ttt: ") and told in run.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["there.py"]
+        assert (tmp_path / "there.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("typed", "position", "completed"),
+    [("ttt cer", 1, "certify"), ("ttt certify minim", 2, "minimax"), ("ttt train q-l", 2, "q-learning")],
+)
+def test_the_shell_completes(typed, position, completed, monkeypatch):
+    for name, value in {
+        "_TTT_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": position,
+    }.items():
+        monkeypatch.setenv(name, str(value))
+    assert ttt().stdout.split() == [completed]

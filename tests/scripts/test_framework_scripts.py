@@ -4,6 +4,7 @@ import ast
 import runpy
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -136,6 +137,27 @@ def test_a_script_that_fails_is_an_error(tmp_path: Path, line: str, error: str) 
     script = made(tmp_path, line)
     with pytest.raises((subprocess.SubprocessError, ValueError), match=error):
         runner.run(script, Path(sys.executable))
+
+
+@pytest.mark.parametrize("more", ["", "subprocess.Popen(['sleep', '60'])\n"], ids=["alone", "with a child"])
+def test_what_a_script_said_before_its_limit_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str
+) -> None:
+    text = f"import subprocess, time\nprint('step 1')\n{more}time.sleep(60)\n"
+    started = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired, match="timed out after 2"):
+        runner.run(made(tmp_path, text), Path(sys.executable), 2)
+    assert capsys.readouterr().out == "step 1\n" and time.monotonic() - started < 50
+
+
+def test_the_limit_is_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+    monkeypatch.setitem(
+        runner.main.__globals__, "run", lambda *given: limits.append(given[-1]) or {"seconds": 0}
+    )
+    for options in ([], ["--seconds", "9.5"]):
+        assert runner.main(["trl_grpo", "--python", sys.executable, *options]) == 0
+    assert limits == [600, 9.5]
 
 
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,7 +173,7 @@ class TestNotJudged:
 
     def test_the_command_says_so(self, tmp_path: Path) -> None:
         run = ttt("certify", "--command", "sleep 1000", "--timeout", "0.1", "--startup", "0.1", cwd=tmp_path)
-        assert run.returncode == 2 and not run.stdout
+        assert run.returncode == 3 and not run.stdout
         assert "not judged: " in run.stderr and "timed out 3 times (0.1 s each" in run.stderr
 
     def test_what_cannot_be_started_loses_no_game(self, tmp_path: Path) -> None:
@@ -426,6 +426,16 @@ class TestFunctionFiles:
             assert agent.timeout == 9.0
         assert quoted(answer.said, answer.outcome) == "exit status 1: ben.py, line 11: AssertionError"
 
+    def test_the_only_function_needs_no_name(self) -> None:
+        Path("one.py").write_text("LIMIT = 3\n\ndef hasty(position):\n    return position.legal_cells[-1]\n")
+        with make_agent("one.py") as agent:  # type: ignore[attr-defined]
+            assert agent.answer(GAME.start).cell == 8 and "one.py:hasty" in repr(agent)
+        Path("two.py").write_text("def hasty(position):\n    return 0\n\ndef help(position):\n    return 1\n")
+        with pytest.raises(
+            ParameterError, match=r"two\.py has no function choose or policy; it has hasty, help"
+        ):
+            make_agent("two.py")
+
     def test_of_a_game_of_ones_own(self) -> None:
         game = ttt_env.Game("mine", (2, 2), [(0, 1), (2, 3)])
         with make_agent("ben.py", game) as agent:  # type: ignore[attr-defined]
@@ -455,7 +465,7 @@ class TestFunctionFiles:
 
     def test_commands_take_them(self) -> None:
         run = ttt("certify", "ben.py:taken", "--game", "mnk-v0:m=2,n=2,k=2")
-        assert run.returncode == 0 and "Wrong answers, by which it loses: " in run.stdout
+        assert run.returncode == 1 and "Wrong answers, by which it loses: " in run.stdout
         run = ttt("play", "ben.py:fails", "random")
         assert "names no free cell (crashed) and loses:" in run.stdout and "ben.py, line 11" in run.stdout
 

@@ -661,7 +661,7 @@ class TestCommandLine:
     def test_a_program(self, tmp_path: Path) -> None:
         log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
         run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)
-        assert run.returncode == 0, run.stderr
+        assert run.returncode == 1, run.stderr
         assert "BEATABLE" in run.stdout and "Recorded: it was asked once in 497 positions" in run.stdout
         assert "Wrong answers, by which it loses: 1.\n  X../.O./...  crashed: " in run.stdout
         assert "Good moves, which give nothing away: 99.8%." in run.stdout
@@ -684,7 +684,7 @@ class TestCommandLine:
             run = ttt("certify", *options, "--answers", "a/b.jsonl", "--out", "c.json", cwd=tmp_path)
         finally:
             del MODELS["org/greedy:1"]
-        assert run.returncode == 0, run.stderr
+        assert run.returncode == 1, run.stderr
         assert "Scorecard of org/greedy:1" in run.stdout and "BEATABLE" in run.stdout
         certificate = ttt_env.Certificate.load(tmp_path / "c.json")
         assert certificate.asked == len(endpoint.requests) and endpoint.requests[0]["temperature"] == 0

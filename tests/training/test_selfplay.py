@@ -204,6 +204,20 @@ class TestSelfPlay:
             expected = [(evaluation.steps, evaluation.scalars()[name]) for evaluation in found]
             assert logged == [(step, pytest.approx(value, abs=1e-6)) for step, value in expected]
 
+    def test_says_when_the_model_is_less_exploitable(self, capsys):
+        found = []
+        fresh().learn(512, SelfPlay(every=64, report=found.append))
+        told, least = [], float("inf")
+        for evaluation in found:
+            if (exploitability := evaluation.exploitability.exploitability) < least:
+                least = exploitability
+                told.append(f"{evaluation.steps:,} steps, exploitability {least:.4f}, worst: X ")
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == len(told) > 0
+        assert all(map(str.startswith, lines, told))
+        fresh().learn(128, SelfPlay(every=64, verbose=0))
+        assert not capsys.readouterr().out
+
     def test_keeps_the_best(self, tmp_path):
         found = []
         model = fresh()

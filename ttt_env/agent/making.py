@@ -42,9 +42,9 @@ def make_agent(
     commas could belong to the outer one. A spec has at most 10,000 letters, and 32 colons and brackets inside
     of each other.
 
-    "file.py:function" is a function of a Python file, `file.py` alone its `choose`: it takes a position,
-    maybe an `rng` too, and returns a cell or the probability of each. It is asked in a process of its own,
-    with the parameters of `process`.
+    "file.py:function" is a function of a Python file, `file.py` alone its `choose`, its `policy` or its only
+    function: it takes a position, maybe an `rng` too, and returns a cell or the probability of each. It is
+    asked in a process of its own, with the parameters of `process`.
 
     A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
     a copy: if the model is trained further, the agent's play changes with it.

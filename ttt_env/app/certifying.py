@@ -1,6 +1,8 @@
 """`ttt certify`: agents, programs and models judged, and the certificates kept."""
 
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -60,8 +62,10 @@ class Order:
     answers: Path | None
 
 
-def certify_and_tell(order: Order) -> None:
+def certify_and_tell(order: Order) -> int:
     """Print what is true about the agents, the program or the model, and save it where the order says.
+
+    Returns the exit code: 0 if all of them are unbeatable, else 1.
 
     Raises `ParameterError` for an order that does not fit together, before anything is computed.
     """
@@ -69,42 +73,40 @@ def certify_and_tell(order: Order) -> None:
     if order.command is not None or order.url is not None:
         if order.agents or order.ray or (order.command is not None and order.url is not None):
             raise ParameterError("one kind is judged at a time: agents, or a --command, or a --url")
-        _certify_asked(order, *_asked_player(order))
-    elif order.settings or order.model is not None:
+        return _certify_asked(order, *_asked_player(order))
+    if order.settings or order.model is not None:
         raise ParameterError("--model, --timeout and the like belong to a --command or a --url")
-    elif not order.agents:
+    if not order.agents:
         raise ParameterError("name an agent, or give a --command, or a --url and a --model")
-    elif len(order.agents) > 1:
-        if order.answers is not None:
-            raise ParameterError("--answers is for one agent")
-        if order.out is not None:
-            raise ParameterError("--out is for one agent; those of several are saved beside their models")
-        _certify_several(order)
-    else:
-        _certify_one(order)
+    if len(order.agents) == 1:
+        return _certify_one(order)
+    if order.answers is not None:
+        raise ParameterError("--answers is for one agent")
+    if order.out is not None:
+        raise ParameterError("--out is for one agent; those of several are saved beside their models")
+    return _certify_several(order)
 
 
-def _certify_one(order: Order) -> None:
+def _certify_one(order: Order) -> int:
     (agent,) = order.agents
     spec = spec_of(agent)
     if issubclass(agent_class(split_spec(spec).name), ProgramAgent) and not order.ray:
         program = cast(ProgramAgent, make_agent(spec, order.game))
-        _certify_asked(order, program, program.label)
-        return
+        return _certify_asked(order, program, program.label)
     if order.workers is not None or order.ray:
         raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
     if order.answers is not None:
         raise ParameterError(f"--answers keeps those of a program or a language model, and {agent} is none")
     file = file_of(spec)
-    with progress_line(f"certify {agent}") as line:
+    with progress_line(f"certify {agent}") as line, redirect_stdout(sys.stderr):
         player = answering(spec, order.game, lambda asked: line.count(asked.positions, asked.at_most))
         result = _judged(player, spec, file, order)
-    _tell(result, order)
+    return _tell(result, order)
 
 
-def _certify_several(order: Order) -> None:
+def _certify_several(order: Order) -> int:
     specs = [spec_of(agent) for agent in order.agents]
-    with progress_line(f"certify {len(specs)} agents") as line:
+    with progress_line(f"certify {len(specs)} agents") as line, redirect_stdout(sys.stderr):
         certificates = certify(
             specs,
             order.game,
@@ -114,7 +116,9 @@ def _certify_several(order: Order) -> None:
             progress=line.count,
         )
     if order.as_json:
-        print_json({name: certificate.to_dict() for name, certificate in certificates.items()})
+        print_json(
+            [{"agent": {"name": name}, **certificate.to_dict()} for name, certificate in certificates.items()]
+        )
     else:
         typer.echo(verdicts(certificates))
     for spec, certificate in certificates.items():
@@ -122,17 +126,18 @@ def _certify_several(order: Order) -> None:
             write_file(_certificate_of(file), certificate.save)
             if not order.as_json:
                 typer.echo(f"Saved as {_certificate_of(file)}")
+    return int(not all(certificate.unbeatable for certificate in certificates.values()))
 
 
-def _certify_asked(order: Order, player: _Outside, name: str) -> None:
+def _certify_asked(order: Order, player: _Outside, name: str) -> int:
     path = order.answers or _answers_of(player, name)
     n_kept = len(AnswerFile(path, player.game, player.identity))
     kept = f"{n_kept:,} answers are kept in {path}" if n_kept else f"Every answer is kept in {path}"
     typer.echo(f"{kept}: the same command goes on from there.", err=True)
-    with progress_line(f"certify {name}") as line, player:
+    with progress_line(f"certify {name}") as line, redirect_stdout(sys.stderr), player:
         judged = answering(player, player.game, _Pace(line, n_kept).say, order.workers or 1, path)
         result = _judged(judged, name, None, order, is_told=True)
-    _tell(result, order)
+    return _tell(result, order)
 
 
 def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
@@ -172,6 +177,7 @@ class _Judged(NamedTuple):
     text: str
     facts: dict[str, Any]
     certificate: Path | None
+    unbeatable: bool
 
 
 def _judged(player: Agent, name: str, file: Path | None, order: Order, is_told: bool = False) -> _Judged:
@@ -186,10 +192,10 @@ def _judged(player: Agent, name: str, file: Path | None, order: Order, is_told: 
         facts = dossier(strength, name=name, file=file)
         if is_told:
             facts["refutation_text"] = refutation_text(strength.certificate)
-    return _Judged(text, facts, certificate)
+    return _Judged(text, facts, certificate, strength.certificate.unbeatable)
 
 
-def _tell(judged: _Judged, order: Order) -> None:
+def _tell(judged: _Judged, order: Order) -> int:
     if order.as_json:
         print_json(judged.facts)
     else:
@@ -198,6 +204,7 @@ def _tell(judged: _Judged, order: Order) -> None:
         write_file(judged.certificate, partial(write_json, judged.facts))
         if judged.certificate != STANDARD_OUTPUT and not order.as_json:
             typer.echo(f"\nSaved as {judged.certificate}")
+    return int(not judged.unbeatable)
 
 
 def _certificate_of(model: Path) -> Path:

@@ -1,11 +1,16 @@
 """The command `ttt`."""
 
 import re
+import shlex
 import sys
+import traceback
 from contextlib import redirect_stdout
+from functools import partial
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from tempfile import NamedTemporaryFile
+from typing import Annotated, Any, NoReturn, get_args
 
 from ttt_env.errors import missing_extra
 
@@ -20,6 +25,7 @@ from ttt_env.agent.learner import learner_names
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
+    Command,
     JsonOption,
     check_outputs,
     print_json,
@@ -30,7 +36,7 @@ from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
 from ttt_env.app.tournament import tournament as tournament_of_file
-from ttt_env.errors import ParameterError, TttEnvError
+from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
 from ttt_env.rules.catalogue import game_names, get_game, register_game
 from ttt_env.rules.checks import one_of
 from ttt_env.rules.game import Game, Position
@@ -40,41 +46,45 @@ from ttt_env.storage.models import game_of, spec_of
 from ttt_env.tournament import tournament
 
 app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,  # plain help and plain errors: no boxes around them
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_command = partial(app.command, cls=Command)
 _AGENTS = (
-    "the file of a model, a function as file.py:function, or an agent as name, name:value or "
+    "the file of a model, a bot as file.py or file.py:function, or an agent as name, name:value or "
     "name:key=value,key=value (see `ttt agents`)"
 )
-_PLAYERS = (
-    "your opponent; or who plays X and who plays O: an agent of `ttt agents`, the file of a model, or person"
-)
-_ALGORITHMS = ", ".join(learner_names())
-_NETWORK: dict[str, Any] = {"rich_help_panel": "Options of value-network"}
-_SWEEP: dict[str, Any] = {
-    "rich_help_panel": "Options of a sweep: many trainings, results in the folder --out"
-}
-_ASKED: dict[str, Any] = {"rich_help_panel": "Options of a program or a language model"}
+_PLAYERS = f"your opponent, by default minimax; or who plays X and who plays O: person, {_AGENTS}"
 _RAY = "let Ray share out the work: on this machine, or on the cluster at host:port, or auto"
 _WORKERS = "number of processes that share the work"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]  # of Click, or of Typer's own copy of it
+_START = """\
+ttt: tic-tac-toe and every game like it, with exact strength
+
+  ttt play minimax     play against an agent, in this terminal
+  ttt web              the same on a page in the browser, and a look into agents
+  ttt new bot.py       write a bot of your own to start from
+  ttt certify bot.py   prove that it is unbeatable, or see the game that beats it
+  ttt train dqn        train an agent until nobody beats it
+
+ttt -h lists all commands, and -h behind one of them shows its options."""
 CLONE = Path(__file__).parents[2]  # of the repository, if the package runs from one
 GameOption = Annotated[
     str,
     typer.Option(
-        "--game", help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours"
+        "--game",
+        metavar="GAME",
+        autocompletion=game_names,
+        help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
     ),
 ]
-Seconds = Annotated[float, typer.Option(min=0.1, help="how long to train")]
 RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
-Seed = Annotated[int, typer.Option(min=0, help="the same seed gives the same random numbers")]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(help="processes that share the work; by default one, with Ray one for each CPU"),
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="the same seed gives the same random numbers")]
+ReplySeed = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="the same seed makes agents reply in the same way")
 ]
 
 
@@ -84,8 +94,9 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -94,11 +105,19 @@ def options(
     ] = False,
 ) -> None:
     """Tic-tac-toe and every game like it: train agents, play them, know exactly how strong they are."""
+    if context.invoked_subcommand is None:
+        typer.echo(_START)
 
 
-@app.command()
-def demo(seconds: Seconds = 60.0, seed: Seed = 0, out: Path = Path("models/demo.zip")) -> None:
-    """Train an agent for about a minute and prove how strong it is."""
+@_command(epilog="Example: ttt demo --seconds 20")
+def demo(
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="how long to train")] = 60.0,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="the file of the best model")] = Path(
+        "models/demo.zip"
+    ),
+) -> None:
+    """Train an agent for a minute, and prove how strong it is."""
     from ttt_env.app.learning import train_and_judge
     from ttt_env.training.loop import TrainingOptions
 
@@ -106,51 +125,82 @@ def demo(seconds: Seconds = 60.0, seed: Seed = 0, out: Path = Path("models/demo.
     raise typer.Exit(train_and_judge(options, Console()))
 
 
-@app.command()
+@_command(epilog="Example: ttt train dqn --out models/dqn.zip")
 def train(
-    algo: Annotated[str, typer.Argument(help=_ALGORITHMS)] = "maskable-ppo",
+    algo: Annotated[
+        str,
+        typer.Argument(metavar="ALGORITHM", autocompletion=learner_names, help=", ".join(learner_names())),
+    ] = "maskable-ppo",
     opponent: Annotated[
-        list[str] | None, typer.Option(help=f"{_AGENTS}, to learn against; may be given several times")
+        list[str] | None,
+        typer.Option(
+            metavar="AGENT",
+            autocompletion=agent_names,
+            help=f"{_AGENTS}, to learn against; may be given several times",
+        ),
     ] = None,
     game: GameOption = "tictactoe-v0",
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="how long to train; by default as the recipe says")
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.1, help="how long to train; by default as the recipe says"),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="how many moves of the agent, or games, to train")
+        int | None, typer.Option(metavar="N", min=1, help="how many moves of the agent, or games, to train")
     ] = None,
     seed: Seed = 0,
     until: Annotated[
-        str, typer.Option(help="stop once it is unbeatable, or optimal everywhere; budget: do not stop")
+        str,
+        typer.Option(
+            metavar="GOAL", help="stop once it is unbeatable, or optimal everywhere; budget: do not stop"
+        ),
     ] = "unbeatable",
     out: Annotated[
-        Path | None, typer.Option(help="the file of the best model; by default in models/")
+        Path | None, typer.Option(metavar="FILE", help="the file of the best model; by default in models/")
     ] = None,
-    tensorboard: Annotated[Path | None, typer.Option(help="folder for TensorBoard's logs")] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="folder for TensorBoard's logs")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="continue the training that writes to --out")
     ] = False,
     seeds: Annotated[
-        str | None, typer.Option(help="train from each of these: 0-99, or 0,3,7", **_SWEEP)
+        str | None,
+        typer.Option(metavar="SEEDS", help="a sweep: train from each of these seeds, 0-99 or 0,3,7"),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="try values: learning_rate=3e-4,1e-3; several times for more", **_SWEEP),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUES",
+            help="a sweep: try these values, learning_rate=3e-4,1e-3; may be given several times",
+        ),
     ] = None,
     asha: Annotated[
-        bool, typer.Option("--asha", help="with --ray: stop trainings that fall behind", **_SWEEP)
+        bool, typer.Option("--asha", help="of a sweep, with --ray: stop trainings that fall behind")
     ] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help=_WORKERS, **_SWEEP)] = None,
-    ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY, **_SWEEP)] = None,
-    hidden: Annotated[str | None, typer.Option(help="units of the hidden layers: 18,9,3", **_NETWORK)] = None,
-    start: Annotated[str | None, typer.Option(help="weights: uniform01 or symmetric", **_NETWORK)] = None,
-    view: Annotated[str | None, typer.Option(help="mover, xo, or xo+turn", **_NETWORK)] = None,
-    empty: Annotated[float | None, typer.Option(help="input of an empty cell: 0.01", **_NETWORK)] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="of each step: 0.025", **_NETWORK)] = None,
+    workers: Annotated[int | None, typer.Option(metavar="N", min=1, help=f"of a sweep: {_WORKERS}")] = None,
+    ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=f"of a sweep: {_RAY}")] = None,
+    hidden: Annotated[
+        str | None,
+        typer.Option(metavar="SIZES", help="of value-network: units of the hidden layers, 18,9,3"),
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="WEIGHTS", help="of value-network: uniform01 or symmetric")
+    ] = None,
+    view: Annotated[
+        str | None, typer.Option(metavar="VIEW", help="of value-network: mover, xo, or xo+turn")
+    ] = None,
+    empty: Annotated[
+        float | None, typer.Option(metavar="X", help="of value-network: input of an empty cell, 0.01")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(metavar="X", help="of value-network: the learning rate, 0.025")
+    ] = None,
 ) -> None:
-    """Train an agent, and prove how strong it is. A training that was killed goes on with --resume.
+    """Train an agent, and prove how strong it is.
 
-    With --seeds or --set it is a sweep of many trainings; the same command goes on with what is missing.
+    A training that was killed goes on with --resume. With --seeds or --set it is a sweep of many trainings,
+    whose results are in the folder --out; the same command goes on with what is missing.
     """
     from ttt_env.training.evaluation import Until
 
@@ -203,23 +253,39 @@ def train(
     raise typer.Exit(train_and_judge(options, Console(), game))
 
 
-@app.command()
+@_command(epilog="Example: ttt bench random minimax mcts:simulations=100,seed=0")
 def bench(
-    agents: Annotated[list[str], typer.Argument(help=f"two or more, each {_AGENTS}")],
+    agents: Annotated[
+        list[str],
+        typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"two or more, each {_AGENTS}"),
+    ],
     game: GameOption = "tictactoe-v0",
     width: Annotated[
-        float, typer.Option(help="sampled scores: play until the 95 % interval is this narrow")
+        float,
+        typer.Option(metavar="X", help="sampled scores: play until the 95 % interval is this narrow"),
     ] = 0.05,
-    workers: WorkersOption = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help=f"{_WORKERS}; by default one, with Ray one for each CPU"),
+    ] = None,
     ray: RayOption = None,
     seed: Seed = 0,
-    csv: Annotated[Path | None, typer.Option(help=f"write the table to this CSV file too; {_DASH}")] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"write the table to this CSV file too; {_DASH}"),
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help=f"draw a heat map to this file too (SVG, PNG, PDF); {_DASH}, as SVG")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help=f"draw a heat map to this file too (SVG, PNG, PDF); {_DASH}, as SVG"
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let agents play each other: cross table, ratings, exploitability; exact where it can be."""
+    """Let agents play each other: cross table and ratings.
+
+    Results are exact where they can be, and sampled elsewhere. The exploitability of each agent is told too.
+    """
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
     # Ray writes to standard output when a process of its ends.
@@ -244,54 +310,76 @@ def bench(
         write_file(plot, result.plot, ".svg")
 
 
-@app.command()
+@_command(epilog="Example: ttt certify bot.py --json > certificate.json")
 def certify(
-    agents: Annotated[list[str] | None, typer.Argument(help=f"one or more, each {_AGENTS}")] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"one or more, each {_AGENTS}"),
+    ] = None,
     game: GameOption = "tictactoe-v0",
     out: Annotated[
         Path | None,
-        typer.Option(help=f"file of the certificate; by default beside the model's file; {_DASH}"),
+        typer.Option(
+            metavar="FILE",
+            help=f"file of the certificate; by default beside the model's file; {_DASH}",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="of several agents, processes that share the work; else questions at once"),
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="of several agents, processes that share the work; else questions at once",
+        ),
     ] = None,
     ray: RayOption = None,
     as_json: JsonOption = False,
     command: Annotated[
         str | None,
-        typer.Option(help='a program that answers questions on standard input: "python mybot.py"', **_ASKED),
+        typer.Option(
+            metavar="COMMAND", help='a program that answers questions on standard input: "python mybot.py"'
+        ),
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(help="an OpenAI-compatible endpoint: http://localhost:8000/v1", **_ASKED),
+        typer.Option(metavar="URL", help="an OpenAI-compatible endpoint: http://localhost:8000/v1"),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="name of the model at --url", **_ASKED)] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="name of the model at --url")] = None,
     temperature: Annotated[
-        float | None, typer.Option(help="of the model; by default the endpoint's", **_ASKED)
+        float | None, typer.Option(metavar="X", help="temperature of the model; by default the endpoint's")
     ] = None,
     key_variable: Annotated[
         str | None,
-        typer.Option(help="environment variable with the key: OPENAI_API_KEY by default", **_ASKED),
+        typer.Option(metavar="NAME", help="environment variable with the key: OPENAI_API_KEY by default"),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="seconds for an answer: 60, of a model 600", **_ASKED)
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.001, help="seconds for an answer: 60, of a model 600"),
     ] = None,
     startup: Annotated[
-        float | None, typer.Option(min=0.001, help="seconds for a program to start: 30", **_ASKED)
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.001, help="seconds for a program to start: 30"),
     ] = None,
     answers: Annotated[
         Path | None,
-        typer.Option(help="file that keeps the answers, to go on from; by default in models/", **_ASKED),
+        typer.Option(
+            metavar="FILE", help="file that keeps the answers, to go on from; by default in models/"
+        ),
     ] = None,
 ) -> None:
-    """Prove that an agent is unbeatable, or show the games that beat it; save that as JSON.
+    """Prove that an agent is unbeatable, or show what beats it.
 
-    Several agents are told in one line each, and the work is shared out.
+    The certificate is saved as JSON where --out says. Several agents are told
+    in one line each, and the work is shared out.
 
     A program (--command) or a language model (--url, --model) is asked once
     in each position that can come up; a run that was killed goes on by the
     same command.
+
+    The exit code is 0 if the agent is unbeatable, 1 if it is beatable, 2 for
+    wrong input, and 3 if it could not be judged, because of a time-out or
+    the like. Of several agents one that is beatable makes it 1; an error
+    ends the command with 2 or 3, whatever the others are.
     """
     from ttt_env.app.certifying import Order, certify_and_tell
 
@@ -315,21 +403,25 @@ def certify(
         settings={name: value for name, value in settings.items() if value is not None},
         answers=answers,
     )
-    certify_and_tell(order)
+    raise typer.Exit(certify_and_tell(order))
 
 
-@app.command()
+@_command(epilog="Example: ttt export models/dqn.zip models/dqn.npz")
 def export(
-    model: Annotated[str, typer.Argument(help=_AGENTS)],
+    model: Annotated[str, typer.Argument(metavar="AGENT", autocompletion=agent_names, help=_AGENTS)],
     out: Annotated[
-        Path | None, typer.Argument(help=f"the table to write, such as policy.npz; {_DASH}")
+        Path | None,
+        typer.Argument(metavar="FILE", help=f"the table to write, such as policy.npz; {_DASH}"),
     ] = None,
     game: GameOption = "tictactoe-v0",
     onnx: Annotated[
-        Path | None, typer.Option(help=f"write the model's network as this ONNX file instead; {_DASH}")
+        Path | None,
+        typer.Option(metavar="FILE", help=f"write the model's network as this ONNX file instead; {_DASH}"),
     ] = None,
 ) -> None:
-    """Turn an agent into a table of plain numbers, which loads anywhere and runs no code.
+    """Turn an agent into a table of plain numbers.
+
+    The table loads anywhere, and runs no code.
 
     With --onnx the network of a model is written, for browsers and other
     languages: its input "planes", float32 [B, rows, columns, 2], has the
@@ -371,37 +463,61 @@ def _write_table(agent: Agent, out: Path, model: str) -> None:
         typer.echo(f"{len(table):,} positions in {out}, {size:.0f} kB: play it as lookup:{out}")
 
 
-@app.command()
+@_command(epilog="Example: ttt solve mnk-v0 m=5 n=5 k=4")
 def solve(
     game: Annotated[
-        str | None, typer.Argument(help="id of the game, or the .json file of one of yours  [tictactoe-v0]")
+        str | None,
+        typer.Argument(
+            metavar="GAME",
+            autocompletion=game_names,
+            help="id of the game, or the .json file of one of yours; by default tictactoe-v0",
+        ),
     ] = None,
     parameters: Annotated[
-        list[str] | None, typer.Argument(help="parameters of the game, such as m=5 n=5 k=4")
+        list[str] | None,
+        typer.Argument(metavar="NAME=VALUE", help="parameters of the game, such as m=5 n=5 k=4"),
     ] = None,
     named: Annotated[
-        str | None, typer.Option("--game", help="the game, as the other commands take it")
+        str | None,
+        typer.Option(
+            "--game",
+            metavar="GAME",
+            autocompletion=game_names,
+            help="the game, as the other commands take it",
+        ),
     ] = None,
     position: Annotated[
-        str | None, typer.Option(help="position to solve, such as X../.O./...; by default the empty board")
+        str | None,
+        typer.Option(
+            metavar="POSITION", help="position to solve, such as X../.O./...; by default the empty board"
+        ),
     ] = None,
-    nodes: Annotated[int | None, typer.Option(help="stop after so many positions")] = None,
-    seconds: Annotated[float | None, typer.Option(help="stop after so many seconds")] = None,
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="stop after so many positions")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="stop after so many seconds")
+    ] = None,
     save: Annotated[
-        Path | None, typer.Option(help=f"write the values of all positions to this file (.npz); {_DASH}")
+        Path | None,
+        typer.Option(metavar="FILE", help=f"write the values of all positions to this file (.npz); {_DASH}"),
     ] = None,
     proof_file: Annotated[
         Path | None,
         typer.Option(
-            "--proof", help="write the proof, with the strategies that show it, to this file (.npz)"
+            "--proof",
+            metavar="FILE",
+            help="write the proof, with the strategies that show it, to this file (.npz)",
         ),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="file that keeps what the search knows, to go on from")
+        Path | None,
+        typer.Option(metavar="FILE", help="file that keeps what the search knows, to go on from"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prove who wins under best play; Ctrl-C ends the search and prints what is proved by then."""
+    """Prove who wins under best play.
+
+    Ctrl-C ends the search, and prints what is proved by then.
+    """
     from ttt_env.analysis.solution import solve as solution_of
     from ttt_env.app.solving import InterruptibleProof, check_can_be_saved, save_proof
 
@@ -445,20 +561,30 @@ def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -
     return game_of(f"{text}{',' if ':' in text else ':'}{','.join(parameters)}" if parameters else text)
 
 
-@app.command()
+@_command(epilog="Example: ttt play minimax --seat O")
 def play(
-    players: Annotated[list[str] | None, typer.Argument(help=_PLAYERS)] = None,
+    players: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PLAYER", autocompletion=agent_names, help=_PLAYERS),
+    ] = None,
     game: GameOption = "tictactoe-v0",
     seat: Annotated[
-        str | None, typer.Option(help="your seat in the first game, X or O; the seats swap after each game")
+        str | None,
+        typer.Option(
+            metavar="SEAT", help="your seat in the first game, X or O; the seats swap after each game"
+        ),
     ] = None,
     games: Annotated[
-        int | None, typer.Option(min=1, help="play so many games without asking for another one")
+        int | None,
+        typer.Option(metavar="N", min=1, help="play so many games without asking for another one"),
     ] = None,
     record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="agents reply alike to the same seed")] = None,
+    seed: ReplySeed = None,
 ) -> None:
-    """Play in the terminal: against an agent, with somebody beside you, or watch two agents."""
+    """Play in the terminal: against an agent, or with a friend.
+
+    With two agents you watch them play.
+    """
     from ttt_env.app.terminal.play import seated, sit_down
 
     played = game_of(game)
@@ -466,18 +592,26 @@ def play(
     sit_down(played, seated(named, seat, played), seed, games, record)
 
 
-@app.command()
+@_command(epilog="Example: ttt text minimax --seat X --board coordinates")
 def text(
-    opponent: Annotated[str, typer.Argument(help=_AGENTS)] = "minimax",
+    opponent: Annotated[
+        str, typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"your opponent: {_AGENTS}")
+    ] = "minimax",
     game: GameOption = "tictactoe-v0",
-    seat: Annotated[str, typer.Option(help="your seat: X, O or random")] = "random",
-    illegal: Annotated[str, typer.Option(help="what a reply that is no move does: retry or lose")] = "retry",
-    reward: Annotated[str, typer.Option(help="result, regret or shaped")] = "result",
-    board: Annotated[str, typer.Option(help="grid, coordinates or line")] = "grid",
-    answer: Annotated[str, typer.Option(help="how a reply names a cell")] = "[{cell}]",
-    seed: Annotated[int | None, typer.Option(min=0, help="agents reply alike to the same seed")] = None,
+    seat: Annotated[str, typer.Option(metavar="SEAT", help="your seat: X, O or random")] = "random",
+    illegal: Annotated[
+        str, typer.Option(metavar="RULE", help="what a reply that is no move does: retry or lose")
+    ] = "retry",
+    reward: Annotated[
+        str, typer.Option(metavar="KIND", help="the reward of a move: result, regret or shaped")
+    ] = "result",
+    board: Annotated[
+        str, typer.Option(metavar="STYLE", help="how a prompt draws the board: grid, coordinates or line")
+    ] = "grid",
+    answer: Annotated[str, typer.Option(metavar="PATTERN", help="how a reply names a cell")] = "[{cell}]",
+    seed: ReplySeed = None,
 ) -> None:
-    """Play a game as a language model sees it: prompts out, a line of free text in."""
+    """Play as a language model does: prompts out, replies in."""
     from ttt_env.app.console import converse
     from ttt_env.text import TextEnv
 
@@ -487,22 +621,30 @@ def text(
     raise typer.Exit(converse(env, sys.stdin, typer.echo))
 
 
-app.command()(dataset)
-app.command()(engine)
-app.command("tournament")(tournament_of_file)
+_command(epilog="Example: ttt dataset tictactoe-v0 --out data --kind positions")(dataset)
+_command(epilog="Example: ttt engine minimax --protocol uci")(engine)
+_command("tournament", epilog="Example: ttt tournament class.toml")(tournament_of_file)
 
 
-@app.command()
+@_command(epilog="Example: ttt replay tictactoe-v0: 4 1 0 8 2 6")
 def replay(
     record: Annotated[
         list[str],
-        typer.Argument(help="a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line"),
+        typer.Argument(
+            metavar="RECORD", help="a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line"
+        ),
     ],
     game: Annotated[
-        Path | None, typer.Option(help="the .json file of the game that was played, if it is one of yours")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="the .json file of the game that was played, if it is one of yours"
+        ),
     ] = None,
 ) -> None:
-    """Show a game move by move, with its mistakes where the game can be solved."""
+    """Show a game move by move, with its mistakes.
+
+    Mistakes are shown where the game can be solved.
+    """
     from ttt_env.app.terminal.play import ask_here
     from ttt_env.app.terminal.replay import records_of, replay_all
 
@@ -511,32 +653,42 @@ def replay(
     replay_all(records_of(" ".join(record)), Console(), ask_here())
 
 
-@app.command()
+@_command(epilog="Example: ttt web --models models/demo.zip")
 def web(
     host: Annotated[
-        str, typer.Option(help="address to listen on; any but this one lets others in")
+        str, typer.Option(metavar="HOST", help="address to listen on; any but this one lets others in")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0 is any free one")] = 8000,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="port to listen on; 0 is any free one")
+    ] = 8000,
     models: Annotated[
         list[str] | None,
         typer.Option(
-            help="file of a model, or a bot as process:COMMAND, that may play too; may be given several times"
+            metavar="MODEL",
+            help="a model's file, or a bot as process:COMMAND, that may play too; may be given several times",
         ),
     ] = None,
     games: Annotated[
         list[Path] | None,
-        typer.Option(help="file of a game of yours, which the page offers too; may be given several times"),
+        typer.Option(
+            metavar="FILE",
+            help="file of a game of yours, which the page offers too; may be given several times",
+        ),
     ] = None,
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
     games_file: Annotated[
-        Path | None, typer.Option(help="file of the game log, if not the usual one")
+        Path | None, typer.Option(metavar="FILE", help="file of the game log, if not the usual one")
     ] = None,
     runs: Annotated[
-        Path | None, typer.Option(help="folder of training runs whose curves the page shows")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="folder of training runs whose curves the page shows"),
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(help="start no server: write tic-tac-toe to this folder, for any server to serve"),
+        typer.Option(
+            metavar="FOLDER",
+            help="start no server: write tic-tac-toe to this folder, for any server to serve",
+        ),
     ] = None,
 ) -> None:
     """Play, and look into agents, on a page in the browser.
@@ -554,28 +706,41 @@ def web(
     start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
 
 
-@app.command()
+@_command(epilog="Example: ttt docs")
 def docs() -> None:
-    """Open the documentation in the browser, once it is built, or say how to build it."""
+    """Open the documentation in the browser.
+
+    Exits with 1 if it is not built yet, and says how to build it.
+    """
     import webbrowser
 
     page = CLONE / "build" / "docs" / "index.html"
     if page.is_file():
         typer.echo(page.as_uri())
         webbrowser.open(page.as_uri())
-    elif (CLONE / "docs" / "conf.py").is_file():
-        typer.echo(f"The documentation is not built yet: run `make docs` in {CLONE}")
-    else:
-        typer.echo("`make docs` builds the documentation in a clone of the repository; help(ttt_env) is here")
+        return
+    is_clone = (CLONE / "docs" / "conf.py").is_file()
+    where = f"-C {shlex.quote(str(CLONE))} docs" if is_clone else "docs"
+    hint = "" if is_clone else " in a clone of the repository; help(ttt_env) is here"
+    typer.echo(f"ttt: the documentation is not built: build it by `make {where}`{hint}", err=True)
+    raise typer.Exit(1)
 
 
-@app.command()
+@_command(epilog="Example: ttt agents mcts")
 def agents(
-    name: Annotated[str | None, typer.Argument(help="show this agent with its parameters")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", autocompletion=agent_names, help="show this agent with its parameters"
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the agents and games that are installed, or show one agent with its parameters."""
-    from ttt_env.app.installed import agent_facts, agent_text
+    """List the agents, games and algorithms that are installed.
+
+    With a NAME it shows this agent with its parameters.
+    """
+    from ttt_env.app.installed import agent_facts, agent_text, installed_text
 
     if name is not None:
         if as_json:
@@ -583,11 +748,20 @@ def agents(
         else:
             typer.echo(agent_text(name))
     elif as_json:
-        print_json({"agents": [agent_facts(each) for each in agent_names()], "games": game_names()})
+        listed = [agent_facts(each) for each in agent_names()]
+        print_json({"agents": listed, "games": game_names(), "algorithms": learner_names()})
     else:
-        typer.echo("agents: " + ", ".join(agent_names()))
-        typer.echo("games:  " + ", ".join(game_names()))
-        typer.echo("`ttt agents NAME` shows an agent with its parameters.")
+        typer.echo(installed_text())
+
+
+@_command(epilog="Example: ttt new bot.py")
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="the Python file to write, such as bot.py")],
+) -> None:
+    """Write a bot to start from, which can judge itself."""
+    from ttt_env.app.starting import write_bot
+
+    typer.echo(write_bot(file))
 
 
 app.add_typer(games_app, name="games")
@@ -600,7 +774,7 @@ def with_address(arguments: list[str]) -> list[str]:
     (['--ray', 'local', '--seeds', '0-9'], ['--ray', 'auto'], ['--ray', 'local'])
     """
     completed: list[str] = []
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in pairwise([*arguments, ""]):
         completed.append(argument)
         if argument == "--ray" and not _ADDRESS.fullmatch(following):
             completed.append(LOCAL_RAY)
@@ -608,10 +782,32 @@ def with_address(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command; a mistake in its arguments is told in one line."""
+    """Run the command; whatever goes wrong is told in one line."""
+    arguments = with_address(sys.argv[1:])
     try:
-        app(with_address(sys.argv[1:]))
+        sys.exit(app(arguments, prog_name="ttt", standalone_mode=False))
+    except _UsageError as error:
+        command = error.ctx.command_path if error.ctx else f"ttt {arguments[0]}"
+        told = error.format_message().rstrip(".")
+        _end(f"{told[0].lower()}{told[1:]} (`{command} -h` shows the help)", 2)
+    except typer.Abort:
+        _end("interrupted", 1)
+    except (NotJudgedError, UntrustedAnswersError, WorkerError) as error:
+        _end(_in_a_line(error), 3)
     except (TttEnvError, ImportError, OSError) as error:
-        notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
-        typer.echo(", ".join([f"ttt: {error}", *notes]), err=True)
-        sys.exit(2)
+        _end(_in_a_line(error), 2)
+    except Exception as error:
+        with NamedTemporaryFile("w", prefix="ttt-", suffix=".txt", delete=False, encoding="utf-8") as file:
+            traceback.print_exc(file=file)
+        kind = type(error).__name__
+        _end(f"ended by an error that it did not expect, {kind}: {error}. {file.name} says where", 3)
+
+
+def _in_a_line(error: Exception) -> str:
+    notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
+    return ", ".join([str(error), *notes])
+
+
+def _end(told: str, status: int) -> NoReturn:
+    typer.echo(f"ttt: {told}", err=True)
+    sys.exit(status)

@@ -1,20 +1,24 @@
 """The output of a command: its result to standard output or a file, its progress to standard error."""
 
 import json
+import shlex
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress as RichProgress
 from rich.progress import SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
+from typer.core import TyperCommand
 
 from ttt_env.errors import ParameterError
 from ttt_env.render.words import signed
@@ -29,9 +33,26 @@ _TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its pr
 _PLAIN_SECONDS = 2.0, 10.0  # where there is no terminal: until the first line, and between two
 
 
+class Command(TyperCommand):
+    """A command whose help shows an argument by its metavar alone, without the type behind it."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: D102
+        params = super().get_params(ctx)
+        for param in params:
+            if param.param_type_name == "argument":
+                param.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]
+        return params
+
+
 def print_json(result: object) -> None:
     """Write the result to standard output as JSON."""
     typer.echo(json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def program_here(name: str) -> str:
+    """A program of this environment as it must be typed here: by its path, if its name means another one."""
+    path = Path(sys.executable).with_name(name)
+    return shlex.quote(str(path)) if path.exists() and which(name) != str(path) else name
 
 
 def check_outputs(*paths: Path | None) -> None:

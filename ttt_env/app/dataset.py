@@ -7,18 +7,29 @@ from typing import Annotated, Any
 import typer
 
 from ttt_env.app.console import progress_line
+from ttt_env.rules.catalogue import game_names
 from ttt_env.storage.models import game_of
 
 
 def dataset(
     game: Annotated[
         str,
-        typer.Argument(help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours"),
+        typer.Argument(
+            metavar="GAME",
+            autocompletion=game_names,
+            help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="folder to write; a data set that is in it is replaced")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="folder to write; a data set that is in it is replaced"),
+    ],
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="positions, games, chat or minari; several times for more, by default all"),
+        typer.Option(
+            metavar="KIND",
+            help="positions, games, chat or minari; may be given several times, by default all",
+        ),
     ] = None,
     one_per_class: Annotated[
         bool, typer.Option("--one-per-class", help="one position of those that are symmetric to each other")
@@ -30,16 +41,29 @@ def dataset(
         bool | None,
         typer.Option(help="positions with prompts and answers; by default on boards of up to 12 cells"),
     ] = None,
-    board: Annotated[str, typer.Option(help="how prompts draw it: grid, coordinates or line")] = "grid",
-    answer: Annotated[str, typer.Option(help="how a reply names a cell")] = "[{cell}]",
-    ties: Annotated[str, typer.Option(help="conversations with all perfect moves, or draw one")] = "all",
-    games: Annotated[int, typer.Option(min=1, help="games of each level")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="another seed draws other games and answers")] = 0,
+    board: Annotated[
+        str,
+        typer.Option(metavar="STYLE", help="how a prompt draws the board: grid, coordinates or line"),
+    ] = "grid",
+    answer: Annotated[str, typer.Option(metavar="PATTERN", help="how a reply names a cell")] = "[{cell}]",
+    ties: Annotated[
+        str, typer.Option(metavar="RULE", help="conversations with all perfect moves, or draw one")
+    ] = "all",
+    games: Annotated[int, typer.Option(metavar="N", min=1, help="games of each level")] = 1000,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="another seed draws other games and answers")
+    ] = 0,
     published: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="date that the description names")
+        datetime | None,
+        typer.Option(
+            metavar="DATE", formats=["%Y-%m-%d"], help="date that the description names, as 2026-01-31"
+        ),
     ] = None,
 ) -> None:
-    """Write exact data of a game: positions and games as Parquet, conversations, and Minari's data sets."""
+    """Write exact data of a game as files.
+
+    Positions and games are Parquet files, conversations lines of JSON, and there are Minari's data sets.
+    """
     from ttt_env.datasets import write_dataset
 
     named: dict[str, Any] = {"kinds": kind or None, "board": board, "ties": ties}  # checked by the callee

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from ttt_env.rules.catalogue import get_game
+from ttt_env.agent import agent_names
+from ttt_env.rules.catalogue import game_names, get_game
 from ttt_env.rules.checks import one_of
 from ttt_env.storage.models import game_of
 
@@ -24,12 +25,23 @@ _GAME = (
 
 
 def engine(
-    agent: Annotated[str, typer.Argument(help="an agent of `ttt agents`, with its parameters")] = "minimax",
-    protocol: Annotated[str, typer.Option(help=", ".join(PROTOCOLS))] = "json",
-    game: Annotated[str | None, typer.Option(help=_GAME)] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="the agent plays alike with the same seed")] = None,
+    agent: Annotated[
+        str,
+        typer.Argument(
+            metavar="AGENT", autocompletion=agent_names, help="an agent of `ttt agents`, with its parameters"
+        ),
+    ] = "minimax",
+    protocol: Annotated[str, typer.Option(metavar="NAME", help=", ".join(PROTOCOLS))] = "json",
+    game: Annotated[str | None, typer.Option(metavar="GAME", autocompletion=game_names, help=_GAME)] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="the same seed makes the agent reply in the same way"),
+    ] = None,
 ) -> None:
-    """Let other programs play with an agent, over standard input and output."""
+    """Let other programs play with an agent.
+
+    They ask it over standard input, and it answers on standard output.
+    """
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is no text makes a wrong line, not an end
     say = _Voice(sys.stdout)

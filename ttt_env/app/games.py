@@ -6,18 +6,20 @@ from typing import Annotated
 
 import typer
 
-from ttt_env.app.console import STANDARD_OUTPUT, JsonOption, check_outputs, print_json, write_file
+from ttt_env.app.console import STANDARD_OUTPUT, Command, JsonOption, check_outputs, print_json, write_file
 from ttt_env.app.tally import Expectation, Tally, facts_of, tallies_in
 from ttt_env.render.table import Table
 from ttt_env.render.words import percent
 from ttt_env.storage.game_log import GameLog, default_path
 
-games_app = typer.Typer(help="The games that were recorded here, which the agent imitation learns from.")
+games_app = typer.Typer()
 
 
-@games_app.callback(invoke_without_command=True)
+@games_app.callback(invoke_without_command=True, epilog="Example: ttt games")
 def games(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Count the recorded games, name their file, and show how people did against each agent.
+    """Show the games that were recorded here.
+
+    They are counted, and so is how people did against each agent. The agent imitation learns from them.
 
     Next to the games that people won, drew and lost on each seat are the exact chances of a random player
     there.
@@ -59,19 +61,23 @@ def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
     return replace(Table.of(head, rows, "lll"), notes=list(lacks))
 
 
-@games_app.command("import")
+@games_app.command("import", cls=Command, epilog="Example: ttt games import class.txt")
 def import_games(
-    file: Annotated[Path, typer.Argument(help="a record a line, such as tictactoe-v0: 4 0 8 2 6")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="a text file: a record a line, such as tictactoe-v0: 4 0 8 2 6"),
+    ],
 ) -> None:
     """Add the games of a text file."""
     with GameLog() as log:
         typer.echo(f"{log.import_text(file):,} games added to {log.path}, which holds {len(log):,}")
 
 
-@games_app.command("export")
+@games_app.command("export", cls=Command, epilog="Example: ttt games export games.txt")
 def export_games(
     file: Annotated[
-        Path, typer.Argument(help="the text file to write, a record a line; - for standard output")
+        Path,
+        typer.Argument(metavar="FILE", help="the text file to write, a record a line; - for standard output"),
     ],
 ) -> None:
     """Write all recorded games to a text file."""

@@ -1,12 +1,39 @@
 """The installed agents and their parameters, for people and for programs."""
 
 import inspect
+import re
+import textwrap
 from typing import Any
 
-from ttt_env.agent import AgentLike, agent_class
+from ttt_env.agent import AgentLike, agent_class, agent_names
+from ttt_env.agent.learner import learner_names
+from ttt_env.rules.catalogue import game_names
 from ttt_env.rules.specs import parameters_of
 
 _TYPES = {AgentLike: "agent"}  # the union is too long to be shown
+
+
+def installed_text() -> str:
+    """The agents with a sentence on each, the games, and the algorithms that train agents, in 80 columns."""
+    sentences = {name: _sentence_on(name) for name in agent_names()}
+    listed = {"games": game_names(), "algorithms of `ttt train`": learner_names()}
+    width = max(map(len, sentences))
+    lines = [
+        textwrap.fill(f"{name:{width}}  {sentence}", 80, subsequent_indent=" " * (width + 2))
+        for name, sentence in sentences.items()
+    ]
+    lines += [textwrap.fill(f"{kind}: {', '.join(names)}", 80) for kind, names in listed.items()]
+    return "\n".join([*lines, "`ttt agents NAME` shows an agent with its parameters."])
+
+
+def _sentence_on(name: str) -> str:
+    """The first sentence of an agent's documentation, or the reason why the agent cannot be imported."""
+    try:
+        documentation = agent_facts(name)["documentation"]
+    except ImportError as error:
+        return f"cannot be used here: {error}"
+    paragraph = " ".join(documentation.partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0]
 
 
 def agent_facts(name: str) -> dict[str, Any]:

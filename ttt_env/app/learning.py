@@ -3,13 +3,11 @@
 import json
 import shlex
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import inf, isfinite
 from pathlib import Path
-from shutil import which
 from types import FrameType
 from zipfile import ZipFile
 
@@ -20,10 +18,10 @@ from rich.progress import Progress as Bar
 
 from ttt_env.agent import make_agent
 from ttt_env.agent.learner import learner_class
+from ttt_env.app.console import program_here
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import PolicyFileError
-from ttt_env.render.words import RESULTS
-from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import as_file_name
 from ttt_env.storage.models import spec_of
@@ -155,7 +153,7 @@ def _with_bar(options: TrainingOptions, console: Console) -> tuple[int, bool]:
 
         def report(evaluation: Evaluation) -> None:
             done = evaluation.steps if counts_steps else evaluation.seconds
-            bar.update(task, completed=done, description=_described(evaluation))
+            bar.update(task, completed=done, description=str(evaluation))
             exploitability = evaluation.mistakes[0]
             if exploitability < min(exploitabilities, default=inf):
                 bar.print(
@@ -173,17 +171,6 @@ def _with_bar(options: TrainingOptions, console: Console) -> tuple[int, bool]:
     return stopped, bool(exploitabilities) or options.resume
 
 
-def _described(evaluation: Evaluation) -> str:
-    """The progress of a training, short enough to fit behind the bar in 80 columns."""
-    text = f"{evaluation.steps:,} steps"
-    if evaluation.certificate is not None:
-        worst = evaluation.certificate.worst_case
-        text += f", exploitability {evaluation.mistakes[0]:.4f}"
-        text += ", worst: " + ", ".join(f"{seat} {RESULTS[worst[seat]]}" for seat in SEATS)
-    sampled = {name: played for name, played in evaluation.results.items() if not played.exact}
-    return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
-
-
 def _next_steps(options: TrainingOptions, spec: str, name: str) -> str:
     is_file = name.endswith(".json")
     game = f'ttt_env.Game.load("{name}")' if is_file else f'"{name}"'
@@ -193,7 +180,7 @@ def _next_steps(options: TrainingOptions, spec: str, name: str) -> str:
     judged = f'ttt_env.match("{spec}", "{rival}", {game}, games=200).score'
     if can_be_proved:
         judged = f'ttt_env.certify("{spec}", {game}).unbeatable'
-    ttt = _program()
+    ttt = program_here("ttt")
     return f"""
 What next
   {ttt} play {spec}{option}
@@ -202,9 +189,3 @@ What next
 and in Python
   env = ttt_env.make({game}, opponent="{spec}")
   {judged}"""
-
-
-def _program() -> str:
-    """The command as it must be typed here: "ttt", or this program's path if the shell finds no `ttt`."""
-    is_found = which("ttt") is not None or Path(sys.argv[0]).name != "ttt"
-    return "ttt" if is_found else sys.argv[0]

@@ -13,17 +13,24 @@ if TYPE_CHECKING:
 
 def tournament(
     file: Annotated[
-        Path, typer.Argument(help="a TOML file that says who plays, and how: see docs/tournaments.md")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="a TOML file that says who plays, and how: see docs/tournaments.md"
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="folder of the results; by default beside the file, NAME-results")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="folder of the results; by default beside the file, NAME-results"
+        ),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="forget what was played, and start anew")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Let programs, models and agents play a tournament: exact where it can be, every game kept.
+    """Play the tournament that a file describes.
 
-    A tournament that was ended goes on by the same command.
+    Programs, models and agents take part. It is exact where it can be, and every game is kept. A tournament
+    that was ended goes on by the same command.
     """
     from contextlib import chdir
 

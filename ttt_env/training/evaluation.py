@@ -11,7 +11,9 @@ from ttt_env.agent import Agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
 from ttt_env.analysis.solution import solve
+from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Boards
+from ttt_env.rules.game import SEATS
 from ttt_env.rules.sizes import is_enumerable
 
 Until: TypeAlias = Literal["unbeatable", "optimal", "budget"]
@@ -33,6 +35,16 @@ class Evaluation:
     certificate: Certificate | None = None
     exploitability: Exploitability | None = None
     everywhere: Boards | None = None
+
+    def __str__(self) -> str:
+        """The steps and the strength, in a line short enough for a terminal."""
+        text = f"{self.steps:,} steps"
+        if self.certificate is not None:
+            worst = self.certificate.worst_case
+            text += f", exploitability {self.mistakes[0]:.4f}"
+            text += ", worst: " + ", ".join(f"{seat} {RESULTS[worst[seat]]}" for seat in SEATS)
+        sampled = {name: played for name, played in self.results.items() if not played.exact}
+        return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
 
     @property
     def blunders_everywhere(self) -> int | None:

@@ -234,7 +234,8 @@ class SelfPlay(_Timed):
     its opponents and writes its files as `ttt_env.train` does, when `ModelLearner` says that the model is
     due, and when the training ends: the model is written to the file `best` if it is less exploitable than
     ever (always, if the game cannot be enumerated), and all that is needed to go on, by `resumed`, to the
-    file `checkpoint`. What is evaluated is logged by the model's logger and handed to `report`.
+    file `checkpoint`. What is evaluated is logged by the model's logger and handed to `report`; with
+    `verbose` 1 a line is printed when the model is less exploitable than ever, with 0 nothing.
 
     It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
     position of the game at all; "budget": never), and after `seconds`. The first step of the environments, in
@@ -254,14 +255,16 @@ class SelfPlay(_Timed):
         checkpoint: str | Path | None = None,
         report: Report | None = None,
         starts: RandomStarts | None = None,
+        verbose: int = 1,
     ) -> None:
-        super().__init__()
+        super().__init__(verbose)
         self.until: Until = one_of("until", until, get_args(Until))
         if not seconds > 0:
             raise ParameterError(f"seconds={seconds!r}: a number above 0 is needed")
         self.pool, self.starts, self.every, self.seconds = pool or OpponentPool(), starts, every, seconds
         self._files = [None if path is None else Path(path) for path in (best, checkpoint)]
         self._report, self.progress = report, TrainingProgress()
+        self._least = math.inf  # of all exploitabilities so far
 
     @classmethod
     def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlay"]:
@@ -305,10 +308,18 @@ class SelfPlay(_Timed):
             until=self.until,
             out=best,
             checkpoint=checkpoint,
-            report=self._report,
+            report=self._told,
             clock=lambda: time.monotonic(),
         )
         self.training.log = self.learner.record
+
+    def _told(self, evaluation: Evaluation) -> None:
+        exploitability = evaluation.mistakes[0]
+        if self.verbose and (exploitability < self._least or evaluation.certificate is None):
+            print(evaluation, flush=True)
+        self._least = min(self._least, exploitability)
+        if self._report is not None:
+            self._report(evaluation)
 
     def _on_rollout_start(self) -> None:
         if self.learner.is_due:

@@ -41,7 +41,7 @@ class CommandAgent(ProgramAgent):
 
     @staticmethod
     def of_function_file(file: str, function: str = "", folder: str | None = None) -> tuple[str, ...]:
-        """The command that asks a function in a Python file; "" is `choose`, or `policy` if there is none.
+        """The command that asks a function in a Python file; "" is `choose`, `policy`, or the only one.
 
         Raises `ParameterError` for a file that is not there or no Python, and a function that is not in it.
         """

@@ -25,7 +25,7 @@ from ttt_env.text.protocol import answer_line, read_question
 
 MODULE = "ttt_env.text.players.function_file"
 FUNCTIONS = ("choose", "policy")
-"""The functions that are taken where none is named: the first that the file has."""
+"""The functions that are taken where none is named: the first that the file has, else its only function."""
 
 
 def function_in(path: Path, name: str) -> str:
@@ -46,8 +46,12 @@ def function_in(path: Path, name: str) -> str:
     for each in wanted:
         if each in names or "*" in names:
             return each
-    functions = ", ".join(node.name for node in tree.body if isinstance(node, ast.FunctionDef)) or "none"
-    raise ParameterError(f"{path.name} has no function {' or '.join(wanted)}; it has {functions}")
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if not name and len(functions) == 1:
+        return functions[0]
+    raise ParameterError(
+        f"{path.name} has no function {' or '.join(wanted)}; it has {', '.join(functions) or 'none'}"
+    )
 
 
 def _names_in(body: list[ast.stmt]) -> Iterator[str]:

@@ -1,0 +1,33 @@
+"""`ttt new`: a bot to start from."""
+
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+
+from ttt_env.app.console import check_outputs, program_here
+from ttt_env.errors import ParameterError
+from ttt_env.rules.specs import split_spec
+
+
+def write_bot(path: Path) -> str:
+    """Write the bot of `starter.py` to this file, and return what to do next.
+
+    Raises `ParameterError` for a file that is there, or whose name no spec string or import could take.
+    """
+    if path.suffix != ".py" or split_spec(str(path)).name != str(path):
+        raise ParameterError(f"{path}: the name of a Python file is needed, such as bot.py, without a colon")
+    if path.exists():
+        raise ParameterError(f"{path} is there already, and nothing overwrites it: name another file")
+    if path.stem.isidentifier() and find_spec(path.stem) is not None:
+        raise ParameterError(f"{path} would hide the module {path.stem} of Python: name another file")
+    check_outputs(path)
+    path.write_text(Path(__file__).with_name("starter.py").read_text("utf-8"), "utf-8")
+    ttt, bot = program_here("ttt"), shlex.quote(str(path))
+    following = {
+        f"{ttt} certify {bot}": "the games that beat it, or the proof that none does",
+        f"{ttt} play {bot}": "play against it",
+        f"{program_here('python')} {bot}": "let it judge itself",
+    }
+    width = max(map(len, following))
+    lines = [f"  {command:{width}}   {what}" for command, what in following.items()]
+    return "\n".join([f"Wrote {path}: a bot that plays tic-tac-toe, not well yet.", "", "What next", *lines])
