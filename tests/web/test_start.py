@@ -45,9 +45,8 @@ def test_it_serves_this_machine_records_where_told_and_ends_by_ctrl_c(started, t
     process, said = started("--games-file", "mine.sqlite")
     assert "recorded in mine.sqlite" in said and (tmp_path / "mine.sqlite").exists()
     url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
-    with socket.create_connection(
-        ("127.0.0.1", int(url.rpartition(":")[2]))
-    ) as visitor:  # leaves amid a move
+    # Who leaves amid a move leaves no trace.
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as visitor:
         visitor.sendall(
             b"POST /play/move?o=person HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell"
         )

@@ -38,7 +38,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited
 
 @pytest.fixture(scope="module")
 def sweeper():
-    """One for all tests: each finds it with its process at rest, or ended, after which the next begins anew."""
+    """One for all tests that leave no question behind; where a process has ended, another begins."""
     made = Sweeper(Evaluators(Roster({"mine": "weights"})))
     yield made
     made.close()
