@@ -30,6 +30,7 @@ DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
 # By the build of the site, where there was one.
 WRITTEN = {"changelog.md", "commands.md", "contributing.md", "experiments.md", "frameworks.md"}
+PAGES_THAT_TAKE_LONG = {"bots.md", "is-my-model-any-good.md", "strength.md", "tournaments.md"}
 # What takes long in a block of Python, and in its place what shows in seconds that the block runs.
 SHORTER = {
     "model.learn(2_000_000,": "model.learn(5_000,",
@@ -58,7 +59,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            id=path.relative_to(ROOT).as_posix(),
+            marks=[pytest.mark.slow] * (path.name in PAGES_THAT_TAKE_LONG),
+        )
+        for path in documents()
+    ],
+)
 def test_document(path: Path, endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its sessions share their names, its commands a folder, and its function `model` is the endpoint's."""
     namespace: dict[str, Any] = {}

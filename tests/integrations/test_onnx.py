@@ -103,13 +103,15 @@ class TestExport:
             greedy.policies(all_boards()), model("MaskablePPO").policies(all_boards())
         )
 
-    @pytest.mark.parametrize("board", slow_but_the_first(GAMES))
+    @pytest.mark.slow
+    @pytest.mark.parametrize("board", GAMES)
     def test_plays_as_alphazero_on_every_board(self, board, tmp_path):
         game = GAMES[board]
         agent, boards = AlphaZero.of(random_network(game), simulations=1), some_boards(game)
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
-    @pytest.mark.parametrize("view", ["xo", slow("xo+turn")])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("view", ["xo", "xo+turn"])
     def test_plays_as_a_value_network_of_another_view(self, view, tmp_path):
         network = BoardNetwork.random(
             ALL_GAMES["5,4,4"], np.random.default_rng(1), start="symmetric", view=view, empty=0.2
@@ -118,7 +120,11 @@ class TestExport:
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
     def test_the_file_is_what_is_documented(self, tmp_path):
-        export_onnx(ttt_env.make_agent("value-network"), tmp_path / "deep" / "network.onnx")
+        run = ttt("export", "value-network", "--onnx", "deep/network.onnx", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "play it as onnx:deep/network.onnx" in run.stdout
+        assert "CERTIFIED UNBEATABLE" in ttt("certify", "deep/network.onnx", cwd=tmp_path).stdout
+        assert (tmp_path / "deep" / "network.certificate.json").exists()
         session = onnxruntime.InferenceSession(tmp_path / "deep" / "network.onnx")
         (given,), (answer,) = session.get_inputs(), session.get_outputs()
         assert (given.name, given.type, given.shape[1:]) == ("planes", "tensor(float)", [3, 3, 2])
@@ -153,13 +159,6 @@ class TestExport:
         with pytest.raises(ParameterError, match=f"{spec.partition(':')[0]} has no network to export"):
             export_onnx(ttt_env.make_agent(spec), tmp_path / "a.onnx")
         assert not list(tmp_path.iterdir())
-
-    def test_on_the_command_line(self, tmp_path):
-        run = ttt("export", "value-network", "--onnx", "v.onnx", cwd=tmp_path)
-        assert run.returncode == 0, run.stderr
-        assert "play it as onnx:v.onnx" in run.stdout
-        assert "CERTIFIED UNBEATABLE" in ttt("certify", "v.onnx", cwd=tmp_path).stdout
-        assert (tmp_path / "v.certificate.json").exists()
 
     @pytest.mark.parametrize("arguments", [(), ("a.npz", "--onnx", "a.onnx")])
     def test_one_file_is_named(self, arguments, tmp_path):

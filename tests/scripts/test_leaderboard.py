@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.marks import slow
 from tests.support.running import script
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -265,11 +267,20 @@ def change(folder, **changes):
     (folder / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found), "utf-8")
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Three runs, of which each test changes a copy."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "algorithm_of_mine.py").write_text(ALGORITHM, "utf-8")
+    sys.modules.pop("algorithm_of_mine", None)
+    run(folder, "--seeds", "3")
+    return folder
+
+
 class TestVerify:
     @pytest.fixture
-    def made(self, folder):
-        run(folder, "--seeds", "3")
-        return folder
+    def made(self, runs, folder):
+        return shutil.copytree(runs, folder, dirs_exist_ok=True)
 
     def verified(self, folder):
         return script(LEADERBOARD, "verify", "mine.jsonl", cwd=folder)
@@ -392,7 +403,7 @@ def test_every_policy_of_the_repository_belongs_to_a_line():
     assert named == set((RESULTS / records.POLICIES).glob("*.npz"))
 
 
-@pytest.mark.parametrize("name", ["cfr", "cfr-purified", "cfr-plus-purified", "q-learning"])
+@pytest.mark.parametrize("name", [slow("cfr"), "cfr-purified", "cfr-plus-purified", "q-learning"])
 def test_the_learners_with_tables_take_part(name):
     entry = ENTRIES[name]
     made = protocol.attempt(entry.train, TTT, 0, 300)

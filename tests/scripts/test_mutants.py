@@ -83,6 +83,7 @@ def test_a_mutant_that_no_test_notices_survives(toy):
     assert files_of(toy) == before
 
 
+@pytest.mark.slow
 def test_only_some_of_them_are_judged(toy):
     judged = run("--root", toy, "--only", "return a if a > b")
     assert (judged.returncode, judged.stdout) == (0, "killed    toys: return a if a < b else b\n1 of 1\n")
@@ -112,6 +113,7 @@ def test_tests_that_do_not_end_in_time_kill_nothing(toy):
     assert judged.returncode == 1 and judged.stdout.endswith("\n0 of 2\n")
 
 
+@pytest.mark.slow
 def test_tests_that_fail_anyway_kill_nothing(toy):
     (toy / "tests/test_toy.py").write_text(TESTS + "    assert False\n", encoding="utf-8")
     judged = run("--root", toy, "--only", "the smaller")

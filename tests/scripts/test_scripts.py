@@ -75,9 +75,13 @@ SMALL: dict[str, tuple[list[str], str]] = {
 }
 
 TAKE_LONG = {
+    "benchmark_envs.py",
+    "benchmark_selfplay.py",
     "benchmark_web.py",
     "build_pretrained.py",
+    "league.py",
     "mcts_strength.py",
+    "population.py",
     "q_learning_curve.py",
     "value_network_figures.py",
 }

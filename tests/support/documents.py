@@ -5,13 +5,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.running import Run, script, ttt
+
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```(\w*|\{.*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_TTT = [sys.executable, "-W", "error", "-m", "ttt_env.app"]
 
 
 class Block(NamedTuple):
@@ -47,15 +47,13 @@ def run_commands(text: str, folder: Path) -> list[tuple[str, str]]:
         program, *arguments = shlex.split(line, comments=True)
         if program == "make":
             assert shutil.which("make")
-            run = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True)
+            made = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True)
+            run = Run(made.returncode, made.stdout, made.stderr)
         elif program == "python":  # a script of the repository
-            command = [sys.executable, str(ROOT / arguments[0]), *arguments[1:]]
-            run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+            run = script(ROOT / arguments[0], *arguments[1:], cwd=folder)
         else:
             assert program == "ttt"
-            run = subprocess.run(
-                [*_TTT, *arguments], cwd=folder, input="q\n", capture_output=True, text=True, timeout=600
-            )
+            run = ttt(*arguments, cwd=folder, answers="q\n")
         is_beatable = program == "ttt" and arguments[0] == "certify" and "\nBEATABLE." in run.stdout
         assert run.returncode == int(is_beatable), run.stderr
         printed.append((line, run.stdout))

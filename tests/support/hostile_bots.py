@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-LATE = 0.1  # seconds that a hanging bot is given
+LATE = 0.05  # seconds that a hanging bot is given
 
 
 def question() -> dict[str, Any]:
@@ -231,7 +231,7 @@ class Fault(NamedTuple):
     parameters: str = ""
 
 
-_HANGS = f",timeout={LATE},startup=0.2"
+_HANGS = f",timeout={LATE},startup=0.1"
 HOSTILE = {
     "hangs": Fault(hangs, 1, "timed out", _HANGS),
     "hangs at start": Fault(hangs_at_start, 1, "timed out", _HANGS),
@@ -263,7 +263,7 @@ HOSTILE = {
     "says half a line": Fault(says_half_a_line, 1, "timed out", _HANGS),
     "ignores signals": Fault(ignores_signals, 1, "timed out", _HANGS),
     "is late": Fault(is_late, 1, "timed out", _HANGS),
-    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", ",timeout=0.3,startup=0.3"),
+    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", ",timeout=0.2,startup=0.2"),
     "forks and crashes": Fault(forks_and_crashes, 1, "crashed"),
     "takes all memory": Fault(takes_all_memory, 1, "crashed", ",memory=200"),
 }

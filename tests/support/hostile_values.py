@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,9 @@ def _cyclic() -> list[Any]:
     return cyclic
 
 
+@cache
 def _deep() -> list[Any]:
+    """Made once, as it takes longer than all others together; each use has a list of its own around it."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -94,7 +97,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "list of texts": lambda: ["random", "minmax"],
     "ragged": lambda: [[4], 1],
     "cyclic": _cyclic,
-    "deep": _deep,
+    "deep": lambda: [_deep()],
     "empty tuple": lambda: (),
     "nested tuple": lambda: ((), (())),
     "set": lambda: {4},

@@ -22,9 +22,9 @@ class Run(NamedTuple):
     stderr: str
 
 
-def ttt(*arguments: Any, cwd: Any = None, answers: str = "") -> Run:
-    """Run the command `ttt` in a folder, with these answers to what it asks."""
-    return _run(main, ["ttt", *map(str, arguments)], cwd, answers)
+def ttt(*arguments: Any, cwd: Any = None, answers: str = "", program: str = "ttt") -> Run:
+    """Run the command `ttt`, started by this name, in a folder, with these answers to what it asks."""
+    return _run(main, [program, *map(str, arguments)], cwd, answers)
 
 
 def script(path: Path, *arguments: str, cwd: Any = None) -> Run:

@@ -276,9 +276,9 @@ class TestCommandAgent:
             CommandAgent(GAME, "./bot", folder=tmp_path.parent)
 
     def test_memory_is_limited(self) -> None:
-        script = "import sys; input(); held = bytearray(1 << 30); print('{\"cell\": 4}')"
+        script = "import sys; input(); held = bytearray(1 << 28); print('{\"cell\": 4}')"
         command = [sys.executable, "-I", "-c", script]
-        with CommandAgent(GAME, command, memory=512) as agent:
+        with CommandAgent(GAME, command, memory=128) as agent:
             answer = agent.answer(GAME.start)
             assert answer.outcome == "crashed" and "MemoryError" in answer.said
         with CommandAgent(GAME, command) as agent:

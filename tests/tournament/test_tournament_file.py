@@ -548,8 +548,8 @@ def test_hostile_programs_lose_and_harm_nobody(tmp_path):
     hostile = ("hangs", "crashes later", "forks and crashes", "floods output")
     honest = {"name": "honest", "command": [*script, "honest", "pids"]}
     bad = [{"name": name, "command": [*script, name, "pids"]} for name in hostile]
-    bad[0] |= {"timeout": 0.1, "startup": 0.3}
-    run = ttt("tournament", write(tmp_path, spec("minimax"), honest, *bad, timeout=60))
+    bad[0] |= {"timeout": 0.05, "startup": 0.1}
+    run = ttt("tournament", write(tmp_path, spec("minimax"), honest, *bad, games=2, timeout=60))
     assert run.returncode == 0, run.stderr
     assert end(pids.read_text())
     results = results_in(tmp_path / "class-results")

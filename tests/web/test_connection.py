@@ -1,13 +1,17 @@
 """Connections on which no whole request comes."""
 
 import socket
+import threading
 from contextlib import ExitStack
+from importlib.metadata import EntryPoint
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
-from tests.web.serving import Server
+from tests.web.serving import Patient, Server
+from ttt_env import agent
+from ttt_env.agent import ENTRY_POINT_GROUP
 from ttt_env.app.web.connection import PromptConnection
 from ttt_env.app.web.server import create_app
 
@@ -27,10 +31,6 @@ def url(request, monkeypatch):
     monkeypatch.setattr(PromptConnection, "max_seconds", getattr(request, "param", 0.3))
     with Server(create_app()) as found:
         yield found
-
-
-ENOUGH = pytest.mark.parametrize("url", [3.0], indirect=True)
-"""Patience for a visitor that sends what it has to say at once, also on a busy machine."""
 
 
 @pytest.mark.parametrize("begun", BEGUN)
@@ -60,15 +60,20 @@ def test_a_letter_now_and_then_holds_no_connection(url):
             pytest.fail("after 1,000 letters the connection was still open")
 
 
-@ENOUGH
-def test_however_long_an_answer_takes_it_comes(url):
-    with httpx2.Client(timeout=300) as visitor:
-        for seconds in (3.5, 0.1):  # on one connection
-            moved = visitor.post(f"{url}/play/move?game=qubic-v0&x=mcts:seconds={seconds}&o=person")
+def test_however_long_an_answer_takes_it_comes(monkeypatch):
+    """One that takes longer than the patience, and one at once on the same connection."""
+    monkeypatch.setattr(PromptConnection, "max_seconds", 3.0)
+    point = EntryPoint("patient", "tests.web.serving:Patient", ENTRY_POINT_GROUP)
+    monkeypatch.setitem(agent.installed(), "patient", point)
+    monkeypatch.setattr(Patient, "may_move", threading.Event())
+    with Server(create_app({"patient": "patient"})) as url, httpx2.Client(timeout=300) as visitor:
+        threading.Timer(3.5, Patient.may_move.set).start()
+        for _ in range(2):
+            moved = visitor.post(f"{url}/play/move?game=qubic-v0&x=model:patient&o=person")
             assert moved.status_code == 303
 
 
-@ENOUGH
+@pytest.mark.parametrize("url", [3.0], indirect=True)  # enough, also on a busy machine
 def test_many_silent_visitors_keep_nobody_out(url):
     with ExitStack() as silent:
         for _ in range(200):

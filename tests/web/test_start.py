@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.support.documents import ROOT
+from tests.support.running import ttt
 from ttt_env import get_game, make_agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.start import PromptServer, config_of
@@ -44,6 +45,11 @@ def test_it_serves_this_machine_records_where_told_and_ends_by_ctrl_c(started, t
     process, said = started("--games-file", "mine.sqlite")
     assert "recorded in mine.sqlite" in said and (tmp_path / "mine.sqlite").exists()
     url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
+    # Who leaves amid a move leaves no trace.
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as visitor:
+        visitor.sendall(
+            b"POST /play/move?o=person HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell"
+        )
     assert httpx2.get(f"{url}/play", timeout=300).status_code == 200
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=300)[0] == "" and process.returncode == 0
@@ -76,41 +82,25 @@ def test_a_running_search_does_not_keep_it_from_ending(started):
     assert process.wait(timeout=300) == 0
 
 
-def test_who_leaves_amid_a_move_leaves_no_trace(started):
-    process, said = started("--no-record")
-    url = re.search(r"http://\S+", said)[0]
-    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as visitor:
-        visitor.sendall(
-            b"POST /play/move?o=person HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell"
-        )
-    assert httpx2.get(f"{url}/play", timeout=300).status_code == 200
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=300)[0] == ""
-
-
 def test_another_address_is_opened_only_with_a_warning(started, tmp_path):
     _, said = started("--host", "0.0.0.0", "--no-record")
     assert "anyone who can reach it" in said and "no passwords" in said
     assert "recorded" not in said and not list(tmp_path.iterdir())
 
 
-def test_models_of_the_command_line_play_under_their_name(started, tmp_path):
+def test_models_and_proofs_of_the_command_line_play_under_their_name(started, tmp_path):
     Lookup.of("newell-simon").save(tmp_path / "mine.npz")
-    _, said = started("--no-record", "--models", "mine.npz")
+    proof = str(ROOT / "docs" / "proofs" / "qubic-v0.npz")
+    _, said = started("--no-record", "--models", "mine.npz", "--models", proof)
     url = re.search(r"http://\S+", said)[0]
     page = httpx2.post(f"{url}/play/move?x=model:mine&o=person", follow_redirects=True, timeout=300)
     assert "moves=4" in str(page.url) and str(tmp_path) not in page.text
     strength = httpx2.get(f"{url}/play/strength?game=tictactoe-v0&player=model:mine", timeout=300)
     assert "gives nothing away" in strength.text
-
-
-def test_a_proof_of_the_command_line_is_played(started):
-    _, said = started("--no-record", "--models", str(ROOT / "docs" / "proofs" / "qubic-v0.npz"))
-    url = re.search(r"http://\S+", said)[0]
     query = "game=qubic-v0&x=model:qubic-v0&o=person"
     page = httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=300)
     opening = re.search(r"moves=(\d+)", str(page.url))[1]
-    strategy = make_agent(f"strategy:{ROOT / 'docs' / 'proofs' / 'qubic-v0.npz'}", "qubic-v0")
+    strategy = make_agent(f"strategy:{proof}", "qubic-v0")
     assert strategy.policy(get_game("qubic-v0").start)[int(opening)] == 1.0
 
 
@@ -118,12 +108,13 @@ def test_a_proof_of_the_command_line_is_played(started):
     ("arguments", "told"),
     [(["--models", "absent.zip"], "no model 'absent.zip'"), (["--runs", "absent"], "no folder 'absent'")],
 )  # fmt: skip
-def test_what_is_not_there_is_named(arguments, told, started):
-    process, said = started("--no-record", *arguments)
-    assert told in said and process.wait(timeout=300) == 2
+def test_what_is_not_there_is_named(arguments, told, tmp_path):
+    run = ttt("web", "--port", "0", "--no-record", *arguments, cwd=tmp_path)
+    assert run.returncode == 2 and told in run.stderr and not run.stdout
 
 
-def test_a_port_that_is_taken_is_named_in_one_line(started):
+def test_a_port_that_is_taken_is_named_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        process, said = started("--no-record", "--port", str(taken.getsockname()[1]))
-    assert "in use" in said and said.count("\n") == 1 and process.wait(timeout=300) == 2
+        run = ttt("web", "--no-record", "--port", taken.getsockname()[1], cwd=tmp_path)
+    said = run.stdout + run.stderr
+    assert "in use" in said and said.count("\n") == 1 and run.returncode == 2

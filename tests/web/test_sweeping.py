@@ -36,14 +36,15 @@ TICTACTOE, OBLONG = get_game("tictactoe-v0"), get_game("mnk-v0:m=4,n=3,k=3")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sweeper():
+    """One for all tests that leave no question behind; where a process has ended, another begins."""
     made = Sweeper(Evaluators(Roster({"mine": "weights"})))
     yield made
     made.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def queues(sweeper):
     made = WorkQueues(sweeper.plans, sweeper.sweeps)
     yield made
@@ -66,12 +67,22 @@ def test_the_other_process_answers_as_this_one(sweeper, queues):
     assert sweeper.pid not in (None, os.getpid())
 
 
-def test_a_process_that_was_started_before_answers_the_first_question(sweeper, queues):
+@pytest.fixture
+def fresh():
+    """A sweeper that has not been asked yet."""
+    made = Sweeper(Evaluators(Roster({})))
+    yield made
+    made.close()
+
+
+def test_a_process_that_was_started_before_answers_the_first_question(fresh):
+    sweeper, queues = fresh, WorkQueues(fresh.plans, fresh.sweeps)
     sweeper.start()
     before = sweeper.pid
     assert before is not None and asyncio.run(queues.study("sweep", os.getpid)) == before
     sweeper.start()
     assert sweeper.pid == before
+    queues.close()
 
 
 def test_results_of_comparing_come_whole(sweeper, queues):
@@ -221,16 +232,18 @@ def test_what_nobody_waits_for_is_stopped_and_the_process_goes_on(sweeper, queue
     asyncio.run(ask())
 
 
-def test_what_nobody_waits_for_by_its_turn_is_not_asked(sweeper):
+def test_what_nobody_waits_for_by_its_turn_is_not_asked(fresh):
     job = Job(think)
     job.unwanted.set()
-    sweeper.stop(job)
+    fresh.stop(job)
     with pytest.raises(StoppedError):
-        sweeper.answer(job)
-    assert sweeper.pid is None
+        fresh.answer(job)
+    assert fresh.pid is None
 
 
-def test_a_move_does_not_wait_for_a_study(queues, tmp_path):
+def test_a_move_does_not_wait_for_a_study(fresh, tmp_path):
+    queues = WorkQueues(fresh.plans, fresh.sweeps)
+
     async def ask():
         study = asyncio.create_task(queues.study("sweep", think, str(tmp_path / "told")))
         await until((tmp_path / "told.begun").exists)
@@ -238,6 +251,7 @@ def test_a_move_does_not_wait_for_a_study(queues, tmp_path):
         assert not study.done()
 
     asyncio.run(ask())
+    queues.close()
 
 
 def test_nothing_large_is_solved_in_this_process(queues, sweeper):
