@@ -154,14 +154,16 @@ def test_help_is_a_table_of_contents() -> None:
     ]
 
 
-def described_in(page: str) -> set[str]:
-    """The full names of what a page of the reference describes."""
-    text, module, described = (DOCS / "reference" / page).read_text("utf-8"), "", set()
-    for directive, name in re.findall(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)", text, re.MULTILINE):
-        if directive == "currentmodule":
-            module = name
-        else:
-            described.add(name if "." in name else f"{module}.{name}")
+def described_in(pages: str) -> set[str]:
+    """The full names of the things that these pages of the reference describe."""
+    module, described = "", set()
+    for page in (DOCS / "reference").glob(pages):
+        text = page.read_text("utf-8")
+        for directive, name in re.findall(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)", text, re.MULTILINE):
+            if directive == "currentmodule":
+                module = name
+            else:
+                described.add(name if "." in name else f"{module}.{name}")
     return described
 
 
@@ -169,7 +171,7 @@ def described_in(page: str) -> set[str]:
     "name", ["ttt_env", "ttt_env.training", "ttt_env.text", "ttt_env.text.players", "ttt_env.datasets"]
 )
 def test_the_reference_has_every_public_name(name: str) -> None:
-    described = described_in("api.md") | described_in("agents.md") | described_in("errors.md")
+    described = described_in("api/*.md") | described_in("agents.md") | described_in("errors.md")
     public = {f"{name}.{each}" for each in import_module(name).__all__ if not each.endswith("_v0")}
     assert (
         public - described - {"ttt_env.text.players.CommandAgent"} == set()
@@ -179,7 +181,7 @@ def test_the_reference_has_every_public_name(name: str) -> None:
 def test_the_reference_has_the_environments() -> None:
     made = [ttt_env.make("tictactoe-v0"), ttt_env.make("tictactoe-v0", opponent="random")]
     classes = [type(env) for env in (*made, ttt_env.make_vec("tictactoe-v0"))]
-    assert {f"{each.__module__}.{each.__qualname__}" for each in classes} <= described_in("api.md")
+    assert {f"{each.__module__}.{each.__qualname__}" for each in classes} <= described_in("api/*.md")
 
 
 def test_the_reference_says_of_every_error_when_it_comes_and_what_to_do() -> None:
