@@ -28,6 +28,7 @@ import numpy as np
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.event import Event, Listener, install_listener
 from numba.core.typed_passes import NativeLowering
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -130,17 +131,31 @@ def _not_kept(function: Function) -> Function:
 def ready(name: str, *calls: Callable[[], object]) -> None:
     """Make calls of compiled functions, so that these are compiled or loaded before anything is timed.
 
-    Logs a warning if it takes longer than `SILENT_SECONDS`, and if compiled code cannot be written to disk.
+    Logs a warning if something is compiled for longer than `SILENT_SECONDS`, and if compiled code cannot be
+    written to disk.
     """
-    text = f"{name}: preparing the compiled code, which takes longest the first time"
-    notice = Timer(SILENT_SECONDS, _say, [text])
-    notice.daemon = True
-    notice.start()
+    notice = _Notice(name)
     try:
-        for call in calls:
-            _call_twice_if_not_written(call)
+        with install_listener("numba:compile", notice):
+            for call in calls:
+                _call_twice_if_not_written(call)
     finally:
-        notice.cancel()
+        notice.timer.cancel()
+
+
+class _Notice(Listener):
+    """A line that says that something is compiled: none where all is loaded from disk, or soon done."""
+
+    def __init__(self, name: str) -> None:
+        self.timer = Timer(SILENT_SECONDS, _say, [f"{name}: compiling, once on this machine"])
+        self.timer.daemon = True
+
+    def on_start(self, event: Event) -> None:
+        if self.timer.ident is None:
+            self.timer.start()
+
+    def on_end(self, event: Event) -> None:
+        pass
 
 
 def _call_twice_if_not_written(call: Callable[[], object]) -> None:
