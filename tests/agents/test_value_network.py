@@ -4,6 +4,7 @@ from math import tanh
 
 import numpy as np
 import pytest
+from numba import njit
 
 import ttt_env
 from tests.agents.test_q_learning import open_boards
@@ -181,6 +182,12 @@ def test_the_cycle_of_six_is_fair():
     assert [mixed.count(pair) for pair in ((True, True), (True, False), (False, True))] == [2, 2, 2]
 
 
+@njit
+def output(net, board, mine, theirs, ply):
+    kernel.see(net, board, mine, theirs, ply)
+    return kernel.forward(net, 0)
+
+
 def test_the_kernels_output_is_the_networks():
     given = network()
     made, boards = learner(given), open_boards(TICTACTOE)[np.arange(1, 4520, 20)]
@@ -188,8 +195,7 @@ def test_the_kernels_output_is_the_networks():
     found = []
     for position in boards:
         masks = np.uint64(position.theirs), np.uint64(position.mine)
-        kernel.see(net, board, *masks, position.ply - 1)
-        found.append(kernel.forward(net, 0))
+        found.append(output(net, board, *masks, position.ply - 1))
     np.testing.assert_allclose(found, given.values(boards), atol=1e-12)
 
 

@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 from numba.core.dispatcher import Dispatcher
 
 import ttt_env
@@ -269,14 +271,21 @@ def test_code_that_numba_keeps_elsewhere_is_not_used(copy):
         assert run(copy, CALL, **locators)[0][0] == str(1000 + step)
 
 
-def test_compiling_that_takes_long_is_said(monkeypatch, caplog):
+def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, caplog):
     monkeypatch.setattr(compiler, "SILENT_SECONDS", 0.0)
 
-    def wait_until_it_is_said():
-        while "a name: preparing" not in caplog.text:
+    @njit
+    def answer():
+        return 42
+
+    def compile_until_it_is_said():
+        answer()
+        while "a name: compiling" not in caplog.text:
             pass
 
-    compiler.ready("a name", wait_until_it_is_said)
+    compiler.ready("a name", compile_until_it_is_said)
+    compiler.ready("another name", lambda: (answer(), time.sleep(0.1)))
+    assert len(caplog.records) == 1
 
 
 # --- Ready before a clock starts --------------------------------------------------------------------------
@@ -299,13 +308,13 @@ CLOCKS = {
     ),
     "proof": (
         "ttt_env.proofs.proof", "time.monotonic", "proofs.search_kernel",
-        ["search", "judge"],
+        ["search"],
         "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
     ),
     "threat-proof": (
         "ttt_env.proofs.proof", "time.monotonic", "proofs.threat_search_kernel",
         ["search", "node_of", "key_of"],
-        "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
+        "module._prepare_threats(); module._THREAT_ROUNDS = (1, 10),; ttt_env.prove('mnk-v0:m=4,n=4,k=3')",
     ),
     "q-learning": (
         "ttt_env.training.loop", "perf_counter", "agents.learned.q_learning_kernel",

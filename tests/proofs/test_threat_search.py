@@ -1,5 +1,7 @@
 """Wins by threats and quiet moves: sound, played out against every reply, with a graph of any size."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -150,6 +152,20 @@ def test_a_proof_by_threats_has_a_line_of_best_play(game, monkeypatch):
 def test_the_budget_of_nodes_holds_for_threats_too(monkeypatch):
     monkeypatch.setattr(proof, "_THREAT_ROUNDS", ((10, 100_000),))
     assert 3000 <= prove("qubic-v0", nodes=4000).nodes <= 4000
+
+
+def test_compiling_the_search_for_threats_takes_none_of_the_budget(monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+
+    def compile_for_an_hour():
+        clock.now += 3600
+
+    monkeypatch.setattr(proof, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(proof, "_prepare_threats", compile_for_an_hour)
+    monkeypatch.setattr(proof, "_THREAT_ROUNDS", ((1, 1000),))
+    found = prove("mnk-v0:m=4,n=4,k=3", seconds=10)
+    assert clock.now == 3600
+    assert found.value == 1 and found.seconds == 0
 
 
 def test_two_stones_each_of_qubic_are_won_by_threats_alone():

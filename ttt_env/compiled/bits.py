@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
-from ttt_env.compiled.compiler import bare, inner
+from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.wide import (
     Wide,
@@ -183,12 +183,6 @@ def is_several(mask: np.uint64) -> bool:
 
 
 @inner
-def through(sets: WinningSets, cell: int) -> Masks:
-    """The winning sets through a cell."""
-    return sets.through[sets.first[cell] : sets.first[cell + 1]]
-
-
-@inner
 def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
     """True if the stones own a winning set through the cell."""
     for number in range(sets.first[cell], sets.first[cell + 1]):
@@ -204,7 +198,7 @@ def worth(sets: WinningSets) -> int:
     return -1 if sets.misere else 1
 
 
-@bare
+@inner
 def _completing(stones: np.uint64, others: np.uint64, masks: Masks, first: int, last: int) -> np.uint64:
     cells = NONE
     for number in range(first, last):
@@ -222,7 +216,7 @@ def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
     return _completing(stones, others, masks, 0, len(masks))
 
 
-@bare
+@inner
 def completing_through(stones: np.uint64, others: np.uint64, sets: WinningSets, cell: int) -> np.uint64:
     """The empty cells that complete a set of `stones` through this cell; none may be complete yet."""
     return _completing(stones, others, sets.through, sets.first[cell], sets.first[cell + 1])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, ONE, at, cell_of, count, lowest
-from ttt_env.compiled.compiler import bare, compiled, inner
+from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import SIGNED_CODE_CELLS
@@ -55,7 +55,7 @@ def heaviest(cells: np.uint64, weights: NDArray[np.int64]) -> np.uint64:
 # --- Symmetric positions as one ----------------------------------------------------------------------------
 
 
-@bare
+@inner
 def canonical(
     mine: np.uint64, theirs: np.uint64, permutations: NDArray[np.uint8]
 ) -> tuple[np.uint64, np.uint64, int]:
@@ -73,7 +73,7 @@ def canonical(
     return least_mine, least_theirs, best
 
 
-@bare
+@inner
 def _moved(stones: np.uint64, permutations: NDArray[np.uint8], number: int) -> np.uint64:
     moved = NONE
     while stones != NONE:
@@ -94,6 +94,15 @@ def merge(positions: Masks, permutations: NDArray[np.uint8]) -> tuple[Masks, NDA
 
 
 # --- Codes of positions, for transposition tables ---------------------------------------------------------
+
+
+@inner
+def least(codes: Masks) -> np.uint64:
+    """The smallest of the codes of a position, which is the same for symmetric ones."""
+    smallest = codes[0]
+    for number in range(1, len(codes)):
+        smallest = min(smallest, codes[number])
+    return np.uint64(smallest)
 
 
 @lru_cache(maxsize=8)

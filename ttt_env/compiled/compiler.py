@@ -8,6 +8,7 @@ compiled functions: those of this room, and `*_kernel.py` in the room of each id
 leads to another folder. Compiled code must use nothing from other files.
 """
 
+# mypy: allow-untyped-calls, allow-untyped-decorators
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -24,6 +25,11 @@ from typing import Any, TypeVar, cast
 import llvmlite  # type: ignore[import-untyped]
 import numba
 import numpy as np
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.event import Event, Listener, install_listener
+from numba.core.typed_passes import NativeLowering
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,40 +37,83 @@ SILENT_SECONDS = 1.0  # of compiling before a message says so
 _PACKAGE = Path(__file__).parents[1]
 _KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
 _COST = "every process that uses it compiles it again, which takes some seconds"
+_njit: Any = numba.njit  # its types know few of its options
+_OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 _config: Any = numba.config
 _lock = Lock()  # of numba's settings
 _logger = logging.getLogger(__name__)
 
 
+class _LinkedCode(JITCodeLibrary):
+    """The code of a function that is linked into its callers, to be optimised and translated with theirs."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _Link(LoweringPass):
+    """Let callers find the function, which is not made ready to be called from Python."""
+
+    _name = "link"
+
+    def __init__(self) -> None:  # numba's own is abstract
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        function = state.cr.fndesc
+        key = [].index  # type: ignore[var-annotated]  # numba wants a function of C; a call of this one fails
+        state.library.finalize()
+        state.targetctx.insert_user_function(key, function, [state.library])
+        state.cr = state.cr._replace(cfunc=key)
+        return True
+
+
+class _Linker(CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        state = self.state
+        state.flags.no_compile = True
+        state.library = _LinkedCode(state.targetctx.codegen(), state.func_id.func_qualname)
+        passes = DefaultPassBuilder.define_nopython_pipeline(state)
+        passes.add_pass_after(_Link, NativeLowering)
+        passes.finalize()
+        return [passes]
+
+
 def inner(function: Function) -> Function:
-    """The function as machine code to be called by `compiled` functions, which are kept with all they call.
+    """The function as machine code for `compiled` functions alone, which are kept with all they call.
 
     So a call from Python loads one file, and processes that compile different callers at the same time never
-    write the same file.
+    write the same file. numba neither makes a way to call it from Python nor translates it by itself, which
+    took most of the time, and counts no references, which took up to nine tenths of the time of short
+    functions that get many arrays: it must not make or return an array.
     """
-    return cast(Function, numba.njit(nogil=True)(function))
+    if _config.DISABLE_JIT:
+        return function
+    dispatcher = _njit(_nrt=False, no_cpython_wrapper=True, pipeline_class=_Linker, **_OPTIONS)(function)
+    template = dispatcher.get_call_template
 
+    def template_of_types(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        return template(tuple(map(numba.types.unliteral, args)), kws)
 
-def bare(function: Function) -> Function:
-    """As `inner`, for a function that makes and returns no array, so that numba need not count references.
-
-    Counting takes nine tenths of the time of short functions that get many arrays.
-    """
-    decorate: Any = numba.njit
-    return cast(Function, decorate(nogil=True, _nrt=False)(function))
+    dispatcher.get_call_template = template_of_types  # else it is compiled again for each number in the text
+    return cast(Function, dispatcher)
 
 
 def compiled(function: Function) -> Function:
     """The function as machine code, kept on disk where some folder can be written to; see `folder_for`."""
     with _lock:
         folder = None if _config.DISABLE_JIT else folder_for(_digest())
-        return inner(function) if folder is None else _kept_in(folder, function)
+        return _not_kept(function) if folder is None else _kept_in(folder, function)
 
 
 def _kept_in(folder: Path, function: Function) -> Function:
     configured, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
     try:
-        dispatcher: Any = numba.njit(cache=True, nogil=True)(function)
+        dispatcher = _njit(cache=True, **_OPTIONS)(function)
         if Path(dispatcher.stats.cache_path).is_relative_to(folder):
             return cast(Function, dispatcher)
     except RuntimeError:  # numba finds no folder for this function
@@ -72,23 +121,41 @@ def _kept_in(folder: Path, function: Function) -> Function:
     finally:
         _config.CACHE_DIR = configured
     _say(f"numba does not keep the compiled code of ttt_env in {folder}: {_COST}")
-    return inner(function)
+    return _not_kept(function)
+
+
+def _not_kept(function: Function) -> Function:
+    return cast(Function, _njit(**_OPTIONS)(function))
 
 
 def ready(name: str, *calls: Callable[[], object]) -> None:
     """Make calls of compiled functions, so that these are compiled or loaded before anything is timed.
 
-    Logs a warning if it takes longer than `SILENT_SECONDS`, and if compiled code cannot be written to disk.
+    Logs a warning if something is compiled for longer than `SILENT_SECONDS`, and if compiled code cannot be
+    written to disk.
     """
-    text = f"{name}: preparing the compiled code, which takes longest the first time"
-    notice = Timer(SILENT_SECONDS, _say, [text])
-    notice.daemon = True
-    notice.start()
+    notice = _Notice(name)
     try:
-        for call in calls:
-            _call_twice_if_not_written(call)
+        with install_listener("numba:compile", notice):
+            for call in calls:
+                _call_twice_if_not_written(call)
     finally:
-        notice.cancel()
+        notice.timer.cancel()
+
+
+class _Notice(Listener):
+    """A line that says that something is compiled: none where all is loaded from disk, or soon done."""
+
+    def __init__(self, name: str) -> None:
+        self.timer = Timer(SILENT_SECONDS, _say, [f"{name}: compiling, once on this machine"])
+        self.timer.daemon = True
+
+    def on_start(self, event: Event) -> None:
+        if self.timer.ident is None:
+            self.timer.start()
+
+    def on_end(self, event: Event) -> None:
+        pass
 
 
 def _call_twice_if_not_written(call: Callable[[], object]) -> None:

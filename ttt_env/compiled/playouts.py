@@ -9,11 +9,11 @@ from ttt_env.compiled.bits import (
     NONE,
     completes,
     completing,
+    completing_through,
     mask_of,
     nth_cell,
     size,
     stone_like,
-    through,
     worth,
 )
 from ttt_env.compiled.compiler import inner
@@ -62,7 +62,7 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
             return result
         free ^= stone
         mine |= stone
-        my_last |= completing(mine, theirs, through(sets, cell))
+        my_last |= completing_through(mine, theirs, sets, cell)
         mine, theirs, my_last, their_last = theirs, mine, their_last, my_last
         result = -result
     return 0

@@ -26,7 +26,7 @@ from ttt_env.compiled.bits import (
     lowest,
     put,
 )
-from ttt_env.compiled.compiler import bare
+from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets, no_masks
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -85,7 +85,7 @@ def new_threats(game: Game, remembers: bool = True) -> Threats:
     )
 
 
-@bare
+@inner
 def wins_by_threats(
     attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets, t: Threats, budget: int
 ) -> bool:
@@ -125,7 +125,7 @@ def wins_by_threats(
     return False
 
 
-@bare
+@inner
 def look_for_threats(
     mine: np.uint64, theirs: np.uint64, cell: int, sets: WinningSets, t: Threats, budget: int
 ) -> tuple[int, np.uint64]:
@@ -144,7 +144,7 @@ def look_for_threats(
     return value, block
 
 
-@bare
+@inner
 def _add_pair(t: Threats, level: int, mask: np.uint64) -> None:
     """Add to a level the two empty cells of a set, if it lacks only these and the attacker may take one."""
     rest = mask & ~at(t.attacker, level)
@@ -153,7 +153,7 @@ def _add_pair(t: Threats, level: int, mask: np.uint64) -> None:
         t.n_pairs[level] += 1
 
 
-@bare
+@inner
 def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> bool:
     """Put the position after gain and reply at the next level, unless the defender then threatens twice."""
     gain, reply, below = at(t.gain, level), at(t.reply, level), level + 1
@@ -178,7 +178,7 @@ def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> boo
     return True
 
 
-@bare
+@inner
 def _next_threat(t: Threats, level: int) -> bool:
     """Put the next gain and reply at this level."""
     while t.tried[level] < 2 * t.n_pairs[level]:
@@ -193,7 +193,7 @@ def _next_threat(t: Threats, level: int) -> bool:
     return False
 
 
-@bare
+@inner
 def _failure_key(t: Threats, level: int) -> np.uint64:
     key = folded(at(t.attacker, level)) * _SCATTER_1
     key = (key ^ (key >> _33) ^ folded(at(t.defender, level))) * _SCATTER_2
@@ -201,7 +201,7 @@ def _failure_key(t: Threats, level: int) -> np.uint64:
     return mixed
 
 
-@bare
+@inner
 def _has_failed(t: Threats, level: int) -> bool:
     if len(t.failed) == 0:
         return False
@@ -209,14 +209,14 @@ def _has_failed(t: Threats, level: int) -> bool:
     return bool(t.failed[int(key >> _FAILED_SHIFT)] == key)
 
 
-@bare
+@inner
 def _remember_failure(t: Threats, level: int) -> None:
     if len(t.failed) > 0:
         key = _failure_key(t, level)
         t.failed[int(key >> _FAILED_SHIFT)] = key
 
 
-@bare
+@inner
 def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
     gains, replies = at(t.gain, level), completes
     for above in range(level):
@@ -226,7 +226,7 @@ def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
     put(t.winning, REPLIES, replies)
 
 
-@bare
+@inner
 def hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
     """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
     replies = at(t.winning, REPLIES)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, count, is_several, lowest, size
 from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
-from ttt_env.compiled.compiler import bare, compiled
+from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -63,7 +63,7 @@ def new_pairs(game: Game) -> Pairs:
     )
 
 
-@bare
+@inner
 def holds_by_groups(
     attacker: np.uint64, defender: np.uint64, sets: WinningSets, p: Pairs, budget: int, max_group: int
 ) -> int:
@@ -92,7 +92,7 @@ def holds_by_groups(
     return -1
 
 
-@bare
+@inner
 def _begin(p: Pairs, attacker: np.uint64, defender: np.uint64, sets: WinningSets, max_group: int) -> bool:
     """Put what the attacker lacks at the first level; False if there is clearly no way to break it."""
     n, room, n_apart = 0, size(sets.full & ~(attacker | defender)) // 2, 0
@@ -110,7 +110,7 @@ def _begin(p: Pairs, attacker: np.uint64, defender: np.uint64, sets: WinningSets
     return n_apart <= room or max_group > 0
 
 
-@bare
+@inner
 def _is_apart(p: Pairs, rest: np.uint64, n_apart: int) -> bool:
     """True if no pair breaks both this set and one of those already known to need a pair each."""
     for number in range(n_apart):
@@ -119,7 +119,7 @@ def _is_apart(p: Pairs, rest: np.uint64, n_apart: int) -> bool:
     return True
 
 
-@bare
+@inner
 def _list_options(p: Pairs, level: int) -> None:
     """The pairs that break what has the fewest cells; none if a pair leaves a single cell of another."""
     fewest, n = p.rests[level, 0], 0
@@ -138,7 +138,7 @@ def _list_options(p: Pairs, level: int) -> None:
     p.n_options[level] = n
 
 
-@bare
+@inner
 def _cost(p: Pairs, level: int, pair: np.uint64) -> int:
     """The weight of what is left to be broken: Σ 2^(−cells)."""
     total = 0
@@ -152,7 +152,7 @@ def _cost(p: Pairs, level: int, pair: np.uint64) -> int:
     return total
 
 
-@bare
+@inner
 def _choose(p: Pairs, level: int) -> bool:
     """Choose the pair of least cost that was not chosen yet at this level."""
     best, least = -1, _REFUSED
@@ -165,7 +165,7 @@ def _choose(p: Pairs, level: int) -> bool:
     return True
 
 
-@bare
+@inner
 def _place(p: Pairs, level: int) -> None:
     """Put at the next level what the chosen pair does not break."""
     pair, n = p.chosen[level], 0
@@ -180,7 +180,7 @@ def _place(p: Pairs, level: int) -> None:
 # --- One larger group -------------------------------------------------------------------------------------
 
 
-@bare
+@inner
 def _union(p: Pairs, level: int) -> int:
     """The number of cells in what no pair breaks."""
     group = NONE
@@ -189,7 +189,7 @@ def _union(p: Pairs, level: int) -> int:
     return size(group)
 
 
-@bare
+@inner
 def _takes_all(p: Pairs, level: int) -> int:
     """YES if the attacker, to move, can take all of a set that is left; NO if not, OPEN after too long."""
     p.n_in_group[0] = p.n_rests[level]
@@ -219,7 +219,7 @@ def _takes_all(p: Pairs, level: int) -> int:
     return OPEN
 
 
-@bare
+@inner
 def _judge(p: Pairs, depth: int) -> int:
     """YES if the attacker, to move, can take all of a set, else NO; OPEN if moves have to be tried."""
     total, cells = 0, NONE
@@ -233,7 +233,7 @@ def _judge(p: Pairs, depth: int) -> int:
     return NO if 2 * total < COMPLETE else OPEN  # Erdős and Selfridge, On a combinatorial game, 1973
 
 
-@bare
+@inner
 def _gain(p: Pairs, depth: int) -> bool:
     """Let the attacker take the next cell; False if the defender then had to reply in two cells at once."""
     gain, all_cells, blocks = lowest(p.gains[depth]), NONE, NONE
@@ -248,7 +248,7 @@ def _gain(p: Pairs, depth: int) -> bool:
     return not is_several(blocks)
 
 
-@bare
+@inner
 def _reply(p: Pairs, depth: int) -> None:
     """Let the defender try the next reply."""
     reply, n = lowest(p.replies[depth]), 0

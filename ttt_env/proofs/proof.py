@@ -41,6 +41,7 @@ from ttt_env.storage.policy_file import Arrays
 
 _WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
+_TWO_CELLS = Game("two cells", (2,), [(0, 1)])  # on which searches are prepared
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
@@ -355,6 +356,7 @@ class _Prover:
         self._rounds_over[seat] = int(parts.pop("rounds"))
         self.questions[seat].recall(int(parts.pop("table_bits")), parts.pop("table"))
         if parts:
+            _prepare_threats()
             self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
             self.threats[seat].recall(parts)
 
@@ -428,6 +430,10 @@ class _Prover:
 
     def _wins_by_threats(self, seat: Seat, position: Position, max_expanded: int) -> bool:
         if seat not in self.threats:
+            begin = time.monotonic()
+            _prepare_threats()
+            seconds = time.monotonic() - begin
+            self.begun, self.deadline = self.begun + seconds, self.deadline + seconds
             self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
         return self.threats[seat].wins(position, max_expanded)
 
@@ -571,17 +577,20 @@ def _is_dead(position: Position) -> bool:
 
 @cache
 def _prepare() -> None:
-    """Compile all that a search calls, or load it from disk, before the clock of a search starts."""
+    """Compile all that most searches call, or load it from disk, before the clock of a search starts."""
     from ttt_env.compiled.compiler import ready
 
-    game = Game("two cells", (2,), [(0, 1)])
-    question = _Question(game, "X")
-    question.begin(game.start, game.n_cells)
-    threats = ThreatProver(game, "X", lambda part, n_nodes: part.search(n_nodes)[0])
+    question = _Question(_TWO_CELLS, "X")
+    question.begin(_TWO_CELLS.start, _TWO_CELLS.n_cells)
+    ready("the proof search", lambda: question.search(1), lambda: drawing_regions(_TWO_CELLS.start))
+
+
+@cache
+def _prepare_threats() -> None:
+    """Compile or load the search for wins by threats, which few searches come to."""
+    from ttt_env.compiled.compiler import ready
+
     ready(
-        "the proof search",
-        lambda: question.search(1),
-        lambda: question.ordered_cells(game.start),
-        lambda: threats.prepare(game.start),
-        lambda: drawing_regions(game.start),
+        "the search for threats",
+        lambda: ThreatProver(_TWO_CELLS, "X", lambda part, n: part.search(n)[0]).prepare(_TWO_CELLS.start),
     )

@@ -36,6 +36,7 @@ from ttt_env.compiled.canonical import (
     YES,
     codes_of,
     heaviest,
+    least,
     stone_codes,
     weigh,
 )
@@ -160,7 +161,8 @@ def _judge_misere(s: ProofSearch, depth: int, sets: WinningSets, attacking: bool
     if s.candidates[depth] == NONE:
         return NO if attacking else YES
     weigh(attacker, defender, sets.masks, weights)
-    weights[:] = -weights  # best are the cells through which sets weigh least
+    for cell in range(len(weights)):  # best are the cells through which sets weigh least
+        weights[cell] = -weights[cell]
     return OPEN
 
 
@@ -170,10 +172,11 @@ def attacks(s: ProofSearch, depth: int) -> bool:
     return bool((s.state[ROOT_ATTACKS] + depth) & 1 == 1)
 
 
-@compiled
+@inner
 def judge(s: ProofSearch, depth: int, sets: WinningSets) -> int:
     """The answer at this depth without a search; or OPEN, and `candidates` and `weights` are set."""
-    s.weights[depth, :] = 0
+    for cell in range(s.weights.shape[1]):
+        s.weights[depth, cell] = 0
     attacking = attacks(s, depth)
     if sets.misere:
         return _judge_misere(s, depth, sets, attacking)
@@ -185,7 +188,12 @@ def judge(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @compiled
 def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
-    """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on."""
+    """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on.
+
+    With none at all the root is judged, so that its `candidates` and `weights` are known.
+    """
+    if n_nodes == 0:
+        judge(s, 0, sets)
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _DESCEND:
@@ -264,8 +272,7 @@ def _settle(s: ProofSearch, depth: int, attacking: bool) -> None:
 
 @inner
 def _key(s: ProofSearch, depth: int) -> np.uint64:
-    key: np.uint64 = s.codes[depth].min() * _SCATTER
-    return key
+    return least(s.codes[depth]) * _SCATTER
 
 
 @inner
@@ -278,7 +285,8 @@ def _is_known(s: ProofSearch, key: np.uint64) -> bool:
     """True if the table has an answer that holds here; it is then put in the state."""
     bits = np.uint64(s.state[TABLE_BITS])
     first = _bucket(s, key)
-    for entry in s.table[first : first + _BUCKET]:
+    for place in range(first, first + _BUCKET):
+        entry = s.table[place]
         if entry >> bits == (key << bits) >> bits:
             answer = int(entry & ONE)
             width = int(entry >> ONE) & _WIDTH_MASK
@@ -376,7 +384,7 @@ def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool, width:
 def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:
     """The candidates at the root, as a mask, and the weights of all cells."""
     s.candidates[0] = 0
-    judge(s, 0, sets)
+    search(s, sets, 0)
     return int(s.candidates[0]), s.weights[0].tolist()
 
 

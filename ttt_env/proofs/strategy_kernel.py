@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, completing_through, is_several, lowest, size
-from ttt_env.compiled.canonical import COMPLETE, canonical, weigh
+from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats
@@ -111,21 +111,22 @@ def _answered(
 
 
 @inner
-def _new_sequence(number: int, cover: Cover) -> NDArray[np.uint8]:
-    """Room for the cells of one more sequence of a position."""
-    cells: NDArray[np.uint8] = cover.sequences[cover.totals[N_SEQUENCES]]
-    cells[:] = NO_CELL
+def _new_sequence(number: int, cover: Cover) -> int:
+    """The row for the cells of one more sequence of a position."""
+    row = cover.totals[N_SEQUENCES]
+    for level in range(MOST_CELLS):
+        cover.sequences[row, level] = NO_CELL
     cover.totals[N_SEQUENCES] += 1
     cover.n_sequences[number] += 1
-    return cells
+    return int(row)
 
 
 @inner
 def _keep_sequence(t: Threats, number: int, cover: Cover) -> None:
     """Add the threats that were found to the sequences of a position."""
-    cells = _new_sequence(number, cover)
+    row = _new_sequence(number, cover)
     for level in range(size(t.winning[GAINS])):
-        cells[level] = cell_of(t.gain[level])
+        cover.sequences[row, level] = cell_of(t.gain[level])
 
 
 @inner
@@ -166,10 +167,11 @@ def _holds_by_pairs(
     p = finder.pairs
     n_pairs = holds_by_groups(other, own, sets, p, finder.budget, 0)
     if n_pairs >= 0:
-        cells = _new_sequence(number, cover)
+        row = _new_sequence(number, cover)
         for level in range(n_pairs):
             first = lowest(p.chosen[level])
-            cells[2 * level], cells[2 * level + 1] = cell_of(first), cell_of(p.chosen[level] ^ first)
+            cover.sequences[row, 2 * level] = cell_of(first)
+            cover.sequences[row, 2 * level + 1] = cell_of(p.chosen[level] ^ first)
     return bool(n_pairs >= 0)
 
 
@@ -185,9 +187,10 @@ def _replies(
             is_safe &= mask & other != NONE
         return NONE if is_safe and not wins else free & ~completing(other, own, sets.masks)
     if not wins:
-        weights[:] = 0
+        for cell in range(len(weights)):
+            weights[cell] = 0
         total = weigh(other, own, sets.masks, weights)
-        if total + weights.max() < COMPLETE:
+        if total == 0 or total + weights[cell_of(heaviest(free, weights))] < COMPLETE:
             return NONE
     completes = completing(own, other, sets.masks)
     if completes == NONE:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, completing_through, is_several, lowest, size
 from ttt_env.compiled.canonical import NO, OPEN, YES, stone_codes
-from ttt_env.compiled.compiler import bare, compiled
+from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import Threats, hindering, new_threats, wins_by_threats
 from ttt_env.rules.boards import Masks
@@ -67,7 +67,7 @@ class ThreatGraph(NamedTuple):
 # --- The nodes --------------------------------------------------------------------------------------------
 
 
-@bare
+@inner
 def _set_codes(g: ThreatGraph, attacker: np.uint64, defender: np.uint64) -> None:
     for symmetry in range(len(g.codes)):
         g.codes[symmetry] = NONE
@@ -80,14 +80,14 @@ def _set_codes(g: ThreatGraph, attacker: np.uint64, defender: np.uint64) -> None
                 g.codes[symmetry] += g.of_stones[side, cell, symmetry]
 
 
-@bare
+@inner
 def _mixed(code: np.uint64) -> np.uint64:
     mixed: np.uint64 = (code ^ (code >> _32)) * _SCATTER
     mixed = (mixed ^ (mixed >> _29)) * _SCATTER
     return mixed
 
 
-@bare
+@inner
 def _key_with(g: ThreatGraph, side: int, stone: np.uint64) -> np.uint64:
     """The key of the position of the codes with one stone more, equal for symmetric positions; never 0.
 
@@ -99,7 +99,7 @@ def _key_with(g: ThreatGraph, side: int, stone: np.uint64) -> np.uint64:
     return _mixed(key) | ONE
 
 
-@bare
+@inner
 def _place(g: ThreatGraph, key: np.uint64) -> int:
     """The place in the index where this key is, or may be put."""
     place: int = np.int64(key >> (_64 - np.uint64(g.state[INDEX_BITS])))  # type: ignore[assignment]
@@ -108,7 +108,7 @@ def _place(g: ThreatGraph, key: np.uint64) -> int:
     return place
 
 
-@bare
+@inner
 def _add_node(
     g: ThreatGraph, place: int, key: np.uint64, attacker: np.uint64, defender: np.uint64, moves: np.uint64
 ) -> int:
@@ -121,7 +121,7 @@ def _add_node(
     return node
 
 
-@bare
+@inner
 def _add_edge(g: ThreatGraph, first: int, child: int) -> None:
     """Add a child to those from `first` on, unless it is one of them."""
     for edge in range(first, g.state[N_EDGES]):
@@ -134,7 +134,7 @@ def _add_edge(g: ThreatGraph, first: int, child: int) -> None:
 # --- The children of a node -------------------------------------------------------------------------------
 
 
-@bare
+@inner
 def _expand_attack(g: ThreatGraph, node: int, sets: WinningSets) -> None:
     """Add the positions after the attacker's threats; there is no sequence of threats that wins at once."""
     attacker, defender, first = g.stones[node, 0], g.stones[node, 1], g.state[N_EDGES]
@@ -160,7 +160,7 @@ def _expand_attack(g: ThreatGraph, node: int, sets: WinningSets) -> None:
     g.numbers[node, FIRST], g.numbers[node, N_CHILDREN] = first, g.state[N_EDGES] - first
 
 
-@bare
+@inner
 def _expand_defence(g: ThreatGraph, node: int, sets: WinningSets) -> None:
     """Add the positions after the replies that the attacker cannot answer by a sequence of threats.
 
@@ -195,7 +195,7 @@ def _expand_defence(g: ThreatGraph, node: int, sets: WinningSets) -> None:
 # --- The search -------------------------------------------------------------------------------------------
 
 
-@bare
+@inner
 def _update(g: ThreatGraph, node: int, attacks: bool) -> int:
     """Count anew from the children of a node; returns the child where to search on, −1 if there is none."""
     any_of, all_of = (WON, NOT_WON) if attacks else (NOT_WON, WON)
@@ -212,7 +212,7 @@ def _update(g: ThreatGraph, node: int, attacks: bool) -> int:
     return best
 
 
-@bare
+@inner
 def _step(g: ThreatGraph, sets: WinningSets, root: int) -> None:
     """Expand one node, and count anew in all on the way to it."""
     depth, node, attacks = 0, root, True
@@ -301,7 +301,7 @@ def winning_cells(g: ThreatGraph, positions: Masks, cells: NDArray[np.int16]) ->
                     break
 
 
-@bare
+@inner
 def _won_child(g: ThreatGraph, node: int) -> int:
     """The first child of a won node that is won."""
     edge: int = g.numbers[node, FIRST]

@@ -56,6 +56,7 @@ the sum of the results of all `visits`, `value` WIN, DRAW or LOSS where the game
 UNKNOWN: both for the player who has just moved, who chose the node. `prior` is the network's probability of
 choosing it.
 """
+_NEW_ROOT = np.array((0.0, 0, 0, 1.0, 0, -1, UNKNOWN), NODE)  # that was never visited
 
 
 class PuctSettings(NamedTuple):
@@ -142,13 +143,11 @@ def nothing_known(game: Game, rows: int) -> Known:
     )
 
 
-@compiled
 def plant(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
     """Begin the searches of these positions: each a root alone, and so many simulations to be made."""
-    for game in range(len(mine)):
-        forest.roots[game, 0], forest.roots[game, 1] = mine[game], theirs[game]
-        forest.used[game], forest.lengths[game], forest.left[game] = 1, 0, simulations
-        place(forest.nodes[game], 0, -1, 1.0)
+    forest.roots[:, 0], forest.roots[:, 1] = mine, theirs
+    forest.used[:], forest.lengths[:], forest.left[:] = 1, 0, simulations
+    forest.nodes[:, 0] = _NEW_ROOT
 
 
 @compiled
@@ -226,7 +225,7 @@ def simulate_once(
         if row < 0 or row >= known.counts[1]:
             return False
         expand(forest, game, leaf, sets, settings, known.priors[row], known.permutations[symmetry], seed)
-        backpropagate(forest, game, settings, -known.values[row])
+        backpropagate(forest, game, settings, -float(known.values[row]))
     else:
         backpropagate(forest, game, settings, 0.0)
     forest.moves[game] += forest.lengths[game] - 1

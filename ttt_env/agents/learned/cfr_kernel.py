@@ -49,8 +49,8 @@ def sweep(graph: Graph, state: Regrets, learner: int, weight: float, is_plus: bo
 @inner
 def play_down(graph: Graph, state: Regrets, learner: int, weight: float) -> None:
     """From the empty board on: the strategies by regret matching, and how likely they lead where."""
-    state.reach[:, 1:] = 0.0
-    state.reach[:, 0] = 1.0
+    for position in range(len(state.seat)):
+        state.reach[0, position] = state.reach[1, position] = 1.0 if position == 0 else 0.0
     for position in range(len(state.seat)):
         mover = state.seat[position]
         match_regrets(graph, state, position)

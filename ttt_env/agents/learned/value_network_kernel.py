@@ -67,7 +67,7 @@ def play_and_learn(
         n_plies, value = play_game(net, board, sets, random, is_net)
         moves += n_plies
         learn_game(net, board, rate, n_plies, value)
-        if is_net.all():
+        if is_net[0] and is_net[1]:
             good[number] = value == 0
         else:
             good[number] = value != 0 and is_net[(n_plies - 1) % 2] == (value > 0)
@@ -184,7 +184,8 @@ def descend(net: NetworkLayers, rate: float, error: float) -> None:
     for layer in range(len(sizes) - 2, -1, -1):
         n_inputs = sizes[layer]
         before = after - n_inputs
-        errors[before:after] = 0.0
+        for unit in range(before, after):
+            errors[unit] = 0.0
         for unit in range(after + sizes[layer + 1] - 1, after - 1, -1):
             at -= n_inputs + 1
             slope = errors[unit] * (1.0 - signals[unit] * signals[unit])

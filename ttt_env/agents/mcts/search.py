@@ -146,7 +146,7 @@ class Search:
             self.restart(after, int(self._tree.random[0]))
             return
         tree = kernel.empty_tree(self.position.game, len(self._tree.nodes))
-        kernel.transplant(self._tree, slot, tree)
+        kernel.transplant(self._tree, slot, tree, np.full(int(self._tree.counts[0]), -1))
         self._tree, self.position = tree, after
         if self.is_proved and not self._slots:  # by threats, which name no move
             self.restart(after, int(self._tree.random[0]))
@@ -302,7 +302,7 @@ def _prepare(words: int, with_threats: bool) -> None:
         "mcts",
         lambda: kernel.plant(tree, threats, sets, zero),
         lambda: kernel.run(tree, threats, sets, settings, None, 1, False),
-        lambda: kernel.transplant(tree, int(tree.path[1]), other),
+        lambda: kernel.transplant(tree, int(tree.path[1]), other, np.full(_FIRST_SLOTS, -1)),
         lambda: kernel.sow(other, zero),
     )
 

@@ -320,9 +320,11 @@ def sow(tree: Tree, seed: np.uint64) -> None:
 
 
 @compiled
-def transplant(tree: Tree, node: int, target: Tree) -> None:
-    """Copy the subtree of a child of the root to an empty tree with as many slots, and the random state."""
-    origin = np.full(tree.counts[0], -1)
+def transplant(tree: Tree, node: int, target: Tree, origin: NDArray[np.int64]) -> None:
+    """Copy the subtree of a child of the root to an empty tree with as many slots, and the random state.
+
+    `origin` has a −1 for each slot in use; it becomes the slot that each new one comes from.
+    """
     origin[0], n_slots, slot = node, 1, 0
     while slot < n_slots:
         if origin[slot] >= 0:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, at, cell_of, completing, count, is_several, mask_of, put
-from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, stone_codes, weigh
+from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least, stone_codes, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets, kernel_masks, no_masks
 from ttt_env.rules.boards import Masks
@@ -127,11 +127,13 @@ def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
     if candidates == NONE:
         return _answer(-WIN >= threshold)
     put(s.candidates, ply, candidates)
-    s.weights[ply, :] = 0
+    for cell in range(s.weights.shape[1]):
+        s.weights[ply, cell] = 0
     weigh(mine, theirs, sets.masks, s.weights[ply])
     weigh(theirs, mine, sets.masks, s.weights[ply])
     if sets.misere:
-        s.weights[ply, :] = -s.weights[ply]
+        for cell in range(s.weights.shape[1]):
+            s.weights[ply, cell] = -s.weights[ply, cell]
     return OPEN
 
 
@@ -202,8 +204,7 @@ def _return_to_parent(s: DepthSearch) -> None:
 
 @inner
 def _key(s: DepthSearch, ply: int) -> np.uint64:
-    key: np.uint64 = s.codes[ply].min() + _1
-    return key
+    return least(s.codes[ply]) + _1
 
 
 @inner

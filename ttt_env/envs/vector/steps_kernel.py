@@ -82,7 +82,9 @@ def begin(where: Bools, games: Games, draws: Floats, tables: StepTables) -> None
         board, seat = tables.first, tables.to_move
         if len(tables.policies):
             if len(tables.chances) > 1:
-                games.who[at] = np.searchsorted(tables.chances, draws[OPPONENT, at], side="right")
+                games.who[at] = 0
+                for chance in tables.chances:
+                    games.who[at] += chance <= draws[OPPONENT, at]
             if tables.play_as == RANDOM:
                 seat = int(draws[SEAT, at] >= HALF)
             else:
