@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ttt_env.errors import ResultFileError, TttEnvError
+from ttt_env.storage import opened, reason, write_atomically
 from ttt_env.storage.fields import parse_json
-from ttt_env.storage.files import opened, reason, write_atomically
 
 
 class Saved(ABC):

@@ -21,8 +21,8 @@ except ImportError as error:
     raise missing_extra("a data set's description needs", "data") from error
 
 from ttt_env.render.table import Table
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import opened
+from ttt_env.rules import Game
+from ttt_env.storage import opened
 from ttt_env.text.wording import rules_text
 
 LICENSE = "https://spdx.org/licenses/MIT.html"

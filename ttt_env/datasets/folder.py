@@ -14,11 +14,8 @@ from ttt_env.datasets.kinds import GAME_CHATS, GAMES, MINARI, POSITION_CHATS, PO
 from ttt_env.datasets.minari_sets import import_minari
 from ttt_env.datasets.order import DataKind, DatasetOrder, as_kinds
 from ttt_env.errors import ResultFileError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_path
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import opened, write_atomically
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.rules import Game, as_path, get_game
+from ttt_env.storage import game_to_dict, opened, write_atomically
 from ttt_env.text.wording import BoardStyle
 
 DatasetProgress = Callable[[str, int, int], object]

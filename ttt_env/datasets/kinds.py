@@ -10,7 +10,7 @@ from ttt_env.datasets.games import GameTable
 from ttt_env.datasets.minari_sets import OPPONENT, write_minari
 from ttt_env.datasets.order import DataKind, DatasetOrder
 from ttt_env.datasets.players import EXPERT, NOVICES, Level
-from ttt_env.storage.files import opened
+from ttt_env.storage import opened
 from ttt_env.workers import Progress
 
 POSITIONS, POSITION_CHATS, GAME_CHATS = "positions.parquet", "chat-positions.jsonl", "chat-games.jsonl"

@@ -13,10 +13,8 @@ from ttt_env.datasets.players import Level, Player, drawn, numbers_of, players_o
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, missing_extra, shown
 from ttt_env.registration import make
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import as_file_name
+from ttt_env.rules import Game, as_integer, as_path, get_game
+from ttt_env.storage import as_file_name
 
 OPPONENT = "epsilon:minimax,epsilon=0.2"
 """The opponent of the players unless another one is named: it punishes mistakes, and makes some itself."""

@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 from ttt_env.datasets.chat import Ties
 from ttt_env.datasets.positions import PositionTable
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.rules import Game, as_integer, one_of
+from ttt_env.storage import game_to_dict
 from ttt_env.text.wording import BoardStyle
 
 DataKind = Literal["positions", "games", "chat", "minari"]

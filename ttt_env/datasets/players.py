@@ -6,11 +6,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.play import play_cells
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import check_enumerable
+from ttt_env.rules import Game, GameRecord, as_integer, check_enumerable, get_game, one_of
 
 Level = Literal["expert", "novice", "mixed"]
 """The players: the expert, who draws among the perfect moves; novices, who err; or all of them."""

@@ -5,8 +5,7 @@ from itertools import chain, zip_longest
 
 from ttt_env.agent import Answer
 from ttt_env.errors import NotationError, ParameterError
-from ttt_env.rules.checks import as_positive
-from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules import Game, Position, as_positive, cells_of
 
 
 def rows_and_columns(game: Game, protocol: str) -> tuple[int, int]:

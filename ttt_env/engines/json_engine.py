@@ -8,8 +8,7 @@ import numpy as np
 from ttt_env.agent import AgentLike
 from ttt_env.engines.serving import Engine
 from ttt_env.engines.thinking import DEFAULT_SECONDS, Thinker, seconds_of_limit
-from ttt_env.rules.checks import as_generator
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game, as_generator
 from ttt_env.text.protocol import answer_line, read_question
 
 

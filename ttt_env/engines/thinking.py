@@ -8,8 +8,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, chosen_cell, make_agent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError, shown
-from ttt_env.rules.checks import as_generator
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, as_generator
 from ttt_env.stopping import due_by
 
 DEFAULT_SECONDS = 1.0

@@ -20,10 +20,7 @@ from ttt_env.errors import (
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.render.window import Window
-from ttt_env.rules.catalogue import get_game, parameters_of_game
-from ttt_env.rules.checks import items_of, one_of
-from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.rules.specs import parameters_of
+from ttt_env.rules import Game, Position, Seat, get_game, items_of, one_of, parameters_of, parameters_of_game
 
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]

@@ -8,8 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules import SEATS, Game, Position, Seat, one_of
 
 ObservationKind = Literal["planes", "dict", "flat"]
 Planes: TypeAlias = NDArray[np.int8]

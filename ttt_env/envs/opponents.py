@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.errors import ParameterError
+from ttt_env.rules import Game
 from ttt_env.rules.checks import as_weights
-from ttt_env.rules.game import Game
 
 Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
 

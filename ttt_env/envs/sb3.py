@@ -12,8 +12,7 @@ from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError, missing_extra
-from ttt_env.rules.checks import as_integer, as_options
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game, as_integer, as_options
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv

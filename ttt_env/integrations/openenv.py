@@ -26,8 +26,7 @@ from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.opponents import Opponents
 from ttt_env.errors import EpisodeOrderError, TttEnvError, missing_extra
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.rules import Game, Position, Seat, as_integer, one_of
 from ttt_env.text.env import IllegalReply, RewardName, TextEnv
 from ttt_env.text.wording import BoardStyle
 

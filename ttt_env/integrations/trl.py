@@ -19,7 +19,7 @@ from typing import Any
 
 from ttt_env.envs.opponents import Opponents
 from ttt_env.errors import EpisodeOrderError
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game
 from ttt_env.text.env import TextEnv
 from ttt_env.text.starts import start_rows
 

@@ -4,7 +4,7 @@ import re
 
 from ttt_env.errors import IllegalMoveError
 from ttt_env.render.layout import layers_of
-from ttt_env.rules.game import Game, as_cell
+from ttt_env.rules import Game, as_cell
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NUMBER = re.compile(r"[0-9]{1,6}")

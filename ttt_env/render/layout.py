@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ttt_env.rules.game import Coordinates, Game, Position, Seat, spacing
+from ttt_env.rules import Coordinates, Game, Position, Seat
+from ttt_env.rules.game import spacing
 
 CARD = "#f7f5f0"
 PANEL = "#c8d0db"

@@ -26,8 +26,7 @@ from ttt_env.render.layout import (
     layout_of,
     looks_of,
 )
-from ttt_env.rules.game import Position, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import GameRecord, Position, Seat
 
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.floating[Any]]

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from ttt_env.render.layout import CARD, INK, layout_of, n_abreast
 from ttt_env.render.svg import draw_diagram, draw_svg
-from ttt_env.rules.game import SEATS, Game, Position
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, Game, GameRecord, Position
 
 _MAX_CELLS = 27  # of a board that is drawn after every move
 # All lengths are in pixels.

@@ -23,8 +23,7 @@ from ttt_env.render.layout import (
     shade,
 )
 from ttt_env.render.words import percent
-from ttt_env.rules.game import Position
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import GameRecord, Position
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability
 _SHARE_LETTERS = 0.2  # the height of a probability, in widths of a cell

@@ -8,7 +8,7 @@ from ttt_env.errors import missing_extra
 from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.rules.game import Position
+from ttt_env.rules import Position
 
 _DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
 _EVENT_RATE = 60

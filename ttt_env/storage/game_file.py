@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import GameError
-from ttt_env.rules.catalogue import CATALOGUE, get_game
-from ttt_env.rules.checks import as_bool
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import CATALOGUE, Game, as_bool, get_game, split_spec
 from ttt_env.storage.files import opened, reason, write_atomically
 
 FORMAT = "ttt_env game 1"

@@ -11,9 +11,7 @@ from threading import Lock
 from typing import Any, NamedTuple, Self
 
 from ttt_env.errors import GameLogError, NotationError, TttEnvError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import Game, GameRecord, get_game
 from ttt_env.storage.files import opened, reason, write_atomically
 
 PERSON = "person"

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import Game, get_game, split_spec
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 

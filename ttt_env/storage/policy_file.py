@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
-from ttt_env.rules.catalogue import checked_rules
-from ttt_env.rules.game import Game, cells_of
-from ttt_env.rules.sizes import BOARD_SETS, check_size
+from ttt_env.rules import Game, cells_of, check_size, checked_rules
+from ttt_env.rules.sizes import BOARD_SETS
 from ttt_env.storage.files import opened, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]

@@ -14,8 +14,7 @@ from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.proofs.known import PROOF_NODES, known_value
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.rules import Game, Position, Seat, as_integer, one_of
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.replies import ByPosition
 from ttt_env.text.wording import BoardStyle, board_text, end_text, fault_text, prompt_text, turn_text

@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, chosen_cell
 from ttt_env.analysis.declared import is_own
-from ttt_env.rules.game import Position
+from ttt_env.rules import Position
 
 _2_TO_MINUS_53 = 2.0**-53
 

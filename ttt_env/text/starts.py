@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from typing import TypedDict
 
-from ttt_env.rules.checks import as_integer
-from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.rules.symmetry import canonical
+from ttt_env.rules import Game, Position, Seat, as_integer, canonical
 
 
 class StartRow(TypedDict):

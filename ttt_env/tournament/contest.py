@@ -19,7 +19,7 @@ from ttt_env.errors import (
     TournamentFileError,
     missing_extra,
 )
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules import is_enumerable
 from ttt_env.tournament.journal import Computed, Journal
 from ttt_env.tournament.meetings import (
     Meeting,

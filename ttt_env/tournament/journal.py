@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from ttt_env.analysis.evaluation import Match, match_of_games
 from ttt_env.errors import TournamentFileError
-from ttt_env.rules.game import SEATS, Game
-from ttt_env.storage.fields import Fields
-from ttt_env.storage.line_file import LineFile
+from ttt_env.rules import SEATS, Game
+from ttt_env.storage import Fields, LineFile
 from ttt_env.tournament.meetings import Meeting, Played
 from ttt_env.tournament.plan import TournamentPlan
 

@@ -11,8 +11,8 @@ from ttt_env.agent import quoted
 from ttt_env.analysis.evaluation import Forfeited, Match
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
-from ttt_env.rules.game import SEATS, Game
-from ttt_env.storage.files import write_atomically
+from ttt_env.rules import SEATS, Game
+from ttt_env.storage import write_atomically
 from ttt_env.tournament.documents import LEGEND, NOT_JUDGED, Documents
 from ttt_env.tournament.meetings import Meeting, Played
 from ttt_env.tournament.standings import Standing, match_points, share

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown, unknown
-from ttt_env.rules.checks import as_bool, as_integer, as_positive, one_of
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import opened, reason
+from ttt_env.rules import Game, as_bool, as_integer, as_positive, one_of
+from ttt_env.storage import opened, reason
 from ttt_env.storage.models import game_of, spec_of
 from ttt_env.text.players.program import STARTUP
 from ttt_env.tournament.rounds import most_rounds

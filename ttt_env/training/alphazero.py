@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, make_agent
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner
+from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, make_agent
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import PolicyValueNetwork
 from ttt_env.errors import missing_extra
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size, is_enumerable
+from ttt_env.rules import Game, check_size, is_enumerable
 from ttt_env.training.alphazero_games import ReplayBuffer, SelfPlay
 from ttt_env.training.alphazero_settings import KIND, settings_for
 from ttt_env.training.evaluation import Evaluation

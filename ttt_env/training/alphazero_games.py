@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, random_position
+from ttt_env.rules import Boards, Game, random_position
 from ttt_env.training.alphazero_settings import AlphaZeroSettings
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ from typing import Any
 
 from ttt_env.agents.alphazero.network import NetworkSize
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.checks import as_bool, as_integer, as_number
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules import Game, as_bool, as_integer, as_number, is_instant
 
 KIND = "alphazero"
 """The name of the algorithm in messages."""

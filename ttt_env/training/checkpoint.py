@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.rules import Game
+from ttt_env.storage import opened, reason, write_atomically
 from ttt_env.training.evaluation import Evaluation
 
 _HEAD = b"ttt_env checkpoint 3\n"  # followed by the SHA-256 of the rest

@@ -10,8 +10,7 @@ from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, Layer, reachable
 from ttt_env.analysis.solution import ValueAgent
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.sizes import check_enumerable, is_tabulated
+from ttt_env.rules import Boards, check_enumerable, is_tabulated
 
 
 class Frozen(Agent):

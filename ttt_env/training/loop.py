@@ -8,13 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, get_args
 
-from ttt_env.agent import Agent
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class
+from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log, learner_class
 from ttt_env.errors import ParameterError, PolicyFileError, missing_extra
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_callback, as_integer, as_number, as_path, one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import MAX_SEED
+from ttt_env.rules import MAX_SEED, Game, as_callback, as_integer, as_number, as_path, get_game, one_of
 from ttt_env.training.checkpoint import (
     TrainingCheckpoint,
     TrainingProgress,

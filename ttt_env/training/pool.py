@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias
 from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.analysis.evaluation import match
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import check_names
+from ttt_env.rules import Game, check_names
 from ttt_env.training.frozen import response_to
 
 Draw: TypeAlias = Literal["uniform", "prioritised"] | Mapping[str, float]

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import ParameterError, missing_extra, shown, unknown
-from ttt_env.rules.checks import as_number, as_positive
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable
-from ttt_env.storage.files import opened, reason
+from ttt_env.rules import Game, as_number, as_positive, is_enumerable
+from ttt_env.storage import opened, reason
 from ttt_env.training.pool import OpponentPool
 
 _FOLDER = Path(str(files("ttt_env.training"))) / "recipes"

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ttt_env.agents.alphazero.network import N_PLANES, NetworkSize, PolicyValueNetwork, is_convolutional
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
+from ttt_env.rules import Boards, Game
 
 _CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 _NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}

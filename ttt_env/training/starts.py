@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position, random_position
+from ttt_env.rules import Boards, Game, Position, get_game, random_position
 
 _COSTLY = 0.8  # the share of costly errors among starts at errors, if there are any
 

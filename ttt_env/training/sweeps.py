@@ -18,16 +18,22 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from ttt_env.agent import Agent
-from ttt_env.agent.learner import learner_class
+from ttt_env.agent import Agent, learner_class
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown
 from ttt_env.render.table import Column, Table
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_generator, as_integer, as_path, as_positive, one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import ENUMERABLE_CELLS, MAX_SEED, TRIALS, is_enumerable
-from ttt_env.storage.files import reason
-from ttt_env.storage.line_file import LineFile
+from ttt_env.rules import (
+    MAX_SEED,
+    Game,
+    as_generator,
+    as_integer,
+    as_path,
+    as_positive,
+    get_game,
+    is_enumerable,
+    one_of,
+)
+from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS
+from ttt_env.storage import LineFile, reason
 from ttt_env.training.checkpoint import checkpoint_of
 from ttt_env.training.evaluation import Until
 from ttt_env.training.trial import Trial, TrialResult, run_trial

@@ -7,16 +7,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
 
-from ttt_env.agent import Agent, agent_class
-from ttt_env.agent.learner import learner_class
+from ttt_env.agent import Agent, agent_class, learner_class
 from ttt_env.analysis.dossier import versions
 from ttt_env.analysis.saved import Saved
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import MAX_SEED
-from ttt_env.storage.fields import MOST, Fields
-from ttt_env.storage.files import as_file_name
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.rules import MAX_SEED, Game
+from ttt_env.storage import MOST, Fields, as_file_name, game_to_dict
 from ttt_env.training.checkpoint import checkpoint_of, read_checkpoint
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions

@@ -17,8 +17,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, missing_extra
-from ttt_env.rules.game import Game
-from ttt_env.rules.symmetry import motions
+from ttt_env.rules import Game, motions
 from ttt_env.training.masking import MaskedDQN, MaskedDQNPolicy, MaskedQNetwork
 
 try:

@@ -3,5 +3,3 @@
 from ttt_env.workers.cluster import ray_cluster
 from ttt_env.workers.work import pickled
 from ttt_env.workers.workers import Backend, Progress, Workers
-
-__all__ = ["Backend", "Progress", "Workers", "pickled", "ray_cluster"]

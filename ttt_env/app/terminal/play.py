@@ -15,9 +15,7 @@ from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.session import Player, PlaySession
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.coordinates import cells_text, parse_cell
-from ttt_env.rules.catalogue import game_names
-from ttt_env.rules.checks import as_seat
-from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.rules import SEATS, Game, Seat, as_seat, game_names
 from ttt_env.storage.game_log import PERSON, GameLog
 
 Ask = Callable[[str], str]

@@ -10,8 +10,7 @@ from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.play import Ask
 from ttt_env.errors import NotationError
 from ttt_env.render.coordinates import cells_text
-from ttt_env.rules.game import SEATS
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, GameRecord
 from ttt_env.storage.game_log import read_records
 
 _STEP = "Enter: next, b: back, q: quit> "

@@ -6,8 +6,7 @@ import numpy as np
 
 from ttt_env.agent import Agent
 from ttt_env.errors import IllegalMoveError
-from ttt_env.rules.game import SEATS, Game, Position, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat
 
 
 @dataclass(frozen=True)

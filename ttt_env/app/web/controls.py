@@ -11,7 +11,7 @@ from inspect import Parameter
 from ttt_env.agent import Agent, agent_class, agent_names
 from ttt_env.agents.heuristics.rules import RULES
 from ttt_env.errors import ParameterError, UnknownAgentError, unknown
-from ttt_env.rules.specs import parameters_of, split_items, split_spec
+from ttt_env.rules import parameters_of, split_items, split_spec
 
 
 @dataclass(frozen=True)

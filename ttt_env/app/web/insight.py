@@ -19,10 +19,7 @@ from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves
 from ttt_env.render.words import OUTCOMES, signed
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import SEATS, Game
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules import SEATS, Boards, Game, get_game, is_instant
 
 _DIGITS = 12  # beyond these is rounding
 

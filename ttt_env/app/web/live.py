@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 from ttt_env.app.web.roster import PERSON
 from ttt_env.app.web.table import PlayTable
-from ttt_env.rules.game import SEATS, Game
-from ttt_env.rules.sizes import is_instant
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import SEATS, Game, is_instant, split_spec
 
 _SOFTMAX = "softmax"
 

@@ -22,8 +22,7 @@ from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_vis
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.proofs.known import is_solved
-from ttt_env.rules.catalogue import parameters_of_game
-from ttt_env.rules.game import SEATS
+from ttt_env.rules import SEATS, parameters_of_game
 
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100

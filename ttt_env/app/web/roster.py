@@ -12,16 +12,8 @@ from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.proofs.known import is_solved
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import (
-    INSTANT_CELLS,
-    MASK_CELLS,
-    TABLE_CELLS,
-    is_instant,
-    n_placements,
-)
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import MASK_CELLS, TABLE_CELLS, Game, get_game, is_instant, n_placements, split_spec
+from ttt_env.rules.sizes import INSTANT_CELLS
 from ttt_env.storage.models import spec_of
 from ttt_env.text.players.program import ProgramAgent
 

@@ -9,9 +9,7 @@ from urllib.parse import quote, urlencode
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.errors import NotationError, TttEnvError, unknown
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import SEATS, Game, Position, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, get_game
 
 _FLAGS = {
     "see": "sees",

@@ -11,9 +11,8 @@ from ttt_env.engines.piskvork.notation import PROTOCOL, format_cell, read_board,
 from ttt_env.engines.serving import Engine, name_shown, one_line
 from ttt_env.engines.thinking import Thinker, seconds_of_clock, seconds_of_limit
 from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, shown
+from ttt_env.rules import Game, Position, as_generator
 from ttt_env.rules.catalogue import mnk
-from ttt_env.rules.checks import as_generator
-from ttt_env.rules.game import Game, Position
 
 IN_A_ROW = 5
 _MILLISECONDS = 1000.0

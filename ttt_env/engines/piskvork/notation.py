@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ttt_env.engines.grid import moves_to, rows_and_columns
 from ttt_env.errors import NotationError, shown
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position
 
 PROTOCOL = "Piskvork"
 MINE, THEIRS = 1, 2

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from ttt_env.agent import Answer
 from ttt_env.engines.grid import answered, as_milliseconds, rows_and_columns
 from ttt_env.engines.piskvork.notation import PROTOCOL, board_lines, format_cell, read_cell_name
-from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules import Game, Position, cells_of
 from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 _SECONDS = 1.0

@@ -11,7 +11,7 @@ from ttt_env.engines.serving import Engine, name_shown, one_line
 from ttt_env.engines.thinking import DEFAULT_SECONDS, Thinker, seconds_of_clock, seconds_of_limit
 from ttt_env.engines.uci.notation import check_squares, format_move, read_position, variant_name
 from ttt_env.errors import NotationError, shown
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position
 
 _NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "movetime", "depth", "nodes", "mate")
 _MOST = 10**10  # of a limit: some months

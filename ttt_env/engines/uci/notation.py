@@ -6,7 +6,7 @@ from string import ascii_lowercase
 
 from ttt_env.engines.grid import moves_to, rows_and_columns, run_length
 from ttt_env.errors import NotationError, ParameterError, shown
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position
 
 PROTOCOL = "UCI"
 _MOVE = re.compile(r"(?:P@)?([a-z])([1-9][0-9]{0,2})", re.IGNORECASE)

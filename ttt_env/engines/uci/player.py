@@ -14,8 +14,7 @@ from ttt_env.engines.uci.notation import (
     variants_file,
 )
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.checks import as_integer, as_path
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, as_integer, as_path
 from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 _SECONDS = 1.0

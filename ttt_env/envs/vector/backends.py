@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.errors import ParameterError, missing_extra, shown
-from ttt_env.rules.checks import one_of
+from ttt_env.rules import one_of
 
 if TYPE_CHECKING:
     import torch

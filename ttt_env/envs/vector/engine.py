@@ -28,8 +28,7 @@ from ttt_env.envs.opponents import Lineup
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
 from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, ParameterError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS, Position
+from ttt_env.rules import SEATS, Boards, Position
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
 _NEVER = 2.0  # no draw reaches it

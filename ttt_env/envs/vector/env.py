@@ -30,24 +30,14 @@ from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, PlayAs, StartL
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
-from ttt_env.envs.vector.engine import (
-    ArraySteps,
-    Openings,
-    Replies,
-    Starts,
-    Steps,
-    refuse_taken,
-    resampled,
-)
+from ttt_env.envs.vector.engine import ArraySteps, Openings, Replies, Starts, Steps, refuse_taken, resampled
 from ttt_env.envs.vector.states import Cells, TableStore, store_of
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, as_options, integer_of, items_of, one_of
-from ttt_env.rules.game import SEATS, Game, Position
+from ttt_env.rules import SEATS, Boards, Game, Position, as_integer, as_options, check_names, items_of, one_of
+from ttt_env.rules.checks import integer_of
 from ttt_env.rules.sizes import ENVS
-from ttt_env.rules.specs import check_names
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
 VectorRenderMode = Literal["ansi", "rgb_array"]

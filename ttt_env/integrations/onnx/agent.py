@@ -14,10 +14,8 @@ from ttt_env.agent import Effort
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.envs.observation import Flat, Planes
 from ttt_env.errors import PolicyError, PolicyFileError, missing_extra
-from ttt_env.rules.checks import as_number
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size
-from ttt_env.storage.files import opened, reason
+from ttt_env.rules import Game, as_number, check_size
+from ttt_env.storage import opened, reason
 
 SCORES = "scores"
 """The name of the output with the scores of the cells."""

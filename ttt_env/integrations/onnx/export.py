@@ -37,9 +37,8 @@ from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.integrations.onnx.agent import GAME, SCORES, TEMPERATURE
-from ttt_env.rules.game import Game
-from ttt_env.rules.symmetry import motions
-from ttt_env.storage.files import reason, write_atomically
+from ttt_env.rules import Game, motions
+from ttt_env.storage import reason, write_atomically
 
 INPUT = "planes"
 _OPSET = 18

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any, Self
 
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.checks import as_integer, as_number, as_positive
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game, as_integer, as_number, as_positive
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.players.endpoint import ChatEndpoint
 from ttt_env.text.players.prompt import PromptAgent, Reply

@@ -19,8 +19,8 @@ import numpy as np
 
 from ttt_env.agent import Agent, FunctionAgent, chosen_cell
 from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError
-from ttt_env.rules.game import Game, Position
-from ttt_env.storage.game_file import game_from_dict
+from ttt_env.rules import Game, Position
+from ttt_env.storage import game_from_dict
 from ttt_env.text.protocol import answer_line, read_question
 
 MODULE = "ttt_env.text.players.function_file"

@@ -22,9 +22,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 
 from ttt_env.agent import Answer, AskedAgent, Effort, Outcome, quoted
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, UntrustedAnswersError, shown
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path, as_positive
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, as_integer, as_path, as_positive, get_game
 from ttt_env.rules.specs import unwrapped
 
 TRIES = 3

@@ -9,8 +9,7 @@ from ttt_env.analysis.evaluation import Exploitability, Match
 from ttt_env.analysis.verdict import verdict_of
 from ttt_env.app.web.roster import Roster
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.game import Game, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import Game, GameRecord, Seat
 
 
 @dataclass(frozen=True, eq=False)

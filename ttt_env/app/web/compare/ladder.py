@@ -13,9 +13,7 @@ from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.render.words import signed
-from ttt_env.rules.game import Game
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import TABLE_CELLS
+from ttt_env.rules import TABLE_CELLS, Game, GameRecord
 from ttt_env.tournament.meetings import Meeting, pooled
 
 GAMES = {

@@ -16,13 +16,7 @@ from ttt_env.app.tally import Expectation
 from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare.certificate import Proved, prove
 from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
-from ttt_env.app.web.compare.people import (
-    MAX_AGENTS,
-    PersonalRecord,
-    games_of,
-    random_against,
-    tallies_here,
-)
+from ttt_env.app.web.compare.people import MAX_AGENTS, PersonalRecord, games_of, random_against, tallies_here
 from ttt_env.app.web.compare.runs import (
     MAX_SHOWN,
     MEANINGS,
@@ -48,10 +42,7 @@ from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.app.web.visitors import is_foreign, is_whole
 from ttt_env.errors import ParameterError, TttEnvError, unknown
-from ttt_env.rules.checks import as_seat
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated
+from ttt_env.rules import SEATS, TABLE_CELLS, Game, GameRecord, Seat, as_seat, is_tabulated
 
 _MAX_GAME_NUMBER = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show

@@ -8,7 +8,7 @@ from ttt_env.app.tally import Expectation, SeatTally, Tally, expected, tallies_o
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import Roster
 from ttt_env.errors import TttEnvError
-from ttt_env.rules.game import Game, Seat
+from ttt_env.rules import Game, Seat
 from ttt_env.storage.game_log import GameLog
 
 MAX_AGENTS = 30

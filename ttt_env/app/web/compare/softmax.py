@@ -11,8 +11,7 @@ from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.compare.chart import Axis, Chart, Line, chart
 from ttt_env.app.web.controls import Control
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
+from ttt_env.rules import Boards, get_game
 
 GAME = get_game("tictactoe-v0")
 SLIDERS = {

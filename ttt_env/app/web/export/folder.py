@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ttt_env.errors import ParameterError
-from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.storage import opened, reason, write_atomically
 
 LIST = "exported.json"
 _MAKER = "ttt web --export"

@@ -21,10 +21,8 @@ from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services, templates_of
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
 from ttt_env.errors import ParameterError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.rules.symmetry import symmetries
-from ttt_env.storage.files import as_file_name
+from ttt_env.rules import Game, Position, Seat, get_game, symmetries
+from ttt_env.storage import as_file_name
 
 GAME = get_game("tictactoe-v0")
 PAGES = (("index.html", "Play"), ("inside.html", "Look inside"), ("compare.html", "Compare"))

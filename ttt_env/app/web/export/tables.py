@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.roster import Roster
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import Game, split_spec
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"
 _UNIFORM = 1e-6  # Lookup holds single precision

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, Box, completed_mask, layout_of
-from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules import Game, Position, cells_of
 
 _CELL = 20  # of a small board; all of its lengths are in these units
 _REACH, _RADIUS = CROSS_REACH * _CELL, RING_RADIUS * _CELL

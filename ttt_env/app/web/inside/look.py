@@ -8,7 +8,7 @@ from ttt_env.app.web.inside.branch import end_of
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.table import PlayTable, read_table
 from ttt_env.errors import ParameterError
-from ttt_env.rules.catalogue import get_game
+from ttt_env.rules import get_game
 
 VIEWS = {"move": "Last move", "tree": "Game tree", "mcts": "Monte Carlo", "weights": "Weights"}
 PACES = {"slow": 1600, "steady": 600, "fast": 150}

@@ -30,7 +30,7 @@ from ttt_env.app.web.table import PlayTable
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameTooLargeError, IllegalMoveError, TttEnvError
 from ttt_env.proofs.known import is_solved
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules import is_instant
 
 PARTS = {
     "move": "inside_reason.html",

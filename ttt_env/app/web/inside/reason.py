@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from ttt_env.agent.explanation import Explanation
+from ttt_env.agent import Explanation
 from ttt_env.app.web.board import DrawnBoard, Tile, board_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable, short_name
 from ttt_env.errors import IllegalMoveError
-from ttt_env.rules.game import SEATS, Position, Seat
+from ttt_env.rules import SEATS, Position, Seat
 
 
 @dataclass(frozen=True)

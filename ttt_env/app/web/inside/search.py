@@ -10,7 +10,7 @@ from operator import attrgetter
 from ttt_env.agents.mcts.search import Search
 from ttt_env.agents.mcts.tree import Node
 from ttt_env.app.web.inside.branch import Branch, end_of
-from ttt_env.rules.game import SEATS, Position, Seat
+from ttt_env.rules import SEATS, Position, Seat
 
 MAX_NODES, MAX_CHOICES = 20, 9
 

@@ -9,9 +9,7 @@ from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.branch import Branch, end_of
 from ttt_env.render.words import percent, signed
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Position
-from ttt_env.rules.symmetry import canonical
+from ttt_env.rules import Boards, Position, canonical
 
 MAX_BOARDS = 80
 _DIGITS = 4
