@@ -14,8 +14,7 @@ from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import SIDES, form_of_game, game_of_form, kinds, parse_game, rule_of
-from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength
-from ttt_env.app.web.live import sweep_at
+from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength, sweep_at
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit

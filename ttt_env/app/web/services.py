@@ -23,8 +23,7 @@ from ttt_env.app.web.computing import Lane, WorkQueues
 from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
-from ttt_env.app.web.table import PlayTable, Visit
-from ttt_env.app.web.tickets import Tickets
+from ttt_env.app.web.table import PlayTable, Tickets, Visit
 from ttt_env.render.words import OUTCOMES, gain, percent, signed
 from ttt_env.rules import Game
 from ttt_env.storage.game_log import GameLog

@@ -15,10 +15,9 @@ try:
     import uvicorn
     from starlette.applications import Starlette
 
-    from ttt_env.app.web.connection import PromptConnection
-    from ttt_env.app.web.export.folder import own_files, write_folder
-    from ttt_env.app.web.export.site import exported
+    from ttt_env.app.web.export import exported, own_files, write_folder
     from ttt_env.app.web.server import create_app
+    from ttt_env.app.web.visitors import PromptConnection
 except ImportError as missing:
     raise missing_extra("the web page needs", "web") from missing
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from math import log, sqrt
 from operator import attrgetter
@@ -104,7 +103,10 @@ def drawn(visits: Mapping[Cells, int]) -> set[Cells]:
     or not at all, and no move is drawn from a position while there is one to draw from a more visited one.
     """
     nodes = _most_visited_path(visits)
-    rank = partial(_rank, visits)
+
+    def rank(cells: Cells) -> tuple[int, int]:
+        return -visits[cells[:-1]], -visits[cells]
+
     ranked = sorted((cells for cells in visits if cells), key=rank)
     for _, equals in groupby(ranked, rank):
         more = nodes.union(equals)
@@ -112,11 +114,6 @@ def drawn(visits: Mapping[Cells, int]) -> set[Cells]:
             break
         nodes = more
     return nodes
-
-
-def _rank(visits: Mapping[Cells, int], cells: Cells) -> tuple[int, int]:
-    """The place of a node in the order in which nodes are drawn: the lowest first."""
-    return -visits[cells[:-1]], -visits[cells]
 
 
 def _most_visited_path(visits: Mapping[Cells, int]) -> set[Cells]:

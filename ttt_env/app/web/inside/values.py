@@ -111,13 +111,10 @@ class _Grower:
             for move in moves
             if move.cell in alike
         )
-        value = self._value(position)
+        value = float(self._values.of(Boards.of([position]))[0])
+        value = value if position.to_move == "X" else -value
         below = end_of(position) if position.is_over else told_value(value)
         return Branch(position, cells, "now", below, share=1.0, tone=value, children=children)
-
-    def _value(self, position: Position) -> float:
-        value = float(self._values.of(Boards.of([position]))[0])
-        return value if position.to_move == "X" else -value
 
 
 def distinct_moves(position: Position) -> dict[int, int]:
