@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.board import board_of, strokes_of
-from ttt_env.app.web.compare.certificate import Proved, prove
-from ttt_env.app.web.compare.ladder import ENTRANTS, ladder
+from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
 from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.games import rule_of
 from ttt_env.app.web.inside.branch import Branch, grid_of, stones_of
