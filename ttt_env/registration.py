@@ -7,8 +7,8 @@ import gymnasium
 import pettingzoo
 from gymnasium.envs.registration import EnvSpec
 
+from ttt_env.envs.board import Opponents
 from ttt_env.envs.observation import DictObservation, Flat, Planes
-from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv

@@ -18,9 +18,9 @@ from ttt_env.agent import Answer, AskedAgent, make_agent, quoted
 from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.recorded import RecordedAgent
-from ttt_env.engines.grid import moves_to
-from ttt_env.engines.piskvork.notation import MINE, board_lines, read_board
-from ttt_env.engines.uci.notation import position_command, read_move
+from ttt_env.engines.piskvork.engine import MINE, board_lines, read_board
+from ttt_env.engines.serving import moves_to
+from ttt_env.engines.uci.engine import position_command, read_move
 from ttt_env.errors import (
     ForfeitError,
     NotationError,

@@ -12,7 +12,7 @@ from ttt_env.errors import IllegalMoveError, PolicyError
 from ttt_env.rules import Boards, Game, Position, check_game
 
 if TYPE_CHECKING:
-    from ttt_env.render.picture import Picture
+    from ttt_env.render.svg import Picture
 
 _MOVES = frozenset({"policy", "policies", "choose"})
 

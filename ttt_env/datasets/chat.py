@@ -15,8 +15,7 @@ from ttt_env.rules import SEATS, Boards, Game, Position, Seat, as_integer, canon
 from ttt_env.rules.symmetry import same_boards
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.env import TextEnv
-from ttt_env.text.replies import number_at
+from ttt_env.text.env import TextEnv, number_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 
 Ties = Literal["all", "draw"]

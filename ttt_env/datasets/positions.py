@@ -31,7 +31,7 @@ from ttt_env.rules import (
 from ttt_env.rules.symmetry import same_boards
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.replies import number_at
+from ttt_env.text.env import number_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 from ttt_env.workers import Progress
 

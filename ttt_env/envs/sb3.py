@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.codes import Games, StepOutcome
-from ttt_env.envs.opponents import Opponents
+from ttt_env.envs.board import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError, missing_extra
 from ttt_env.rules import Game, as_integer, as_options

@@ -16,12 +16,13 @@ from ttt_env.envs.board import (
     BoardEnv,
     Illegal,
     Info,
+    Lineup,
+    Opponents,
     PlayAs,
     RenderMode,
     StartLike,
 )
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
-from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.errors import EpisodeOrderError, ForfeitError, ImpossiblePositionError
 from ttt_env.rules import SEATS, Game, Position, Seat, as_cell, as_integer, as_options, check_names, one_of
 

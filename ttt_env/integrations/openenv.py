@@ -23,8 +23,7 @@ from typing import Any, get_args
 from uuid import uuid4
 
 from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
-from ttt_env.envs.board import PlayAs
-from ttt_env.envs.opponents import Opponents
+from ttt_env.envs.board import Opponents, PlayAs
 from ttt_env.errors import EpisodeOrderError, TttEnvError, missing_extra
 from ttt_env.rules import Game, Position, Seat, as_integer, one_of
 from ttt_env.text.env import IllegalReply, RewardName, TextEnv

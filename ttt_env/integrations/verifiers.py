@@ -19,8 +19,7 @@ from typing import Any, Literal
 
 from ttt_env.agent import Outcome
 from ttt_env.errors import missing_extra
-from ttt_env.text.env import Replies, TextEnv
-from ttt_env.text.starts import start_rows
+from ttt_env.text.env import Replies, TextEnv, start_rows
 from ttt_env.text.wording import BoardStyle
 
 try:

@@ -25,7 +25,7 @@ from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_boa
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ttt_env.render.picture import Picture
+    from ttt_env.render.svg import Picture
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
@@ -291,8 +291,7 @@ class Position(_Stones):
         With `policy`, `[cells]`, free cells show its probabilities; the move `last` stands out. Raises
         `ParameterError` if `policy` is no distribution over the free cells.
         """
-        from ttt_env.render.picture import Picture
-        from ttt_env.render.svg import draw_svg
+        from ttt_env.render.svg import Picture, draw_svg
 
         return Picture(draw_svg(self, last, policy=policy))
 

@@ -5,8 +5,8 @@ from textwrap import fill
 from typing import Literal, get_args
 
 from ttt_env.agent import Outcome
-from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
+from ttt_env.render.words import cell_name
 from ttt_env.rules import Game, Position, Seat, cells_of, one_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]

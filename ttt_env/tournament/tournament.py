@@ -31,9 +31,17 @@ from ttt_env.tournament.meetings import (
     pairing,
     pooled,
 )
-from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 from ttt_env.tournament.rounds import Rounds
-from ttt_env.tournament.standings import Standing, System, cross_table, share, standings
+from ttt_env.tournament.standings import (
+    Standing,
+    System,
+    alpha_rank,
+    bradley_terry,
+    cross_table,
+    nash_mixture,
+    share,
+    standings,
+)
 from ttt_env.workers import Backend, Progress, Workers
 
 if TYPE_CHECKING:

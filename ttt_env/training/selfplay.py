@@ -24,12 +24,9 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError, missing_extra
 from ttt_env.rules import Game, is_enumerable, is_tabulated, one_of
 from ttt_env.storage import write_atomically
-from ttt_env.training.checkpoint import TrainingCheckpoint, TrainingProgress, read_checkpoint
 from ttt_env.training.evaluation import Evaluation, Report, Until, costly
-from ttt_env.training.frozen import Frozen, Remembered
-from ttt_env.training.loop import Training
-from ttt_env.training.pool import OpponentPool
-from ttt_env.training.starts import RandomStarts
+from ttt_env.training.loop import Training, TrainingCheckpoint, TrainingProgress, read_checkpoint
+from ttt_env.training.pool import Frozen, OpponentPool, RandomStarts, Remembered
 
 try:
     import torch

@@ -34,8 +34,8 @@ from ttt_env.rules import (
 )
 from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS
 from ttt_env.storage import LineFile, reason
-from ttt_env.training.checkpoint import checkpoint_of
 from ttt_env.training.evaluation import Until
+from ttt_env.training.loop import checkpoint_of
 from ttt_env.training.trial import Trial, TrialResult, run_trial
 from ttt_env.workers import Backend, Workers, ray_cluster
 

@@ -13,9 +13,8 @@ from ttt_env.analysis.saved import Saved
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules import MAX_SEED, Game
 from ttt_env.storage import MOST, Fields, as_file_name, game_to_dict
-from ttt_env.training.checkpoint import checkpoint_of, read_checkpoint
 from ttt_env.training.evaluation import Evaluation
-from ttt_env.training.loop import TrainingOptions
+from ttt_env.training.loop import TrainingOptions, checkpoint_of, read_checkpoint
 
 Ended: TypeAlias = Literal["goal", "budget", "asha", "error"]
 _GAME_LETTERS = 60  # in the name of a file

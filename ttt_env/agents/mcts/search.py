@@ -19,7 +19,7 @@ from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import kernel_masks, winning_sets
 from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ParameterError
-from ttt_env.render.picture import Picture
+from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules import (
     MASK_CELLS,

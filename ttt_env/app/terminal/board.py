@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
-from ttt_env.render.coordinates import column_name
 from ttt_env.render.layout import Look, layers_of, looks_of, n_abreast
 from ttt_env.render.text import lines_of
+from ttt_env.render.words import column_name
 from ttt_env.rules import Coordinates, Position, Seat
 
 STYLES: dict[Seat, str] = {"X": "bold red", "O": "bold cyan"}

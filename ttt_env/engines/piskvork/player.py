@@ -5,8 +5,8 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from ttt_env.agent import Answer
-from ttt_env.engines.grid import answered, as_milliseconds, rows_and_columns
-from ttt_env.engines.piskvork.notation import PROTOCOL, board_lines, format_cell, read_cell_name
+from ttt_env.engines.piskvork.engine import PROTOCOL, board_lines, format_cell, read_cell_name
+from ttt_env.engines.serving import answered, as_milliseconds, rows_and_columns
 from ttt_env.rules import Game, Position, cells_of
 from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 

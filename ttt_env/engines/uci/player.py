@@ -5,8 +5,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ttt_env.agent import Answer
-from ttt_env.engines.grid import answered, as_milliseconds
-from ttt_env.engines.uci.notation import (
+from ttt_env.engines.serving import answered, as_milliseconds
+from ttt_env.engines.uci.engine import (
     check_squares,
     position_command,
     read_move,

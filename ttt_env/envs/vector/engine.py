@@ -23,8 +23,7 @@ from ttt_env.compiled.codes import (
     StepOutcome,
     Worth,
 )
-from ttt_env.envs.board import MAX_STARTS, PlayAs
-from ttt_env.envs.opponents import Lineup
+from ttt_env.envs.board import MAX_STARTS, Lineup, PlayAs
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
 from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, ParameterError

@@ -26,9 +26,8 @@ from ttt_env.compiled.codes import (
     StepOutcome,
     Worth,
 )
-from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, PlayAs, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, Lineup, Opponents, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
-from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
 from ttt_env.envs.vector.engine import ArraySteps, Openings, Replies, Starts, Steps, refuse_taken, resampled
 from ttt_env.envs.vector.states import Cells, TableStore, store_of
