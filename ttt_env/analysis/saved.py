@@ -76,7 +76,7 @@ class Saved(ABC):
 
 def write_json(data: Mapping[str, Any], path: str | Path) -> None:
     """Write the data as a JSON file, one item a line. Raises `OSError` if it cannot be written."""
-    write_atomically(path, lambda file: file.write(_as_json(data).encode()))
+    write_atomically(path, _as_json(data).encode())
 
 
 def _as_json(data: Mapping[str, Any]) -> str:

@@ -12,13 +12,11 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("a data set's description needs", "data"):
     import mlcroissant as mlc
     from pyarrow import parquet, types
-except ImportError as error:
-    raise missing_extra("a data set's description needs", "data") from error
 
 from ttt_env.render.table import Table
 from ttt_env.rules import Game

@@ -268,7 +268,7 @@ def write_dataset(
     about = f"Exact data of the game {order.game.name}: README.md beside this file says what it is."
     write_json(croissant(title, about, folder, files, published), folder / _CROISSANT)
     text = card(title, order.game, files, order.made_by)
-    write_atomically(folder / _CARD, lambda file: file.write(text.encode()))
+    write_atomically(folder / _CARD, text.encode())
 
 
 def _say_nothing(kind: str, done: int, total: int) -> None:

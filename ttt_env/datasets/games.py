@@ -5,13 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("tables of games need", "data"):
     import pyarrow as pa
     from pyarrow import parquet
-except ImportError as error:
-    raise missing_extra("tables of games need", "data") from error
 
 from ttt_env.analysis.distance import distances
 from ttt_env.datasets.players import Level, play_games

@@ -11,7 +11,7 @@ from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.datasets.players import Level, Player, drawn, numbers_of, players_of
 from ttt_env.envs.single import SingleAgentEnv
-from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, missing_extra, shown
+from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, extra_for, shown
 from ttt_env.registration import make
 from ttt_env.rules import Game, as_integer, as_path, get_game
 from ttt_env.storage import as_file_name
@@ -113,12 +113,10 @@ def _of_catalogue(game: Game | str) -> Game:
 
 def import_minari() -> tuple[Any, Any, Any]:
     """Minari, its storage, and its buffer of an episode. Raises `ImportError` without the extra `data`."""
-    try:
+    with extra_for("data sets of Minari need", "data"):
         import minari
         from minari.data_collector import EpisodeBuffer
         from minari.dataset.minari_storage import MinariStorage
-    except ImportError as error:
-        raise missing_extra("data sets of Minari need", "data") from error
     return minari, MinariStorage, EpisodeBuffer
 
 

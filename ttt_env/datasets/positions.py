@@ -8,13 +8,11 @@ from typing import TypeAlias, get_args
 
 import numpy as np
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("tables of positions need", "data"):
     import pyarrow as pa
     from pyarrow import parquet
-except ImportError as error:
-    raise missing_extra("tables of positions need", "data") from error
 
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.layers import Bools, Floats, reachable

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.board import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
-from ttt_env.errors import ParameterError, missing_extra
+from ttt_env.errors import ParameterError, extra_for
 from ttt_env.rules import Game, as_integer, as_options
 
 if TYPE_CHECKING:
@@ -55,10 +55,8 @@ def __getattr__(name: str) -> Any:
     """`GameVecEnv`, made when first asked for, so that importing this module imports no SB3."""
     if name != "GameVecEnv":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with extra_for("a VecEnv needs", "train"):
         from stable_baselines3.common.vec_env import VecEnv
-    except ImportError as error:
-        raise missing_extra("a VecEnv needs", "train") from error
     return type(name, (_Adapter, VecEnv), {"__module__": __name__, "__doc__": _Adapter.__doc__})
 
 

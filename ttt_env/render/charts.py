@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,10 +27,8 @@ def new_figure(width: float, height: float) -> "Figure":
 
     Raises `ImportError` if matplotlib is not installed.
     """
-    try:
+    with extra_for("charts need", "plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_extra("charts need", "plot") from error
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 

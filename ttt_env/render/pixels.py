@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 from ttt_env.render.layout import (
     CARD,
     CROSS_REACH,
@@ -112,10 +112,8 @@ def draw_gif(record: GameRecord) -> bytes:
 
     Raises `ImportError` if Pillow is not installed.
     """
-    try:
+    with extra_for("animations need", "plot"):
         from PIL import Image
-    except ImportError as error:
-        raise missing_extra("animations need", "plot") from error
     moves = zip(record.positions(), (None, *record.cells), strict=True)
     layout = layout_of(record.game)
     fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)

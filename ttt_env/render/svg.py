@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from ttt_env.errors import ParameterError, missing_extra
+from ttt_env.errors import ParameterError, extra_for
 from ttt_env.render.layout import (
     CARD,
     CROSS_REACH,
@@ -195,11 +195,9 @@ def write(path: str | Path, formats: Mapping[str, Callable[[], bytes]]) -> None:
 
 def _png(svg: str) -> bytes:
     """The picture as PNG, in the fonts that come with matplotlib: the same on every machine."""
-    try:
+    with extra_for("PNG pictures need", "plot"):
         from matplotlib import get_data_path
         from resvg_py import svg_to_bytes
-    except ImportError as error:
-        raise missing_extra("PNG pictures need", "plot") from error
     fonts = Path(get_data_path()) / "fonts" / "ttf"
     return svg_to_bytes(
         svg,

@@ -4,7 +4,7 @@ import os
 import sys
 from typing import Literal, Self
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
@@ -86,10 +86,8 @@ def _opens_display(size: tuple[int, int]) -> bool:
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in _DISPLAY_VARIABLES):
         return False
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    try:
+    with extra_for('render_mode="human" needs pygame of', "render"):
         import pygame
-    except ImportError as error:
-        raise missing_extra('render_mode="human" needs pygame of', "render") from error
     try:
         pygame.display.init()
         pygame.display.set_mode(size)

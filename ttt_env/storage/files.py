@@ -38,8 +38,8 @@ def opened(path: str | Path) -> BinaryIO:
     return Path(path).open("rb")
 
 
-def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]) -> None:
-    """Let `write` fill a file that takes this path only when it is complete and on the disk.
+def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter], object]) -> None:
+    """Write a file, or let `content` fill it, that takes this path only when it is complete and on the disk.
 
     Folders that are missing are made. Whenever the process is killed, the path holds what it held before, or
     all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
@@ -48,6 +48,13 @@ def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]
     Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for what is no path.
     """
     _check_path(path)
+
+    def write(file: BufferedWriter) -> None:
+        if callable(content):
+            content(file)
+        else:
+            file.write(content)
+
     try:
         target = Path(os.path.realpath(path))
     except ValueError as error:  # a null byte, or letters that no file name has

@@ -45,7 +45,7 @@ def game_from_dict(data: Mapping[str, Any]) -> Game:
 def save_game(game: Game, path: str | Path) -> None:
     """Write a game as a JSON file, which `load_game` reads. Raises `OSError` if it cannot be written."""
     text = json.dumps({"format": FORMAT, **_described(game)})
-    write_atomically(path, lambda stream: stream.write(text.encode()))
+    write_atomically(path, text.encode())
 
 
 def load_game(path: str | Path) -> Game:

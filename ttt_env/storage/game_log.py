@@ -201,7 +201,7 @@ class GameLog:
             raise GameLogError(f"{path} is the game log itself: export to another file")
         try:
             text = "".join(f"{text}\n" for (text,) in rows).encode("utf-8")
-            write_atomically(path, lambda file: file.write(text))
+            write_atomically(path, text)
         except OSError as error:
             raise GameLogError(f"{path} cannot be written: {reason(error)}") from error
         return len(rows)

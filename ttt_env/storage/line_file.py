@@ -202,7 +202,7 @@ def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[
             stack.callback(os.close, handle)
             _lock(handle, wait=True)
         text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in change(read_lines(path)))
-        write_atomically(path, lambda file: file.write(text.encode()))
+        write_atomically(path, text.encode())
 
 
 def _lock(handle: int, wait: bool) -> None:

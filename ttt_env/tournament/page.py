@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files as resources
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ttt_env.agent import quoted
@@ -35,12 +34,8 @@ def write_results(results: Documents) -> None:
         "index.html": page(results),
     }
     for name, text in texts.items():
-        _write(results.contest.folder / name, text)
-
-
-def _write(path: Path, text: str) -> None:
-    content = text.encode("utf-8", "replace")  # half a letter may stand in what a program said
-    write_atomically(path, lambda file: file.write(content))
+        # Half a letter may stand in what a program said.
+        write_atomically(results.contest.folder / name, text.encode("utf-8", "replace"))
 
 
 def page(results: Documents) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.evaluation import Match
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 from ttt_env.tournament.meetings import Meeting, pooled, seen_by
 
 Floats = NDArray[np.float64]
@@ -127,10 +127,8 @@ def alpha_rank(scores: Floats) -> Floats:
 
 def _scipy() -> Any:
     """The module `scipy.optimize`. Raises `ImportError`, which names the extra, if it is not installed."""
-    try:
+    with extra_for("ratings need", "tournament"):
         import scipy.optimize
-    except ImportError as error:
-        raise missing_extra("ratings need", "tournament") from error
     return scipy.optimize
 
 

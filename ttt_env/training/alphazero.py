@@ -26,7 +26,7 @@ from time import perf_counter
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, make_agent
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import PolicyValueNetwork
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 from ttt_env.rules import check_size, is_enumerable
 from ttt_env.training.evaluation import Evaluation
 
@@ -413,7 +413,5 @@ class AlphaZeroLearner(Learner):
 
 
 def _check_torch() -> None:
-    try:
+    with extra_for("AlphaZero learns with", "train"):
         import torch  # noqa: F401
-    except ImportError as error:
-        raise missing_extra("AlphaZero learns with", "train") from error

@@ -5,7 +5,6 @@ runs code, as loading any pickled object does: go on only with trainings that yo
 """
 
 import hashlib
-import io
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -16,7 +15,7 @@ from time import perf_counter
 from typing import Any, get_args
 
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log, learner_class
-from ttt_env.errors import ParameterError, PolicyFileError, missing_extra
+from ttt_env.errors import ParameterError, PolicyFileError, extra_for
 from ttt_env.rules import MAX_SEED, Game, as_callback, as_integer, as_number, as_path, get_game, one_of
 from ttt_env.storage import opened, reason, write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
@@ -60,13 +59,7 @@ def write_checkpoint(path: str | Path, checkpoint: TrainingCheckpoint) -> None:
     except ImportError:
         pickler = pickle
     content: bytes = pickler.dumps(checkpoint)
-
-    def write(file: io.BufferedWriter) -> None:
-        file.write(_HEAD)
-        file.write(hashlib.sha256(content).digest())
-        file.write(content)
-
-    write_atomically(path, write)
+    write_atomically(path, _HEAD + hashlib.sha256(content).digest() + content)
 
 
 def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
@@ -185,10 +178,8 @@ def _tensorboard(folder: Path | None) -> Iterator[Log]:
     if folder is None:
         yield lambda scalars, step: None
         return
-    try:
+    with extra_for("a log needs", "train"):
         from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise missing_extra("a log needs", "train") from error
     with SummaryWriter(str(folder)) as writer:
 
         def write(scalars: Mapping[str, float], step: int) -> None:

@@ -159,7 +159,11 @@ def sweep(
         file = LineFile(folder / "results.jsonl", "ttt_env trial", "holds no results of a sweep")
         stack.enter_context(file)
         results = {result.trial: result for result in file.read(TrialResult.from_dict)}  # the last one counts
-        ended = {name: result for name, result in results.items() if _stays(result, asha)}
+        ended = {
+            name: result
+            for name, result in results.items()
+            if result.is_whole or (asha and result.ended == "asha")
+        }
         left = [trial for trial in trials if trial.name not in ended]
 
         def keep(trial: Trial, result: TrialResult) -> None:
@@ -188,11 +192,6 @@ def _check_asha(trials: Sequence[Trial], backend: Backend) -> None:
         )
 
 
-def _stays(result: TrialResult, asha: bool) -> bool:
-    """True if a trial with this result is not run again."""
-    return result.is_whole or (asha and result.ended == "asha")
-
-
 def _run(
     trials: Sequence[Trial],
     folder: Path,
@@ -209,12 +208,9 @@ def _run(
         return
     with Workers(workers) as pool:
         tasks = [(trial,) for trial in trials]
-        for number, result in pool.completed(partial(run_trial, folder=folder), tasks, named=_named):
+        train = partial(run_trial, folder=folder)
+        for number, result in pool.completed(train, tasks, named=lambda trial: f"the trial {trial.name}"):
             keep(trials[number], result)
-
-
-def _named(trial: Trial) -> str:
-    return f"the trial {trial.name}"
 
 
 def _trials(

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Protocol, Self
 from uuid import uuid4
 
-from ttt_env.errors import ParameterError, missing_extra, shown
+from ttt_env.errors import ParameterError, extra_for, shown
 from ttt_env.workers.work import Task, TaskOutcome, imported_cloudpickle, work_of
 
 # Each process is one worker: more threads in it would only wait for one another.
@@ -48,7 +48,9 @@ class LokyPool:
     is_lost_at_once = True
 
     def __init__(self, size: int) -> None:
-        self.size, self._loky = size, _loky()
+        with extra_for("workers need", "tournament"):
+            import loky
+        self.size, self._loky = size, loky
         self._executor: Any = None
 
     def __enter__(self) -> Self:
@@ -151,14 +153,6 @@ def _function_of_object(key: Any) -> Callable[..., Any]:
     return function
 
 
-def _loky() -> Any:
-    try:
-        import loky
-    except ImportError as error:
-        raise missing_extra("workers need", "tournament") from error
-    return loky
-
-
 _ADDRESS_SECONDS = 5.0  # for a cluster to answer
 _RAY_ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # a cluster that is started here reports to nobody
@@ -253,8 +247,6 @@ def _no_cluster(address: str) -> ParameterError:
 
 def imported_ray() -> Any:
     """The module ray. Raises `ImportError` if it is not installed."""
-    try:
+    with extra_for('backend="ray" needs', "ray"):
         import ray
-    except ImportError as error:
-        raise missing_extra('backend="ray" needs', "ray") from error
     return ray

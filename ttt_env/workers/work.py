@@ -8,7 +8,7 @@ from threading import Thread
 from time import perf_counter
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError, missing_extra
+from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError, extra_for
 
 Task = tuple[Any, ...]
 _LAST_WORDS_SECONDS = 1.0  # for a process that hangs, to say so before it ends
@@ -28,10 +28,8 @@ def pickled(name: str, value: object) -> bytes:
 
 def imported_cloudpickle() -> Any:
     """The module cloudpickle. Raises `ImportError` if it is not installed."""
-    try:
+    with extra_for("workers need", "tournament"):
         import cloudpickle
-    except ImportError as error:
-        raise missing_extra("workers need", "tournament") from error
     return cloudpickle
 
 

@@ -26,7 +26,7 @@ from ttt_env.agent import (
     of_legal_cells,
 )
 from ttt_env.analysis.induction import softmax
-from ttt_env.errors import PolicyFileError, UnknownAgentError, missing_extra
+from ttt_env.errors import PolicyFileError, UnknownAgentError, extra_for
 from ttt_env.rules import Boards, Game, Position, check_size
 from ttt_env.storage import opened, reason
 
@@ -239,10 +239,8 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
     except OSError as error:
         raise PolicyFileError(f"{path} is no model: {reason(error)}") from error
     with stream:
-        try:
+        with extra_for("sb3 agents need", "train"):
             from stable_baselines3.common.save_util import load_from_zip_file
-        except ImportError as error:
-            raise missing_extra("sb3 agents need", "train") from error
         with _blaming(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:

@@ -331,16 +331,12 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     listing = json.dumps({"made_by": _MAKER, "files": sorted(files)}, indent=1).encode() + b"\n"
     # The list says all that may be here before any of it is, so that an export that was killed can go on.
     both = json.dumps({"made_by": _MAKER, "files": sorted(own | set(files))}, indent=1).encode() + b"\n"
-    write_atomically(folder / LIST, lambda file: file.write(both))
+    write_atomically(folder / LIST, both)
     for name in sorted(own - set(files)):
         (folder / name).unlink(missing_ok=True)
     for name, content in files.items():
-        _write(folder / name, content)
-    _write(folder / LIST, listing)
-
-
-def _write(path: Path, content: bytes) -> None:
-    write_atomically(path, lambda file: file.write(content))
+        write_atomically(folder / name, content)
+    write_atomically(folder / LIST, listing)
 
 
 def own_files(folder: Path) -> set[str]:

@@ -9,17 +9,15 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("the web page needs", "web"):
     import uvicorn
     from starlette.applications import Starlette
 
     from ttt_env.app.web.export import exported, own_files, write_folder
     from ttt_env.app.web.server import create_app
     from ttt_env.app.web.visitors import PromptConnection
-except ImportError as missing:
-    raise missing_extra("the web page needs", "web") from missing
 
 from ttt_env.app.web.roster import Roster, named_models
 from ttt_env.errors import ParameterError

@@ -115,7 +115,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         one_of("render_mode", render_mode, (None, *get_args(VectorRenderMode)))
         self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
         self.num_envs = as_integer("num_envs", num_envs, "make_vec", 1, ENVS)
-        self.autoreset_mode = _as_mode(autoreset_mode)
+        if not isinstance(autoreset_mode, AutoresetMode):
+            autoreset_mode = _MODES[one_of("autoreset_mode", autoreset_mode, get_args(Autoreset))]
+        self.autoreset_mode = autoreset_mode
         self.metadata: dict[str, Any] = {  # type: ignore[misc]
             "render_modes": list(get_args(VectorRenderMode)),
             "render_fps": 4,
@@ -491,12 +493,6 @@ def rows_of(batch: Any) -> list[Any]:
     if not isinstance(batch, dict):
         return list(batch)
     return [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
-
-
-def _as_mode(mode: Autoreset | AutoresetMode) -> AutoresetMode:
-    if isinstance(mode, AutoresetMode):
-        return mode
-    return _MODES[one_of("autoreset_mode", mode, get_args(Autoreset))]
 
 
 def _are_seeds(seed: object) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Effort
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.envs.observation import Flat, Planes
-from ttt_env.errors import PolicyError, PolicyFileError, missing_extra
+from ttt_env.errors import PolicyError, PolicyFileError, extra_for
 from ttt_env.rules import Game, as_number, check_size
 from ttt_env.storage import opened, reason
 
@@ -150,10 +150,8 @@ def _content(path: str) -> bytes:
 
 def _session(path: str, content: bytes) -> Any:
     """A session that runs the network in one thread: on small boards more threads only cost time."""
-    try:
+    with extra_for("onnx agents need", "onnx"):
         import onnxruntime
-    except ImportError as error:
-        raise missing_extra("onnx agents need", "onnx") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # faults are raised; what is logged besides would stand among our output

@@ -19,15 +19,13 @@ from typing import Any
 
 from gymnasium import spaces
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("ONNX files are written with", "onnx"):
     import onnx
     import onnxscript  # noqa: F401  (torch writes ONNX with it)
     import torch
     from torch import Tensor, nn
-except ImportError as missing:
-    raise missing_extra("ONNX files are written with", "onnx") from missing
 
 from ttt_env.agent import Agent, name_of
 from ttt_env.agents.alphazero.agent import AlphaZero
@@ -61,7 +59,7 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
     network, temperature = _network_of(agent)
     content = _as_onnx(network, agent.game, temperature)
     try:
-        write_atomically(path, lambda file: file.write(content))
+        write_atomically(path, content)
     except OSError as error:
         raise PolicyFileError(f"{path} cannot be written: {reason(error)}") from error
 

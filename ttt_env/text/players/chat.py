@@ -12,7 +12,7 @@ from math import isfinite
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ttt_env.errors import NotJudgedError, PlayerError, missing_extra
+from ttt_env.errors import NotJudgedError, PlayerError, extra_for
 from ttt_env.text.players.prompt import Reply
 
 if TYPE_CHECKING:
@@ -59,10 +59,8 @@ class ChatEndpoint:
     """
 
     def __init__(self, url: str, key: str, key_variable: str, timeout: float, retries: int) -> None:
-        try:
+        with extra_for("models need", "llm"):
             from openai import AsyncOpenAI
-        except ImportError as error:
-            raise missing_extra("models need", "llm") from error
         self._key, self._key_variable = key, key_variable
         self._timeout, self._retries = timeout, retries
         self._is_closed = False

@@ -20,7 +20,7 @@ from ttt_env.analysis.evaluation import Result
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.controls import Control
-from ttt_env.errors import ParameterError, missing_extra, unknown
+from ttt_env.errors import ParameterError, extra_for, unknown
 from ttt_env.rules import Boards, get_game
 
 _MAX_TICKS = 6
@@ -339,11 +339,9 @@ def scalars(content: bytes) -> Iterator[Scalar]:
 
     Raises `ImportError` if TensorBoard, of the extra `train`, is not installed.
     """
-    try:
+    with extra_for("curves of trainings need", "train"):
         from google.protobuf.message import DecodeError
         from tensorboard.compat.proto.event_pb2 import Event
-    except ImportError as error:
-        raise missing_extra("curves of trainings need", "train") from error
     for record in _records(content):
         try:
             event = Event.FromString(record)
