@@ -138,8 +138,5 @@ def write_chats(path: str | Path, chats: Iterable[Chat]) -> None:
 
     Raises `OSError` if the file cannot be written; there is then no part of it.
     """
-    write_atomically(path, lambda file: file.writelines(map(_line, chats)))
-
-
-def _line(chat: Chat) -> bytes:
-    return f"{json.dumps(chat, ensure_ascii=False)}\n".encode()
+    lines = (f"{json.dumps(chat, ensure_ascii=False)}\n".encode() for chat in chats)
+    write_atomically(path, lambda file: file.writelines(lines))

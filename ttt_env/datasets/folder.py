@@ -259,20 +259,15 @@ def write_dataset(
     }
     asked = {"format": _FORMAT, "game": game_to_dict(order.game), "settings": settings}
     write_json(asked, folder / _MARKER)
+    tell = progress or (lambda kind, done, total: None)
     files = [
-        file
-        for kind in order.chosen_kinds
-        for file in WRITERS[kind](order, folder, partial(progress or _say_nothing, kind))
+        file for kind in order.chosen_kinds for file in WRITERS[kind](order, folder, partial(tell, kind))
     ]
     title = f"ttt_env {order.game.name}"
     about = f"Exact data of the game {order.game.name}: README.md beside this file says what it is."
     write_json(croissant(title, about, folder, files, published), folder / _CROISSANT)
     text = card(title, order.game, files, order.made_by)
     write_atomically(folder / _CARD, text.encode())
-
-
-def _say_nothing(kind: str, done: int, total: int) -> None:
-    """The progress of a caller who does not ask for it."""
 
 
 def _check_is_free(folder: Path) -> None:

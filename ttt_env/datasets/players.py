@@ -68,9 +68,9 @@ def play_games(
     game = get_game(game)
     games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)
     players = players_of(level, game)
-    return [_played(game, players, numbers_of(seed, level, number)) for number in range(games)]
-
-
-def _played(game: Game, players: list[Player], rng: np.random.Generator) -> PlayedGame:
-    x, o = drawn(players, rng), drawn(players, rng)
-    return PlayedGame(GameRecord(game, play_cells(x.agent, o.agent, rng)), x.spec, o.spec)
+    played = []
+    for number in range(games):
+        rng = numbers_of(seed, level, number)
+        x, o = drawn(players, rng), drawn(players, rng)
+        played.append(PlayedGame(GameRecord(game, play_cells(x.agent, o.agent, rng)), x.spec, o.spec))
+    return played

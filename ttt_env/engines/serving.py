@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import chain, zip_longest
 from threading import Event, Thread, Timer
+from typing import ClassVar
 
 import numpy as np
 
@@ -190,8 +191,10 @@ class Engine(ABC):
     """One side of a protocol: `hear` is called with each line that comes, and answers by `say`.
 
     `say` is called from the thread that thinks as well. A line that cannot be understood or obeyed gets the
-    protocol's own answer to errors (`_complain`), changes nothing, and the engine goes on.
+    protocol's own answer to errors, which begins with `COMPLAINT`, changes nothing, and the engine goes on.
     """
+
+    COMPLAINT: ClassVar[str]
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
@@ -224,9 +227,9 @@ class Engine(ABC):
     def _obey(self, line: str) -> bool:
         """`hear`, without care for errors."""
 
-    @abstractmethod
     def _complain(self, why: str) -> None:
         """Say that a line was wrong."""
+        self._say(f"{self.COMPLAINT} {one_line(why)}")
 
 
 def one_line(text: str) -> str:
@@ -269,16 +272,13 @@ class JsonEngine(Engine):
         if line:
             self._id = None
             position, seconds, self._id = read_question(line, self._given)
-            thinker = self._thinker_for(position.game)
+            if self._thinker is None or position.game != self._game:
+                self._thinker = Thinker(self._agent, position.game, self._rng)
+                self._game = position.game
             limit = DEFAULT_SECONDS if seconds is None else seconds_of_limit(seconds)
-            thinker.begin(position, limit, self._tell)
-            thinker.wait()
+            self._thinker.begin(position, limit, self._tell)
+            self._thinker.wait()
         return True
-
-    def _thinker_for(self, game: Game) -> Thinker:
-        if self._thinker is None or game != self._game:
-            self._thinker, self._game = Thinker(self._agent, game, self._rng), game
-        return self._thinker
 
     def _tell(self, move: int | str) -> None:
         if isinstance(move, str):

@@ -49,7 +49,9 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white.
     """
     side = 0.6 * len(names) + 0.5
-    labels = [f"{_folded(name)}  {place}" for place, name in enumerate(names, 1)]
+    # Long names stand on several lines, their parameters below each other.
+    folded = [name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name) for name in names]
+    labels = [f"{name}  {place}" for place, name in enumerate(folded, 1)]
     longest = 0.09 * max(len(line) for label in labels for line in label.split("\n"))
     figure = new_figure(max(side + longest + 1.0, _MIN_WIDTH), side + 0.8)
     axes = figure.subplots()
@@ -62,11 +64,6 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     _write(axes, values, texts)
     figure.suptitle(title, fontsize=12)
     return figure
-
-
-def _folded(name: str) -> str:
-    """The name, on several lines if it is long: its parameters below each other."""
-    return name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name)
 
 
 def _label(axes: "Axes", labels: Sequence[str]) -> None:

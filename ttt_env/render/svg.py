@@ -27,7 +27,7 @@ from ttt_env.render.layout import (
     shade,
 )
 from ttt_env.render.words import percent
-from ttt_env.rules import SEATS, Game, GameRecord, Position
+from ttt_env.rules import SEATS, GameRecord, Position
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability
 _SHARE_LETTERS = 0.2  # the height of a probability, in widths of a cell
@@ -120,19 +120,14 @@ def tile(box: Box, look: Look, layout: Layout) -> str:
     if look.mark is None:
         return empty
     x, y = box.x + box.width / 2, box.y + box.height / 2
-    shape = _cross(x, y, layout.cell) if look.mark == "X" else _ring(x, y, layout.cell)
+    if look.mark == "X":
+        reach = CROSS_REACH * layout.cell
+        left, right, top, bottom = (f"{v:g}" for v in (x - reach, x + reach, y - reach, y + reach))
+        shape = f'path d="M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}"'
+    else:
+        shape = f'circle cx="{x:g}" cy="{y:g}" r="{RING_RADIUS * layout.cell:g}"'
     style = f'fill="none" stroke="{stone}" stroke-width="{STROKE * layout.cell:g}" stroke-linecap="round"'
     return f"{empty}<{shape} {style}/>"
-
-
-def _cross(x: float, y: float, cell: int) -> str:
-    reach = CROSS_REACH * cell
-    left, right, top, bottom = (f"{v:g}" for v in (x - reach, x + reach, y - reach, y + reach))
-    return f'path d="M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}"'
-
-
-def _ring(x: float, y: float, cell: int) -> str:
-    return f'circle cx="{x:g}" cy="{y:g}" r="{RING_RADIUS * cell:g}"'
 
 
 _LETTERS = 0.32  # the height of a number, in widths of a cell
@@ -282,7 +277,9 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
     """Each board as SVG, with the x of its right edge and the y of its bottom edge."""
     if not boards:
         return
-    width, height = _size(boards[0].position.game)
+    layout = layout_of(boards[0].position.game)
+    width = min(_MAX_BOARD_WIDTH, round(_CELL * layout.width / layout.cell))
+    height = width * layout.height / layout.width
     abreast = n_abreast(len(boards), width, _GAP, _MAX_ROW_WIDTH)
     for place, board in enumerate(boards):
         x = _PADDING + place % abreast * (width + _GAP)
@@ -290,12 +287,6 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
         svg = draw_svg(board.position, board.last, width)
         caption = _text(x + width / 2, y + height + 0.75 * _CAPTION, board.caption, "normal", "middle")
         yield f'<g transform="translate({x:g} {y:g})">{svg}</g>{caption}', x + width, y + height + _CAPTION
-
-
-def _size(game: Game) -> tuple[int, float]:
-    layout = layout_of(game)
-    width = min(_MAX_BOARD_WIDTH, round(_CELL * layout.width / layout.cell))
-    return width, width * layout.height / layout.width
 
 
 def _text(x: float, y: float, line: str, weight: str, anchor: str = "start") -> str:

@@ -93,11 +93,5 @@ def _opens_display(size: tuple[int, int]) -> bool:
         pygame.display.set_mode(size)
     except pygame.error:
         return False
-    return not _is_out_of_sight()
-
-
-def _is_out_of_sight() -> bool:
-    """True if SDL draws only into memory without being asked to, as it does if DISPLAY names no display."""
-    import pygame
-
-    return pygame.display.get_driver() == "offscreen" and not os.environ.get("SDL_VIDEODRIVER")
+    # If DISPLAY names no display, SDL draws only into memory without being asked to.
+    return pygame.display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))

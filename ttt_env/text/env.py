@@ -434,13 +434,9 @@ def _rows(game: Game, plies: int, seeds: range) -> Iterator[StartRow]:
             yield {"position": None, "play_as": seat, "seed": seed}
     layer = [game.start]
     for _ in range(plies):
-        layer = _next_layer(layer)
+        after = (position.play(cell) for position in layer for cell in position.legal_cells)
+        # One of all symmetric ones, in a fixed order.
+        layer = list(dict.fromkeys(canonical(position) for position in after if not position.is_over))
         for position in layer:
             for seed in seeds:
                 yield {"position": str(position), "play_as": position.to_move, "seed": seed}
-
-
-def _next_layer(layer: list[Position]) -> list[Position]:
-    """The positions one move later that are not over, one of all symmetric ones, in a fixed order."""
-    after = (position.play(cell) for position in layer for cell in position.legal_cells)
-    return list(dict.fromkeys(canonical(position) for position in after if not position.is_over))

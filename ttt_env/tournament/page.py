@@ -7,7 +7,7 @@ from importlib.resources import files as resources
 from typing import Any, NamedTuple
 
 from ttt_env.agent import quoted
-from ttt_env.analysis.evaluation import Forfeited, Match
+from ttt_env.analysis.evaluation import Forfeited
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
 from ttt_env.rules import SEATS, Game
@@ -137,7 +137,10 @@ class _Page:
     @property
     def rounds(self) -> list[tuple[int, str | None, list[tuple[str, str, str]]]]:
         """The rounds of a Swiss tournament: number, bye, and the meetings with their points."""
-        texts = {each: _result(played) for each, played in self.results.tournament.meetings.items()}
+        texts: dict[Meeting, str] = {}
+        for each, played in self.results.tournament.meetings.items():
+            points = match_points(played)
+            texts[each] = f"{points:g} : {1 - points:g} ({share(played):.2f} a game)"
         texts |= dict.fromkeys(self.results.not_judged, NOT_JUDGED)
         return [
             (number, bye, [(*pair, texts.get(Meeting(number, *pair), "not finished")) for pair in pairs])
@@ -175,12 +178,6 @@ def tiles_of(game: Game) -> list[list[str]]:
     """Each tile of a game's board as SVG, in each of the `LOOKS`."""
     layout = layout_of(game)
     return [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles]
-
-
-def _result(played: Match) -> str:
-    """The points of both in a Swiss meeting, and those a game of the first."""
-    points = match_points(played)
-    return f"{points:g} : {1 - points:g} ({share(played):.2f} a game)"
 
 
 def _end(x: str, o: str, played: Played) -> str:

@@ -349,12 +349,11 @@ def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, 
         raise ParameterError("one player is your opponent, and --seat is yours; two players are X and O")
     if len(specs) == 1:
         specs = [PERSON, *specs] if as_seat((seat or "X").upper()) == "X" else [*specs, PERSON]
-    x, o = (Player(name, spec, _agent(spec, game)) for name, spec in zip(_names(specs), specs, strict=True))
+    x, o = (
+        Player(name, spec, None if spec == PERSON else make_agent(spec, game))
+        for name, spec in zip(_names(specs), specs, strict=True)
+    )
     return x, o
-
-
-def _agent(spec: str, game: Game) -> Agent | None:
-    return None if spec == PERSON else make_agent(spec, game)
 
 
 def _names(specs: Sequence[str]) -> list[str]:

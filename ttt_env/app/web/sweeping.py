@@ -70,9 +70,10 @@ class Sweeper:
 
     def answer(self, job: Job) -> Any:
         """The result of a job, from the process. Raises `BusyError` if the process ends again and again."""
-        question = _pickled((job.function, job.arguments), self._evaluators)
+        file = BytesIO()
+        _Pickler(file, self._evaluators).dump((job.function, job.arguments))
         for _ in range(_TRIES):
-            process = self._begin(job, question)
+            process = self._begin(job, file.getvalue())
             reply = process.answers[id(job)].result()
             self._end(process, job, reply)
             if reply is not None:
@@ -312,12 +313,6 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, name: str) -> object:
         return getattr(self._evaluators, name)
-
-
-def _pickled(thing: object, evaluators: Evaluators) -> bytes:
-    file = BytesIO()
-    _Pickler(file, evaluators).dump(thing)
-    return file.getvalue()
 
 
 def _send(file: IO[bytes], message: bytes) -> None:

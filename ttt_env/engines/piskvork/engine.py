@@ -108,6 +108,8 @@ class PiskvorkEngine(Engine):
     the answer to START; for a game that is given it is raised at once, as `make_agent` does.
     """
 
+    COMPLAINT = "ERROR"
+
     def __init__(
         self,
         agent: AgentLike,
@@ -254,9 +256,6 @@ class PiskvorkEngine(Engine):
     def _introduce(self, _: str) -> None:
         name = self._name.replace('"', "'")
         self._say(f'name="ttt_env {name}", version="{version("ttt-env")}", author="the ttt_env maintainers"')
-
-    def _complain(self, why: str) -> None:
-        self._say(f"ERROR {one_line(why)}")
 
 
 def _integer(name: str, text: str) -> int:

@@ -15,7 +15,6 @@ from ttt_env.engines.serving import (
     Thinker,
     moves_to,
     name_shown,
-    one_line,
     rows_and_columns,
     run_length,
     seconds_of_clock,
@@ -181,6 +180,8 @@ class UciEngine(Engine):
     axes or more than 26 columns.
     """
 
+    COMPLAINT = "info string error:"
+
     def __init__(
         self,
         agent: AgentLike,
@@ -251,9 +252,6 @@ class UciEngine(Engine):
 
     def _at_end(self, thinker: Thinker) -> None:
         thinker.move_now()  # nobody is left to say `stop`
-
-    def _complain(self, why: str) -> None:
-        self._say(f"info string error: {one_line(why)}")
 
 
 def _limits(words: Sequence[str], complain: Callable[[str], object]) -> dict[str, int]:

@@ -90,7 +90,8 @@ class ChatEndpoint:
             try:
                 return self._attempt(request, asker)
             except Accident as accident:
-                pause = _pause_before(attempt) if accident.pause is None else accident.pause
+                own_pause = min(FIRST_PAUSE * 2.0 ** min(attempt - 1, 10), LONGEST_OWN_PAUSE)
+                pause = own_pause if accident.pause is None else accident.pause
                 if attempt > self._retries or pause > LONGEST_PAUSE:
                     more = f"; it asks for a pause of {pause:.0f} s" if pause > LONGEST_PAUSE else ""
                     tries = f"{attempt} attempt{'s' * (attempt > 1)}"
@@ -215,10 +216,6 @@ def _root(error: BaseException) -> BaseException:
 def _passes(status: int) -> bool:
     """True if this status is of a passing error: the endpoint may answer when it is asked again."""
     return status in _ASKED_AGAIN or status >= _LEAST_ERROR_OF_SERVER
-
-
-def _pause_before(attempt: int) -> float:
-    return min(FIRST_PAUSE * 2.0 ** min(attempt - 1, 10), LONGEST_OWN_PAUSE)
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
