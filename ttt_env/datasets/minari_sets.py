@@ -97,7 +97,10 @@ def write_minari(
             for player, rng in zip(drawn_players, rngs, strict=True)
         )
         storage.update_episode_metadata({"player": player.spec} for player in drawn_players)
-        _move(Path(unfinished), folder / name / "data")
+        data = folder / name / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        for path in sorted(Path(unfinished).iterdir()):
+            os.replace(path, data / path.name)
     return name
 
 
@@ -146,10 +149,3 @@ def _episode(env: SingleAgentEnv[Any], player: Player, rng: np.random.Generator)
         "truncations": never,
         "infos": {"action_mask": np.array(masks)},
     }
-
-
-def _move(source: Path, target: Path) -> None:
-    """Move the files of one folder to another, in place of those of the same names."""
-    target.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.iterdir()):
-        os.replace(path, target / path.name)

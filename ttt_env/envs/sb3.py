@@ -24,11 +24,7 @@ _PER_SUB_ENV = ("position", "seat")  # attributes that each sub-env has for itse
 
 
 def make_vec_env(
-    id: Game | str,
-    n_envs: int = 1,
-    seed: int | None = None,
-    opponent: Opponents = "random",
-    **kwargs: Any,
+    id: Game | str, n_envs: int = 1, seed: int | None = None, opponent: Opponents = "random", **kwargs: Any
 ) -> "VecEnv":
     """`n_envs` games against an opponent as a `stable_baselines3.common.vec_env.VecEnv`.
 

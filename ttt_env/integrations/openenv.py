@@ -191,11 +191,7 @@ def make_app(
 
     environment()
     app: FastAPI = create_app(
-        environment,
-        TttAction,
-        TttObservation,
-        env_name="ttt_env",
-        max_concurrent_envs=max_concurrent_envs,
+        environment, TttAction, TttObservation, env_name="ttt_env", max_concurrent_envs=max_concurrent_envs
     )
     app.add_exception_handler(TttEnvError, _refused)
     app.add_exception_handler(WebSocketDisconnect, _has_left)

@@ -61,7 +61,11 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
     _label(axes, labels)
-    _write(axes, values, texts)
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            colour = "white" if abs(value) > _DARK else "black"
+            text = texts[row][column].replace(" ", "\n")
+            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
     figure.suptitle(title, fontsize=12)
     return figure
 
@@ -76,11 +80,3 @@ def _label(axes: "Axes", labels: Sequence[str]) -> None:
     axes.grid(which="minor", color="white", linewidth=1.5)
     axes.tick_params(which="minor", length=0, top=False)
     axes.spines[:].set_visible(False)
-
-
-def _write(axes: "Axes", values: Floats, texts: Sequence[Sequence[str]]) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            colour = "white" if abs(value) > _DARK else "black"
-            text = texts[row][column].replace(" ", "\n")
-            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)

@@ -218,11 +218,10 @@ def read_records(path: str | Path) -> list[GameRecord]:
             lines = file.read().decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise GameLogError(f"{path} cannot be read: {reason(error)}") from error
-    return [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def _parsed(path: str | Path, number: int, line: str) -> GameRecord:
-    try:
-        return GameRecord.parse(line)
-    except TttEnvError as error:
-        raise NotationError(f"{path}, line {number}: {error}") from error
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            records += [GameRecord.parse(line)] if line.strip() else []
+        except TttEnvError as error:
+            raise NotationError(f"{path}, line {number}: {error}") from error
+    return records

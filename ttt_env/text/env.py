@@ -181,12 +181,7 @@ class TextEnv:
         self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
         self._earned = _reward_function(reward, reward_weights)
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
-            game,
-            play_as=play_as,
-            illegal="raise",
-            rewards=rewards,
-            start=start,
-            **parameters,
+            game, play_as=play_as, illegal="raise", rewards=rewards, start=start, **parameters
         )
         self.game = self._env.game
         self._usual = self._lineup_of(opponent, opponent_weights)

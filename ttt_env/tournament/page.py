@@ -49,11 +49,7 @@ def page(results: Documents) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {
-        "quoted": quoted,
-        "LEGEND": LEGEND,
-        "share": share,
-    }
+    environment.globals |= {"quoted": quoted, "LEGEND": LEGEND, "share": share}
     static = resources("ttt_env.tournament") / "static"
     return environment.get_template(_TEMPLATE).render(
         page=_Page(results),

@@ -82,21 +82,17 @@ TaskOutcome: TypeAlias = Value | Failure | Late
 def work_of(
     function: Callable[[], Callable[..., Any]], tasks: list[Task], limit: float | None
 ) -> tuple[list[TaskOutcome], float]:
-    """`_work` of the function that has been sent; that it cannot be loaded here fails the first task."""
+    """The outcomes of a batch, up to the first failure, and the seconds that it took; runs in a worker.
+
+    `function` loads what has been sent; that it cannot be loaded here fails the first task.
+    """
     try:
         loaded = function()
     except Exception as error:
         return [Failure.of(error)], 0.0
-    return _work(loaded, tasks, limit)
-
-
-def _work(
-    function: Callable[..., Any], tasks: list[Task], limit: float | None
-) -> tuple[list[TaskOutcome], float]:
-    """The outcomes of a batch, up to the first failure, and the seconds that it took; runs in a worker."""
     start, outcomes = perf_counter(), list[TaskOutcome]()
     for task in tasks:
-        outcomes.append(_outcome(function, task) if limit is None else _limited(function, task, limit))
+        outcomes.append(_outcome(loaded, task) if limit is None else _limited(loaded, task, limit))
         if not isinstance(outcomes[-1], Value):
             break
     return outcomes, perf_counter() - start

@@ -8,12 +8,7 @@ from ttt_env.rules import INTERACTIVE_CELLS, Game, game_names, get_game, is_enum
 MAX_SIDE = 15
 MAX_SETS = 1000
 
-KINDS = {
-    "tictactoe-v0": "Tic-tac-toe",
-    "square-v0": "Square",
-    "mnk-v0": "k in a row",
-    "qubic-v0": "Qubic",
-}
+KINDS = {"tictactoe-v0": "Tic-tac-toe", "square-v0": "Square", "mnk-v0": "k in a row", "qubic-v0": "Qubic"}
 SIDES: dict[str, dict[str, tuple[str, int]]] = {
     "square-v0": {"n": ("side", 4)},
     "mnk-v0": {"m": ("columns", 5), "n": ("rows", 5), "k": ("in a row", 4)},

@@ -170,15 +170,14 @@ class InsightSolver:
 
     def _swept(self, table: PlayTable) -> tuple[Values, Values]:
         """The chances that the mover wins, and that the other does, for all positions."""
-        seats = [self._responder(name, table) for name in (table.x, table.o)]
+        seats: list[Responder] = [
+            best
+            if name == PERSON
+            else follow(partial(checked_policies, self._roster.fixed(name, table.game)))
+            for name in (table.x, table.o)
+        ]
         layers = backward_induction(reachable(table.game), *seats).layers
         return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
-
-    def _responder(self, name: str, table: PlayTable) -> Responder:
-        if name == PERSON:
-            return best
-        agent = self._roster.fixed(name, table.game)
-        return follow(partial(checked_policies, agent))
 
 
 def _expected(search: Search | None) -> dict[int, tuple[float, int]]:

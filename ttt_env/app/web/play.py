@@ -48,14 +48,11 @@ class PlayPages:
     async def show(self, request: Request) -> Response:
         """The table that the address describes."""
         visit, complaints = self._read(request)
-        return await self._shown(visit, complaints, **await self._parts(visit) if is_whole(request) else {})
-
-    async def _parts(self, visit: Visit) -> dict[str, Any]:
-        """The variables of the parts that show what is known, if the visitor wants to see it."""
-        if not visit.sees:
-            return {}
-        seen = {} if visit.is_over else await self._seen(visit)
-        return seen | await self._judged(visit)
+        parts: dict[str, Any] = {}
+        if is_whole(request) and visit.sees:
+            parts = {} if visit.is_over else await self._seen(visit)
+            parts |= await self._judged(visit)
+        return await self._shown(visit, complaints, **parts)
 
     async def move(self, request: Request) -> Response:
         """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""

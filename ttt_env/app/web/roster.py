@@ -154,14 +154,14 @@ class Roster:
 
     def offers(self, game: Game) -> list[Offer]:
         """The players by name, with what keeps them from this game or makes one wait for them."""
-        return [Offer(name, *self._told(name, game)) for name in self.names]
-
-    def _told(self, name: str, game: Game) -> tuple[str, str]:
-        """The refusal of a player without parameters, and what it costs."""
-        player = name if name == PERSON or name in self.models else spec_of_values(name, {})
-        refusal = self.refusal(player, game)
-        is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
-        return refusal, "looks at all positions first, some seconds" if is_slow else ""
+        offers = []
+        for name in self.names:
+            player = name if name == PERSON or name in self.models else spec_of_values(name, {})
+            refusal = self.refusal(player, game)
+            is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
+            cost = "looks at all positions first, some seconds" if is_slow else ""
+            offers.append(Offer(name, refusal, cost))
+        return offers
 
     def effort(self, player: str, game: Game) -> Effort:
         """The cost of constructing this player's agent; does not construct it.

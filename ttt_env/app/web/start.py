@@ -75,15 +75,13 @@ class PromptServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: D102
         await super().startup(sockets)
         with suppress(OSError, TimeoutError):
-            await asyncio.wait_for(self._open_first_page(), _PATIENCE)
+            async with asyncio.timeout(_PATIENCE):
+                address = self.servers[0].sockets[0].getsockname()[:2]
+                reader, writer = await asyncio.open_connection(*address)
+                writer.write(b"GET /play HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                await reader.read()
+                writer.close()
         self._ready()
-
-    async def _open_first_page(self) -> None:
-        address = self.servers[0].sockets[0].getsockname()[:2]
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET /play HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        await reader.read()
-        writer.close()
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:

@@ -6,13 +6,7 @@ from tempfile import TemporaryDirectory
 
 from ttt_env.agent import Answer
 from ttt_env.engines.serving import answered, as_milliseconds
-from ttt_env.engines.uci.engine import (
-    check_squares,
-    position_command,
-    read_move,
-    variant_name,
-    variants_file,
-)
+from ttt_env.engines.uci.engine import check_squares, position_command, read_move, variant_name, variants_file
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules import Game, Position, as_integer, as_path
 from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent

@@ -117,10 +117,7 @@ class OnnxNetwork:
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
-        expected: dict[NetworkInput, list[int]] = {
-            "planes": [*game.shape, 2],
-            "flat": [2 * game.n_cells],
-        }
+        expected: dict[NetworkInput, list[int]] = {"planes": [*game.shape, 2], "flat": [2 * game.n_cells]}
         for observation, shape in expected.items():
             lengths = self._shape[1:]
             if len(lengths) == len(shape) and all(

@@ -1,6 +1,7 @@
 """Agents compared: the ladder of all, a match and a game of it, certificates, and the results of people."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -180,11 +181,9 @@ def random_against(roster: Roster, game: Game, agent: str) -> Expectation:
 
 def games_of(log: GameLog) -> dict[str, int]:
     """The number of games in the log, by name, for each game that this page offers."""
-    return {name: count for name, count in log.counts().items() if _is_offered(name)}
-
-
-def _is_offered(name: str) -> bool:
-    try:
-        return parse_game(name).name == name
-    except TttEnvError:
-        return False
+    offered = {}
+    for name, count in log.counts().items():
+        with suppress(TttEnvError):
+            if parse_game(name).name == name:
+                offered[name] = count
+    return offered
