@@ -33,8 +33,7 @@ from ttt_env.errors import (
 from ttt_env.rules.game import cells_of
 from ttt_env.text.players import CommandAgent
 from ttt_env.tournament.contest import Contest
-from ttt_env.tournament.documents import Documents
-from ttt_env.tournament.page import write_results
+from ttt_env.tournament.documents import Documents, write_results
 from ttt_env.tournament.plan import read_plan
 
 GAME = ttt_env.get_game("tictactoe-v0")

@@ -18,9 +18,8 @@ from ttt_env.errors import (
     shown,
     unknown,
 )
-from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.pixels import Window, draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.render.window import Window
 from ttt_env.rules import Game, Position, Seat, get_game, items_of, one_of, parameters_of, parameters_of_game
 from ttt_env.rules.checks import as_weights
 

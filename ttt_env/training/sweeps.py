@@ -36,7 +36,7 @@ from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS
 from ttt_env.storage import LineFile, reason
 from ttt_env.training.evaluation import Until
 from ttt_env.training.loop import checkpoint_of
-from ttt_env.training.trial import Trial, TrialResult, run_trial
+from ttt_env.training.trial import Trial, TrialResult, run_trial, tune_trials
 from ttt_env.workers import Backend, Workers, ray_cluster
 
 SweepProgress: TypeAlias = Callable[[TrialResult | None, int, int], object]
@@ -202,8 +202,6 @@ def _run(
 ) -> None:
     """Run the trials, and hand over each result as soon as it is there."""
     if trials and backend == "ray":
-        from ttt_env.training.tuned import tune_trials
-
         tune_trials(trials, folder, keep, asha=asha, workers=workers)
         return
     with Workers(workers) as pool:

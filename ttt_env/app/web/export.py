@@ -23,8 +23,8 @@ from ttt_env.app.web.board import board_of, strokes_of
 from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
 from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.games import rule_of
-from ttt_env.app.web.inside.branch import Branch, grid_of, stones_of
 from ttt_env.app.web.inside.look import SETTINGS
+from ttt_env.app.web.inside.trees import Branch, grid_of, stones_of
 from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, score, strength
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services, templates_of

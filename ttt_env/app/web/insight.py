@@ -13,7 +13,7 @@ from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.advice import MoveVerdict, hint, judge
 from ttt_env.app.web.computing import Keeper
-from ttt_env.app.web.inside.values import TreeSolver
+from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError

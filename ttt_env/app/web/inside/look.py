@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from ttt_env.agent import Explanation
 from ttt_env.app.web.board import DrawnBoard, Tile, board_of
 from ttt_env.app.web.controls import BOUNDS, Control, controls_of
-from ttt_env.app.web.inside.branch import end_of
+from ttt_env.app.web.inside.trees import end_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable, read_table, short_name
 from ttt_env.errors import IllegalMoveError, ParameterError

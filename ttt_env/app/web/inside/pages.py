@@ -10,7 +10,6 @@ from starlette.routing import Route
 
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import kinds, parse_game
-from ttt_env.app.web.inside.branch import Branch, grid_of, stones_of, tree_layout
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
     MAX_SIMULATIONS,
@@ -24,7 +23,7 @@ from ttt_env.app.web.inside.look import (
     last_move_of_an_agent,
     read_look,
 )
-from ttt_env.app.web.inside.search import searched
+from ttt_env.app.web.inside.trees import Branch, grid_of, searched, stones_of, tree_layout
 from ttt_env.app.web.insight import sweep_of
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
