@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ttt_env.errors import ResultFileError, TttEnvError
-from ttt_env.storage import opened, reason, write_atomically
+from ttt_env.storage import file_errors, opened, write_atomically
 from ttt_env.storage.fields import parse_json
 
 
@@ -63,11 +63,8 @@ class Saved(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The result that `save` has written. Raises `ResultFileError` for another file."""
-        try:
-            with opened(path) as file:
-                text = file.read().decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ResultFileError(f"{path} cannot be read: {reason(error)}") from error
+        with file_errors(path, "read", ResultFileError), opened(path) as file:
+            text = file.read().decode()
         try:
             return cls.from_json(text)
         except ResultFileError as error:

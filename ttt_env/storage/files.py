@@ -4,13 +4,14 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, TttEnvError, shown
 
 
 def as_file_name(text: str) -> str:
@@ -87,6 +88,17 @@ def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def file_errors(
+    path: str | Path, done: Literal["read", "written"], kind: type[TttEnvError]
+) -> Iterator[None]:
+    """Raise an error of this kind, which says what cannot be done, for errors of this block about a file."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        raise kind(f"{path} cannot be {done}: {reason(error)}") from error
 
 
 def reason(error: Exception) -> str:

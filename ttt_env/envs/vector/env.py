@@ -12,20 +12,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.agent import Agent, Forfeit
-from ttt_env.compiled.codes import (
-    FORFEITED_BY_OTHER,
-    N_DRAWS,
-    NOBODY,
-    OF_OTHER,
-    OPPONENT,
-    RESAMPLE,
-    SEAT,
-    WON,
-    WON_BY_OTHER,
-    Games,
-    StepOutcome,
-    Worth,
-)
+from ttt_env.compiled import codes
+from ttt_env.compiled.codes import Games, StepOutcome, Worth
 from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, Lineup, Opponents, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
@@ -171,20 +159,20 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         is_against = self._replies is not None
         by_forfeit = self.rewards_of.win if is_against else 0.0
         of_looker = np.array([0.0, by_other, draw, by_me, draw, illegal, by_forfeit])
-        winners = np.full((2, len(OF_OTHER)), NOBODY, np.int8)
+        winners = np.full((2, len(codes.OF_OTHER)), codes.NOBODY, np.int8)
         for looker in range(2):
-            winners[looker, WON] = looker ^ self.game.misere
-            winners[looker, WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
-            winners[looker, FORFEITED_BY_OTHER] = looker if is_against else NOBODY
-        return Worth(of_looker, of_looker[OF_OTHER], winners)
+            winners[looker, codes.WON] = looker ^ self.game.misere
+            winners[looker, codes.WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
+            winners[looker, codes.FORFEITED_BY_OTHER] = looker if is_against else codes.NOBODY
+        return Worth(of_looker, of_looker[codes.OF_OTHER], winners)
 
     def _rows_of_draws(self) -> int:
         """The number of rows of random numbers that a step draws."""
         if self.illegal == "resample":
-            return RESAMPLE + 1
+            return codes.RESAMPLE + 1
         if self._replies is None:
             return 0
-        return OPPONENT + 1 if self._replies.is_mixed else SEAT + 1
+        return codes.OPPONENT + 1 if self._replies.is_mixed else codes.SEAT + 1
 
     @property
     def boards(self) -> Boards:
@@ -245,7 +233,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             if seed is not None:
                 self._seed(seed)
                 games = games._replace(episodes=self._backend.xp.where(is_reset, 0, games.episodes))
-            draws = self._draws(N_DRAWS)
+            draws = self._draws(codes.N_DRAWS)
             openings = Openings(
                 self._store, options.get("position") or self._starts(), options.get("play_as", self.play_as)
             )
@@ -302,7 +290,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         draws, copy = self._draws(self._n_draws), self._backend.copy
         rng, _ = self._randomness()
         if self.illegal == "resample":
-            cells = resampled(self._store, games.state, cells, draws[RESAMPLE])
+            cells = resampled(self._store, games.state, cells, draws[codes.RESAMPLE])
         begins = self._over if self.autoreset_mode is NEXT_STEP else None
         games, outcome = self._steps.step(games, cells, begins, draws, rng)
         over, forfeits = outcome.over, self._forfeits()

@@ -15,7 +15,7 @@ from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.envs.observation import Flat, Planes
 from ttt_env.errors import PolicyError, PolicyFileError, extra_for
 from ttt_env.rules import Game, as_number, check_size
-from ttt_env.storage import opened, reason
+from ttt_env.storage import file_errors, opened, reason
 
 SCORES = "scores"
 """The name of the output with the scores of the cells."""
@@ -133,11 +133,8 @@ class OnnxNetwork:
 
 
 def _content(path: str) -> bytes:
-    try:
-        with opened(path) as stream:
-            content = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
+    with file_errors(path, "read", PolicyFileError), opened(path) as stream:
+        content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise PolicyFileError(
             f"{path} is no ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes"

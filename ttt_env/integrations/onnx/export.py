@@ -36,7 +36,7 @@ from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.integrations.onnx.agent import GAME, SCORES, TEMPERATURE
 from ttt_env.rules import Game, motions
-from ttt_env.storage import reason, write_atomically
+from ttt_env.storage import file_errors, write_atomically
 
 INPUT = "planes"
 _OPSET = 18
@@ -58,10 +58,8 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
     """
     network, temperature = _network_of(agent)
     content = _as_onnx(network, agent.game, temperature)
-    try:
+    with file_errors(path, "written", PolicyFileError):
         write_atomically(path, content)
-    except OSError as error:
-        raise PolicyFileError(f"{path} cannot be written: {reason(error)}") from error
 
 
 def _network_of(agent: Agent) -> tuple["ScoresOfCells", float]:
