@@ -31,6 +31,7 @@ from ttt_env.rules.game import (
     as_cell,
     cells_of,
     check_game,
+    other_seat,
     random_position,
 )
 from ttt_env.rules.notation import GameRecord

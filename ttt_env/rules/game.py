@@ -348,7 +348,7 @@ class Position(_Stones):
         """The seat that has won; None in a draw and while the game goes on."""
         for seat, stones in zip(SEATS, (self.x_mask, self.o_mask), strict=True):
             if self.game.owns_set(stones):
-                return _other(seat) if self.game.misere else seat
+                return other_seat(seat) if self.game.misere else seat
         return None
 
     def play(self, cell: int) -> "Position":
@@ -438,7 +438,8 @@ def as_cell(action: object, game: Game) -> int:
     )
 
 
-def _other(seat: Seat) -> Seat:
+def other_seat(seat: Seat) -> Seat:
+    """The seat of the opponent."""
     return "O" if seat == "X" else "X"
 
 

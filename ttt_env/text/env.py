@@ -1,4 +1,8 @@
-"""A game against an opponent as a conversation: texts in and out, and exact rewards."""
+"""A game against an opponent as a conversation: texts in and out, and exact rewards.
+
+Its opponents may draw by the position alone, so that the same board meets the same reply. `start_rows` are
+the rows of a data set to train or to judge a player on.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -16,7 +20,7 @@ from ttt_env.envs.board import DEFAULT_REWARDS, Lineup, Opponents, PlayAs, Start
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.proofs.known import PROOF_NODES, known_value
-from ttt_env.rules import Game, Position, Seat, as_integer, canonical, one_of
+from ttt_env.rules import Game, Position, Seat, as_integer, canonical, one_of, other_seat
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, board_text, end_text, fault_text, prompt_text, turn_text
 
@@ -322,7 +326,7 @@ class TextEnv:
         self._settle("played", result, is_over)
         told = f"You have played {cell}."
         if self.position.ply > position.ply + 1:
-            told += f" {self._other} has played {self._env.last_cell}."
+            told += f" {other_seat(self.seat)} has played {self._env.last_cell}."
         if is_over:
             return f"{told}\n\n{board_text(self.position, self.board)}\n\n{end_text(self._winner, self.seat)}"
         return f"{told}\n\n{self._turn_text()}"
@@ -351,10 +355,6 @@ class TextEnv:
         self.outcome, self.result, self.done = outcome, result, is_over
         self.reward = float(self._earned(self))
         self.total_reward += self.reward
-
-    @property
-    def _other(self) -> Seat:
-        return "O" if self.seat == "X" else "X"
 
     def _turn_text(self) -> str:
         return turn_text(self.position, self.board, self.answer.template)

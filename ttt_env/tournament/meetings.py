@@ -27,7 +27,7 @@ from ttt_env.analysis.evaluation import (
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.errors import ForfeitError, NotJudgedError, PlayerError, PolicyError, UntrustedAnswersError
-from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, is_enumerable, is_tabulated
+from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
 from ttt_env.storage import Fields
 
 _BATCH = 100
@@ -102,7 +102,7 @@ class Played(NamedTuple):
         """The seat that won, None for a draw."""
         if self.forfeit is None:
             return self.record.winner
-        return "O" if self.forfeit.position.to_move == "X" else "X"
+        return other_seat(self.forfeit.position.to_move)
 
     @property
     def value(self) -> int:

@@ -15,7 +15,7 @@ from ttt_env.app.advice import hint
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.words import cells_text, parse_cell
-from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, as_seat, game_names
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, as_seat, game_names, other_seat
 from ttt_env.storage.game_log import PERSON, GameLog
 
 
@@ -94,7 +94,7 @@ class PlaySession:
     def winner(self) -> Seat | None:
         """The seat that has won; None in a draw and while the game goes on."""
         if self.resigned is not None:
-            return "O" if self.resigned == "X" else "X"
+            return other_seat(self.resigned)
         return self.position.winner
 
     def play(self, cell: int) -> None:

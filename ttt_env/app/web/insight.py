@@ -1,4 +1,7 @@
-"""The facts about the moves of a position: their values, and the agents' probabilities."""
+"""The facts about the moves of a position: their values, and the agents' probabilities.
+
+With a `LiveSweep` the browser computes those of softmax minimax by itself, while a slider moves.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -123,16 +126,18 @@ class InsightSolver:
         is_quick = not is_solved(table.game) and simulations < _PROVED_FROM
         values = known_values_of_moves(position, 0) if is_quick else known_values_of_moves(position)
         value = known_value(position, 0) if is_quick else known_value(position)
-        search = None
-        if None in values.values():
+        is_searched = None in values.values()
+        expected: dict[int, tuple[float, int]] = {}
+        found: float | None = value
+        if is_searched:
             search = Search(position, seed=0)
             search.run(simulations=simulations)
-        expected = _expected(search)
+            expected = _expected(search)
+            found = _value(search) if value is None else value
         moves = _marked(
             MoveInsight(cell, chances.get(cell), known, against.get(cell), *expected.get(cell, (None, 0)))
             for cell, known in values.items()
         )
-        found = value if value is not None else _value(search)
         return Insight(
             _agent(adviser),
             _agent(opponent),
@@ -141,7 +146,7 @@ class InsightSolver:
             tuple(notes),
             found if found is None or position.to_move == "X" else -found + 0.0,
             value is not None,
-            0 if search is None else simulations,
+            simulations if is_searched else 0,
         )
 
     def prepare(self, game: Game, x: str, o: str, edition: int = 0) -> None:
@@ -180,19 +185,15 @@ class InsightSolver:
         return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
 
 
-def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
+def _expected(search: Search) -> dict[int, tuple[float, int]]:
     """The expected score and the visits of each move that a search has tried."""
-    if search is None:
-        return {}
     visits, wins = search.visits, search.wins
     made = [int(cell) for cell in visits.nonzero()[0]]
     return {cell: (float(2 * wins[cell] / visits[cell] - 1), int(visits[cell])) for cell in made}
 
 
-def _value(search: Search | None) -> float | None:
+def _value(search: Search) -> float:
     """The score that a search expects for the player to move, by its most visited moves."""
-    if search is None:
-        return None
     cells = search.best_cells()
     return float(2 * search.wins[cells].sum() / search.visits[cells].sum() - 1)
 

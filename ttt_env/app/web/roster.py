@@ -143,14 +143,15 @@ class Roster:
 
     def refusal(self, player: str, game: Game) -> str:
         """The reason why this player cannot play the game here, in a sentence; empty if it can."""
-        return self._refusals.get_or_make(game, player, lambda: self._refusal(player, game))
-
-    def _refusal(self, player: str, game: Game) -> str:
-        try:
-            self.effort(player, game)
-        except (TttEnvError, ImportError) as error:
-            return str(error)
-        return ""
+        refusal = self._refusals.get(game, player)
+        if refusal is None:
+            refusal = ""
+            try:
+                self.effort(player, game)
+            except (TttEnvError, ImportError) as error:
+                refusal = str(error)
+            self._refusals.keep(game, player, refusal)
+        return refusal
 
     def offers(self, game: Game) -> list[Offer]:
         """The players by name, with what keeps them from this game or makes one wait for them."""

@@ -15,7 +15,7 @@ from cachetools import FIFOCache
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.errors import NotationError, TttEnvError, unknown
-from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, get_game
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, get_game, other_seat
 
 _FLAGS = {
     "see": "sees",
@@ -266,7 +266,7 @@ class Visit:
             return self.table.position.winner
         persons = [seat for seat in SEATS if self.table.player(seat) == PERSON]
         loser = persons[0] if len(persons) == 1 else self.table.position.to_move
-        return SEATS[1 - SEATS.index(loser)]
+        return other_seat(loser)
 
     @property
     def can_resign(self) -> bool:
@@ -366,8 +366,8 @@ class Visit:
             return "A draw"
         name = self.table.player(winner)
         if self.is_resigned:
-            loser = SEATS[1 - SEATS.index(winner)]
-            return f"{'You have' if name != PERSON else f'{loser} has'} resigned: {self.winner_name} wins"
+            loser = "You have" if name != PERSON else f"{other_seat(winner)} has"
+            return f"{loser} resigned: {self.winner_name} wins"
         if name == PERSON:
             return f"{winner} wins" if self.table.x == self.table.o else f"You win as {winner}"
         return f"{self.winner_name} wins"

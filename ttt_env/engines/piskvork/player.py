@@ -51,10 +51,6 @@ class PiskvorkAgent(ProgramAgent):
     def check(game: Game) -> None:  # noqa: D102
         rows_and_columns(game, PROTOCOL)
 
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self._seconds
-
     def _greet(self, program: Program) -> None:
         rows, columns = rows_and_columns(self.game, PROTOCOL)
         start = f"START {rows}" if rows == columns else f"RECTSTART {columns},{rows}"

@@ -75,10 +75,6 @@ class UciAgent(ProgramAgent):
     def check(game: Game) -> None:  # noqa: D102
         check_squares(game)
 
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self._seconds
-
     def _greet(self, program: Program) -> None:
         choices = _choices(program)
         for name, value in self._options.items():

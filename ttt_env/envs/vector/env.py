@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, get_args
 
 import gymnasium
@@ -127,10 +128,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         self.forfeits: dict[int, Forfeit] = {}
 
     def _starts(self) -> Starts:
-        return self._start if isinstance(self._start, Position) else self._drawn_start
-
-    def _drawn_start(self, rng: np.random.Generator) -> Position:
-        return self._first_position({}, rng)
+        return self._start if isinstance(self._start, Position) else partial(self._first_position, {})
 
     def _replies_of(self, opponent: Opponents, weights: ArrayLike | None) -> Replies:
         return Replies(self._store, Lineup(opponent, weights, self.game))

@@ -277,6 +277,7 @@ class ProgramAgent(AskedAgent, ABC):
     """
 
     FAREWELL: ClassVar[tuple[str, ...]] = ()
+    _seconds = 0.0  # that the program is given to think about a move
 
     def __init__(
         self,
@@ -321,6 +322,10 @@ class ProgramAgent(AskedAgent, ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return self._seconds
 
     @property
     def label(self) -> str:
