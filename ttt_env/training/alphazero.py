@@ -4,31 +4,35 @@ Silver et al., A general reinforcement learning algorithm that masters chess, sh
 Science 2018. Importing this module does not import torch.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Floats
-from ttt_env.agents.alphazero.network import NetworkSize
-from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules import Boards, Game, as_bool, as_integer, as_number, is_instant, random_position
+from ttt_env.agent import NO_LIMIT, Agent, Budget, Floats, Learner, make_agent
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork
+from ttt_env.errors import ParameterError, extra_for, unknown
+from ttt_env.rules import (
+    Boards,
+    Game,
+    as_bool,
+    as_integer,
+    as_number,
+    check_size,
+    is_enumerable,
+    is_instant,
+    random_position,
+)
+from ttt_env.training.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from ttt_env.agents.alphazero.search import Found, PuctSearch
-import math
-from collections.abc import Sequence
-from pathlib import Path
-from time import perf_counter
-
-from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, make_agent
-from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.network import PolicyValueNetwork
-from ttt_env.errors import extra_for
-from ttt_env.rules import check_size, is_enumerable
-from ttt_env.training.evaluation import Evaluation
 
 KIND = "alphazero"
 """The name of the algorithm in messages."""

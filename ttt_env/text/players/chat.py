@@ -2,31 +2,27 @@
 
 import asyncio
 import json
+import os
+import re
 import time
 import weakref
 from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from functools import partial
 from math import isfinite
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ttt_env.errors import NotJudgedError, PlayerError, extra_for
-from ttt_env.text.players.prompt import Reply
+from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, extra_for, shown
+from ttt_env.rules import Game, as_integer, as_number, as_positive
+from ttt_env.text.answers import AnswerFormat
+from ttt_env.text.players.prompt import PromptAgent, Reply
+from ttt_env.text.wording import BoardStyle
 
 if TYPE_CHECKING:
     from openai import APIStatusError
-import os
-import re
-from functools import partial
-from typing import Self
-
-from ttt_env.errors import ParameterError, shown
-from ttt_env.rules import Game, as_integer, as_number, as_positive
-from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.players.prompt import PromptAgent
-from ttt_env.text.wording import BoardStyle
 
 FIRST_PAUSE, LONGEST_OWN_PAUSE = 0.5, 8.0  # seconds before an attempt; each is twice the one before
 LONGEST_PAUSE = 60.0  # seconds that an endpoint may ask for by `Retry-After`; what asks for more is given up
