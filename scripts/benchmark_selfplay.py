@@ -59,8 +59,7 @@ from ttt_env.agents.alphazero.search import Found, PuctSearch, prepare
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.storage.line_file import change_lines, read_lines
-from ttt_env.training.alphazero_games import SelfPlay
-from ttt_env.training.alphazero_settings import AlphaZeroSettings, settings_for
+from ttt_env.training.alphazero import AlphaZeroSettings, SelfPlay, settings_for
 
 # One thread on both sides. XLA reads it when JAX is imported.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

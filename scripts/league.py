@@ -20,7 +20,7 @@ from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.render.table import Column, Table
 from ttt_env.tournament import Tournament, tournament
-from ttt_env.tournament.ratings import nash_mixture
+from ttt_env.tournament.standings import nash_mixture
 from ttt_env.workers import Backend, Workers
 
 SIMULATIONS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300)

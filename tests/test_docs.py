@@ -22,8 +22,8 @@ from tests.support.documents import ROOT, Block, blocks_of, run_commands, run_se
 from tests.support.endpoint import Endpoint
 from tests.support.scripted_models import MODELS
 from ttt_env import get_game
-from ttt_env.engines.uci.notation import variants_file
-from ttt_env.rules.symmetry import symmetries
+from ttt_env.engines.uci.engine import variants_file
+from ttt_env.rules import symmetries
 from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"

@@ -1,6 +1,7 @@
 """The errors a user can meet. All are `ValueError`s whose text names the input and what is allowed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -136,6 +137,15 @@ def missing_extra(clause: str, extra: str) -> ImportError:
     training needs the extra "train": pip install ".[train]" in a clone of the repository
     """
     return ImportError(f'{clause} the extra "{extra}": pip install ".[{extra}]" in a clone of the repository')
+
+
+@contextmanager
+def extra_for(clause: str, extra: str) -> Iterator[None]:
+    """Import a library of an extra in this block, which raises `missing_extra` if it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing_extra(clause, extra) from error
 
 
 def shown(value: object) -> str:

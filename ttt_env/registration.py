@@ -7,14 +7,13 @@ import gymnasium
 import pettingzoo
 from gymnasium.envs.registration import EnvSpec
 
+from ttt_env.envs.board import Opponents
 from ttt_env.envs.observation import DictObservation, Flat, Planes
-from ttt_env.envs.opponents import Opponents
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.catalogue import CATALOGUE, get_game, parameters_of_game
-from ttt_env.rules.game import Game
+from ttt_env.rules import CATALOGUE, Game, get_game, parameters_of_game
 from ttt_env.rules.sizes import BOARD_CELLS
 
 NAMESPACE = "ttt_env"

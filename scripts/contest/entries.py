@@ -13,9 +13,8 @@ from ttt_env.agent.learner import Budget, learner_class
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.search import merged
 from ttt_env.rules.boards import Boards
-from ttt_env.training.alphazero_settings import AlphaZeroSettings
-from ttt_env.training.checkpoint import TrainingCheckpoint
-from ttt_env.training.loop import Training
+from ttt_env.training.alphazero import AlphaZeroSettings
+from ttt_env.training.loop import Training, TrainingCheckpoint
 from ttt_env.training.recipe import recipe_names
 
 TEACHERS = ("rules", "responses", "solver")

@@ -13,11 +13,10 @@ from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.cli import app
 from ttt_env.app.console import ProgressLine, _rich
 from ttt_env.app.terminal.board import board
-from ttt_env.app.terminal.play import Terminal, seated
+from ttt_env.app.terminal.play import Player, PlaySession, Terminal, seated
 from ttt_env.app.terminal.replay import records_of, replay_all
-from ttt_env.app.terminal.session import Player, PlaySession
 from ttt_env.errors import GameLogError, IllegalMoveError
-from ttt_env.render.coordinates import cell_name, cells_text, parse_cell
+from ttt_env.render.words import cell_name, cells_text, parse_cell
 from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.storage.game_log import GameLog
 

@@ -24,7 +24,7 @@ from tests import reference
 from tests.support.running import ttt
 from ttt_env import Game, get_game
 from ttt_env.datasets import play_games, write_dataset
-from ttt_env.datasets.order import DatasetOrder
+from ttt_env.datasets.folder import DatasetOrder
 from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError
 from ttt_env.storage.game_file import game_from_dict
 from ttt_env.text import TextEnv

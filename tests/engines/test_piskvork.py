@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 import ttt_env
 from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logged, shell
 from ttt_env import Position
-from ttt_env.engines.piskvork.engine import PiskvorkEngine, thinking_seconds
-from ttt_env.engines.piskvork.notation import board_lines, format_cell, read_board, read_cell_name
+from ttt_env.engines.piskvork.engine import (
+    PiskvorkEngine,
+    board_lines,
+    format_cell,
+    read_board,
+    read_cell_name,
+    thinking_seconds,
+)
 from ttt_env.engines.piskvork.player import PiskvorkAgent
 from ttt_env.errors import (
     ImpossiblePositionError,

@@ -14,13 +14,14 @@ from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logge
 from tests.support.running import end
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
-from ttt_env.engines.thinking import patient_agent
-from ttt_env.engines.uci.engine import UciEngine, thinking_seconds
-from ttt_env.engines.uci.notation import (
+from ttt_env.engines.serving import patient_agent
+from ttt_env.engines.uci.engine import (
+    UciEngine,
     format_move,
     position_command,
     read_move,
     read_position,
+    thinking_seconds,
     variant_name,
     variants_file,
 )

@@ -11,7 +11,7 @@ import pytest
 
 import ttt_env
 from ttt_env import Agent, Position
-from ttt_env.envs.opponents import Lineup
+from ttt_env.envs.board import Lineup
 from ttt_env.envs.single import SingleAgentEnv
 
 COPIES: dict[str, Callable[[Any], Any]] = {

@@ -11,7 +11,7 @@ import ttt_env
 from tests import reference
 from ttt_env.rules.symmetry import canonical
 from ttt_env.text import TextEnv
-from ttt_env.text.starts import start_rows
+from ttt_env.text.env import start_rows
 
 GAME = ttt_env.get_game("tictactoe-v0")
 

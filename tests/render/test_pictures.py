@@ -18,8 +18,8 @@ from ttt_env.agents.mcts.search import Search
 from ttt_env.agents.planning.planners import Minimax, Softmax
 from ttt_env.errors import ParameterError
 from ttt_env.render.layout import CARD, CHANCE, INK, STONE, TINT, layout_of, shade
-from ttt_env.render.picture import Picture
 from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.svg import Picture
 from ttt_env.rules.game import Position, cells_of
 from ttt_env.rules.notation import GameRecord
 

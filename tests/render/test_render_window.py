@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.pixels import Window, draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.render.window import Window
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Position
 

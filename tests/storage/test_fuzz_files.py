@@ -549,7 +549,7 @@ def test_what_is_no_model(kind, tmp_path):
 @numbers
 def test_checkpoints(number, tmp_path):
     pytest.importorskip("sb3_contrib")
-    from ttt_env.training.checkpoint import read_checkpoint
+    from ttt_env.training.loop import read_checkpoint
 
     ttt_env.train(algo="a2c", steps=10, out=tmp_path / "model.zip", until="budget")
     content = next(tmp_path.glob("*.checkpoint")).read_bytes()

@@ -18,9 +18,9 @@ from ttt_env.agent import Answer, AskedAgent, make_agent, quoted
 from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.recorded import RecordedAgent
-from ttt_env.engines.grid import moves_to
-from ttt_env.engines.piskvork.notation import MINE, board_lines, read_board
-from ttt_env.engines.uci.notation import position_command, read_move
+from ttt_env.engines.piskvork.engine import MINE, board_lines, read_board
+from ttt_env.engines.serving import moves_to
+from ttt_env.engines.uci.engine import position_command, read_move
 from ttt_env.errors import (
     ForfeitError,
     NotationError,
@@ -33,8 +33,7 @@ from ttt_env.errors import (
 from ttt_env.rules.game import cells_of
 from ttt_env.text.players import CommandAgent
 from ttt_env.tournament.contest import Contest
-from ttt_env.tournament.documents import Documents
-from ttt_env.tournament.page import write_results
+from ttt_env.tournament.documents import Documents, write_results
 from ttt_env.tournament.plan import read_plan
 
 GAME = ttt_env.get_game("tictactoe-v0")

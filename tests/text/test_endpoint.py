@@ -16,7 +16,7 @@ from tests.support.endpoint import KEY, Endpoint, Exchange, Fault, completion
 from ttt_env import Position
 from ttt_env.errors import NotJudgedError, PlayerError
 from ttt_env.text.players import ChatAgent
-from ttt_env.text.players import endpoint as endpoints
+from ttt_env.text.players import chat as endpoints
 
 GAME = ttt_env.get_game("tictactoe-v0")
 MIDDLE = Position.parse("XO./.../...", GAME)

@@ -6,8 +6,7 @@ import pytest
 import ttt_env
 from ttt_env.analysis.evaluation import match_of
 from ttt_env.tournament.meetings import Meeting
-from ttt_env.tournament.ratings import bradley_terry, rating_margins
-from ttt_env.tournament.standings import standings
+from ttt_env.tournament.standings import bradley_terry, rating_margins, standings
 
 pytest.importorskip("scipy")
 

@@ -24,7 +24,7 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.errors import ParameterError, TaskTimeoutError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
-from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
+from ttt_env.tournament.standings import alpha_rank, bradley_terry, nash_mixture
 
 TICTACTOE = get_game("tictactoe-v0")
 TRIO = ["random", "minimax", "win-block"]

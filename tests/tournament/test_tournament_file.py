@@ -22,9 +22,8 @@ from ttt_env.analysis.certificate import Certificate
 from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.storage.game_log import read_records
 from ttt_env.tournament.contest import WRITTEN, Contest
-from ttt_env.tournament.documents import Documents
+from ttt_env.tournament.documents import Documents, write_results
 from ttt_env.tournament.meetings import play_to_the_end
-from ttt_env.tournament.page import write_results
 from ttt_env.tournament.plan import read_plan
 
 pytest.importorskip("scipy")

@@ -13,11 +13,8 @@ from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
-from ttt_env.training.alphazero import AlphaZeroLearner
-from ttt_env.training.alphazero_games import Positions, ReplayBuffer, SelfPlay
-from ttt_env.training.alphazero_settings import AlphaZeroSettings
-from ttt_env.training.checkpoint import TrainingCheckpoint, checkpoint_of, read_checkpoint
-from ttt_env.training.loop import Training
+from ttt_env.training.alphazero import AlphaZeroLearner, AlphaZeroSettings, Positions, ReplayBuffer, SelfPlay
+from ttt_env.training.loop import Training, TrainingCheckpoint, checkpoint_of, read_checkpoint
 from ttt_env.training.trial import Trial, run_trial
 
 torch = pytest.importorskip("torch")

@@ -15,11 +15,14 @@ sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
-from ttt_env.training.frozen import Frozen, response_to  # noqa: E402
 from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
-from ttt_env.training.pool import OpponentPool  # noqa: E402
+from ttt_env.training.pool import (  # noqa: E402
+    Frozen,
+    OpponentPool,
+    RandomStarts,
+    response_to,
+)
 from ttt_env.training.selfplay import SelfPlay  # noqa: E402
-from ttt_env.training.starts import RandomStarts  # noqa: E402
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 FIVE = "mnk-v0:m=5,n=5,k=4"  # too large to be enumerated

@@ -11,7 +11,7 @@ from ttt_env.app.cli import with_address
 from ttt_env.app.sweeping import search_of, seeds_of
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError
 from ttt_env.storage.line_file import LineFile
-from ttt_env.training.checkpoint import checkpoint_of
+from ttt_env.training.loop import checkpoint_of
 from ttt_env.training.recipe import recipe
 from ttt_env.training.sweeps import sweep
 from ttt_env.training.trial import Trial, TrialResult, run_trial

@@ -20,9 +20,8 @@ pytest.importorskip("sb3_contrib")
 import torch
 
 from ttt_env.agents.learned.sb3 import SB3
-from ttt_env.training.checkpoint import checkpoint_of
 from ttt_env.training.evaluation import evaluate
-from ttt_env.training.loop import TrainingOptions, train
+from ttt_env.training.loop import TrainingOptions, checkpoint_of, train
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 

@@ -25,9 +25,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.training.evaluation import costly
-from ttt_env.training.frozen import Frozen, Remembered
 from ttt_env.training.loop import TrainingOptions, train
-from ttt_env.training.starts import RandomStarts
+from ttt_env.training.pool import Frozen, RandomStarts, Remembered
 from ttt_env.training.winning_sets import FallingRate, WinningSetsDQN, WinningSetsPPO
 
 ALGORITHMS = {

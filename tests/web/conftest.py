@@ -5,8 +5,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.web.serving import Page, Server, resize
-from ttt_env.app.web.export.folder import write_folder
-from ttt_env.app.web.export.site import exported
+from ttt_env.app.web.export import exported, write_folder
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.server import create_app
 from ttt_env.rules.catalogue import get_game

@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.axe import MEDIA, emulate, findings
 from tests.web.serving import Visitor, resize
 from ttt_env.app.web.compare.pages import TABS
-from ttt_env.app.web.export.site import agent_page
+from ttt_env.app.web.export import agent_page
 
 PLAY, INSIDE, COMPARE = "/play?x=person&o=", "/inside?view=", "/compare"
 STATES = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ttt_env.app.web.assets import edition
+from ttt_env.app.web.services import edition
 
 STATIC = Path(__file__).parents[2] / "ttt_env/app/web/static"
 PAGES = (
@@ -71,7 +71,7 @@ def test_there_is_nothing_beside_the_files(path, client):
 
 def test_the_edition_changes_with_any_file(tmp_path, monkeypatch):
     edition.cache_clear()
-    monkeypatch.setattr("ttt_env.app.web.assets.files", lambda package: tmp_path)
+    monkeypatch.setattr("ttt_env.app.web.services.files", lambda package: tmp_path)
     (tmp_path / "static").mkdir()
     editions = []
     for content in ("a", "b"):

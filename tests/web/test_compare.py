@@ -12,10 +12,9 @@ from starlette.testclient import TestClient
 from tests.support.naive import NaiveGame, lines
 from ttt_env import GameRecord, certify, get_game, make_agent, match
 from ttt_env.analysis.dossier import dossier
-from ttt_env.app.web.compare.chart import Axis, Line, axis, chart
-from ttt_env.app.web.compare.softmax import SLIDERS, ends
+from ttt_env.app.web.compare.curves import SLIDERS, Axis, Line, axis, chart, ends
 from ttt_env.app.web.server import create_app
-from ttt_env.render.coordinates import cells_text
+from ttt_env.render.words import cells_text
 
 TICTACTOE = get_game("tictactoe-v0")
 AGENTS = ["random", "weights", "newell-simon", "softmax:temperature=0.2", "epsilon:minimax,epsilon=0.3"]

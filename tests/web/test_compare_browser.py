@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.web.serving import Visitor, resize
 from ttt_env import certify, match
-from ttt_env.app.web.compare.softmax import ends
+from ttt_env.app.web.compare.curves import ends
 from ttt_env.render.words import percent
 
 

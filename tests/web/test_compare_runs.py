@@ -16,7 +16,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from ttt_env.app.web.compare.runs import TAG, Scalar, curve, measures, runs_in, scalars
+from ttt_env.app.web.compare.curves import TAG, Scalar, curve, measures, runs_in, scalars
 from ttt_env.app.web.server import create_app
 
 POINTS = [(0, 100.0, 1.0), (4096, 101.5, 0.5), (8192, 103.0, 0.125)]

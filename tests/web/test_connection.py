@@ -12,8 +12,8 @@ import pytest
 from tests.web.serving import Patient, Server
 from ttt_env import agent
 from ttt_env.agent import ENTRY_POINT_GROUP
-from ttt_env.app.web.connection import PromptConnection
 from ttt_env.app.web.server import create_app
+from ttt_env.app.web.visitors import PromptConnection
 
 WHOLE = b"GET /static/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BEGUN = [

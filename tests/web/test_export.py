@@ -13,10 +13,8 @@ import pytest
 from ttt_env import certify
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.cli import main
-from ttt_env.app.web.compare.ladder import ENTRANTS
-from ttt_env.app.web.export.folder import LIST, write_folder
-from ttt_env.app.web.export.site import AGENTS, GAME, agent_page, exported
-from ttt_env.app.web.export.tables import facts_of
+from ttt_env.app.web.compare.agents import ENTRANTS
+from ttt_env.app.web.export import AGENTS, GAME, LIST, agent_page, exported, facts_of, write_folder
 from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.errors import ParameterError
 

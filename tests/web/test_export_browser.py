@@ -18,10 +18,8 @@ from ttt_env.agent import Agent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.board import board_of
-from ttt_env.app.web.export.folder import write_folder
-from ttt_env.app.web.export.site import AGENTS, GAME, agent_page, exported
-from ttt_env.app.web.export.tables import facts_of, table_of
-from ttt_env.app.web.inside.values import TreeSolver
+from ttt_env.app.web.export import AGENTS, GAME, agent_page, exported, facts_of, table_of, write_folder
+from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.insight import InsightSolver, judged_moves, score, strength
 from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.app.web.table import PlayTable

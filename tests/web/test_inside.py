@@ -11,10 +11,16 @@ import pytest
 from tests.support.naive_uct import NaiveSearch
 from ttt_env import GameRecord, get_game, make_agent, play_game, solve
 from ttt_env.agents.mcts.search import Search
-from ttt_env.app.web.inside.branch import tree_layout
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
-from ttt_env.app.web.inside.search import MAX_NODES, drawn, searched
-from ttt_env.app.web.inside.values import MAX_BOARDS, TreeSolver, told_value
+from ttt_env.app.web.inside.trees import (
+    MAX_BOARDS,
+    MAX_NODES,
+    TreeSolver,
+    drawn,
+    searched,
+    told_value,
+    tree_layout,
+)
 from ttt_env.app.web.table import PlayTable
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical

@@ -9,8 +9,8 @@ from tests.web.serving import CHANCES
 from ttt_env import Position, get_game, make_agent
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
-from ttt_env.app.web.inside.values import TreeSolver
-from ttt_env.app.web.live import sweep_of
+from ttt_env.app.web.inside.trees import TreeSolver
+from ttt_env.app.web.insight import sweep_of
 from ttt_env.render.words import percent, signed
 from ttt_env.rules.boards import Boards
 

@@ -21,8 +21,7 @@ from tests.web.serving import (
 )
 from ttt_env import get_game, solve
 from ttt_env.app.web import computing
-from ttt_env.app.web.compare.certificate import prove
-from ttt_env.app.web.compare.ladder import ladder
+from ttt_env.app.web.compare.agents import ladder, prove
 from ttt_env.app.web.computing import BusyError, Job, WorkQueues
 from ttt_env.app.web.insight import Evaluators, judged_moves, strength
 from ttt_env.app.web.roster import Roster

@@ -12,8 +12,7 @@ from ttt_env import GameRecord, get_game, play_game
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import form_of_game, game_of_form, parse_game
 from ttt_env.app.web.roster import PERSON, Roster, named_models
-from ttt_env.app.web.table import PlayTable, Visit, read_table, read_visit
-from ttt_env.app.web.tickets import Tickets
+from ttt_env.app.web.table import PlayTable, Tickets, Visit, read_table, read_visit
 from ttt_env.errors import IllegalMoveError, ParameterError, TttEnvError
 
 TICTACTOE = get_game("tictactoe-v0")

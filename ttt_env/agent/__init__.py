@@ -1,16 +1,10 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
-from ttt_env.agent.answers import (
-    FORFEITS,
-    TIMED_OUT,
-    Answer,
-    Forfeit,
-    Outcome,
-    quoted,
-    read_cell,
-)
+from ttt_env.agent.answers import FORFEITS, TIMED_OUT, Answer, Forfeit, Outcome, quoted, read_cell
 from ttt_env.agent.asked import AskedAgent, FunctionAgent
+from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, Unit, named_cells
 from ttt_env.agent.interface import EFFORTS, Agent, AgentLike, Effort, Model
+from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class, learner_names
 from ttt_env.agent.making import effort_of, game_of, make_agent, named_agents
 from ttt_env.agent.policies import (
     NEGLIGIBLE,
@@ -35,43 +29,3 @@ from ttt_env.agent.registry import (
     installed,
     name_of,
 )
-
-__all__ = [
-    "EFFORTS",
-    "ENTRY_POINT_GROUP",
-    "FORFEITS",
-    "MODEL_GROUP",
-    "NEGLIGIBLE",
-    "ROUNDING",
-    "TIMED_OUT",
-    "Agent",
-    "AgentLike",
-    "Answer",
-    "AskedAgent",
-    "Effort",
-    "Floats",
-    "Forfeit",
-    "FunctionAgent",
-    "Model",
-    "Outcome",
-    "agent_class",
-    "agent_names",
-    "chances",
-    "checked_cell",
-    "checked_policies",
-    "checked_policy",
-    "chosen_cell",
-    "chosen_in_game",
-    "effort_of",
-    "game_of",
-    "generator_of",
-    "installed",
-    "make_agent",
-    "name_of",
-    "named_agents",
-    "of_legal_cells",
-    "quoted",
-    "read_cell",
-    "sample",
-    "sample_each",
-]

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from ttt_env.errors import ForfeitError, IllegalMoveError, shown
-from ttt_env.rules.game import Position, as_cell
+from ttt_env.rules import Position, as_cell
 
 if TYPE_CHECKING:
     from ttt_env.agent.interface import Agent

@@ -9,8 +9,7 @@ from ttt_env.agent.answers import TIMED_OUT, Answer, Outcome, read_cell
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.policies import checked_cell
 from ttt_env.errors import NotJudgedError, PolicyError
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, one_of
 
 
 class AskedAgent(Agent):

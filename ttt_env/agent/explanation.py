@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import percent, signed
-from ttt_env.rules.game import Position
+from ttt_env.rules import Position
 
 Unit = Literal["chance", "value", "count", "number"]
 """The format of a number: a share in percent, a value from −1 to 1 with its sign, a count, or as it is."""

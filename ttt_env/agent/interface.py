@@ -9,11 +9,10 @@ from ttt_env.agent.explanation import Explanation
 from ttt_env.agent.policies import Floats, chances, checked_policy, chosen_cell, drawn, generator_of
 from ttt_env.agent.registry import name_of
 from ttt_env.errors import IllegalMoveError, PolicyError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, Position, check_game
+from ttt_env.rules import Boards, Game, Position, check_game
 
 if TYPE_CHECKING:
-    from ttt_env.render.picture import Picture
+    from ttt_env.render.svg import Picture
 
 _MOVES = frozenset({"policy", "policies", "choose"})
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.registry import installed
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game
 
 LEARNER_GROUP = "ttt_env.learners"
 Log: TypeAlias = Callable[[Mapping[str, float], int], None]

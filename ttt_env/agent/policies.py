@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent.answers import read_cell
 from ttt_env.errors import IllegalMoveError, PolicyError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Position
+from ttt_env.rules import Boards, Position
 
 if TYPE_CHECKING:
     from ttt_env.agent.interface import Agent

@@ -10,24 +10,23 @@ from ttt_env.agent import (
     EFFORTS,
     Agent,
     AgentLike,
+    CellNumbers,
     Effort,
+    Explanation,
     Floats,
+    PartExplanation,
     effort_of,
     make_agent,
     name_of,
+    named_cells,
     of_legal_cells,
 )
-from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_number
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_enumerable
-from ttt_env.rules.specs import split_items
+from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, split_items
 
 
 class BestResponse(Planner):

@@ -11,11 +11,8 @@ from typing import Any, get_args
 
 from ttt_env.agent import TIMED_OUT, Answer, AskedAgent, Outcome
 from ttt_env.errors import ResultFileError, UntrustedAnswersError
-from ttt_env.rules.checks import as_path
-from ttt_env.rules.game import Game, Position
-from ttt_env.storage.fields import Fields
-from ttt_env.storage.game_file import game_from_dict, game_to_dict
-from ttt_env.storage.line_file import LineFile
+from ttt_env.rules import Game, Position, as_path
+from ttt_env.storage import Fields, LineFile, game_from_dict, game_to_dict
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]

@@ -32,14 +32,9 @@ from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.verdict import told, verdict_of
 from ttt_env.errors import PolicyError
-from ttt_env.render.picture import Picture
-from ttt_env.render.sheet import Section, boards_of, draw_sheet
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import is_tabulated
-from ttt_env.storage.fields import Fields
-from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.render.svg import Picture, Section, boards_of, draw_sheet
+from ttt_env.rules import SEATS, Boards, Game, GameRecord, Position, Seat, cells_of, is_tabulated
+from ttt_env.storage import Fields, game_from_dict, game_to_dict
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
 _SIGN = {"X": 1, "O": -1}

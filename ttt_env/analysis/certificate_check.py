@@ -10,10 +10,16 @@ import numpy as np
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ResultFileError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.sizes import check_enumerable, is_tabulated, n_placements
-from ttt_env.rules.symmetry import canonical_boards
+from ttt_env.rules import (
+    SEATS,
+    Boards,
+    Game,
+    Seat,
+    canonical_boards,
+    check_enumerable,
+    is_tabulated,
+    n_placements,
+)
 
 if TYPE_CHECKING:
     from ttt_env.analysis.certificate import Certificate

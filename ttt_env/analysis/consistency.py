@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Position
-from ttt_env.rules.symmetry import motions
+from ttt_env.rules import Boards, Position, motions
 
 _UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding to these
 

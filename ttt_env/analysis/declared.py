@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import ROUNDING, Agent, checked_policies, checked_policy, chosen_cell
 from ttt_env.errors import PolicyError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Position
+from ttt_env.rules import Boards, Position
 
 ALL_COMPARED = 2_000
 """The most positions of a ply in which a class from outside is compared: in tic-tac-toe all of them."""

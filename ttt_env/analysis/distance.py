@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, reachable
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
+from ttt_env.rules import Boards, Game, get_game
 
 
 class Distances:

@@ -12,10 +12,8 @@ from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify, listed
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
 from ttt_env.analysis.recorded import Asking, RecordedAgent, answering
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_tabulated
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.rules import Boards, Game, is_tabulated
+from ttt_env.storage import game_to_dict
 
 LADDER = ("random", "block", "win-block", "weights", "newell-simon", "minimax")
 SCORECARD_FORMAT = "ttt_env scorecard 1"

@@ -31,13 +31,9 @@ from ttt_env.analysis.saved import Saved
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ResultFileError
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game, as_integer, as_path, get_game
 from ttt_env.rules.sizes import check_filed
-from ttt_env.storage.fields import MOST, Fields
-from ttt_env.storage.files import reason, write_atomically
-from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict, reason, write_atomically
 from ttt_env.workers import Backend, Progress, Workers
 
 CHUNK = 1 << 22  # placements: half a second of work, and little enough to be sent about

@@ -22,15 +22,7 @@ from ttt_env.agent import (
     make_agent,
     quoted,
 )
-from ttt_env.analysis.induction import (
-    Outcomes,
-    TwoPass,
-    Values,
-    backward_induction,
-    best,
-    follow,
-    highest,
-)
+from ttt_env.analysis.induction import Outcomes, TwoPass, Values, backward_induction, best, follow, highest
 from ttt_env.analysis.layers import BatchPolicy, Floats, Layer, Responder, reachable
 from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.play import play_cells
@@ -48,12 +40,8 @@ from ttt_env.analysis.saved import Saved
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.errors import ForfeitError, ParameterError, shown
 from ttt_env.render.words import gain, percent, signed
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_generator, one_of
-from ttt_env.rules.game import Game, Seat
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import is_enumerable
-from ttt_env.storage.fields import Fields
+from ttt_env.rules import Boards, Game, GameRecord, Seat, as_generator, is_enumerable, one_of
+from ttt_env.storage import Fields
 
 CLOSE = 1e-9
 """The largest distance of a number in a file from the one that follows from the others."""

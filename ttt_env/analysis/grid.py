@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.rules.boards import Masks
+from ttt_env.rules import Masks
 
 Slots = NDArray[np.int64]
 _N_OCTETS = 256  # the values of eight bits

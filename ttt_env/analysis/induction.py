@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import BatchPolicy, Bools, Floats, Layer, Moves, Responder
 from ttt_env.errors import ParameterError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
+from ttt_env.rules import Boards, Game
 
 TIE = 1e-9  # action values closer than this count as equal: they may differ by rounding alone
 

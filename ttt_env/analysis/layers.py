@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.analysis.grid import Grid, Slots, grid
-from ttt_env.rules.boards import Boards, owns_set
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_enumerable
+from ttt_env.rules import Boards, Game, check_enumerable
+from ttt_env.rules.boards import owns_set
 from ttt_env.stopping import check_wanted
 
 Floats = NDArray[np.float64]

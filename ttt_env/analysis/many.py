@@ -12,9 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
 from ttt_env.analysis.recorded import Asking
 from ttt_env.errors import ParameterError
-from ttt_env.rules.checks import as_callback, as_integer
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_enumerable
+from ttt_env.rules import Game, as_callback, as_integer, check_enumerable
 from ttt_env.workers import Backend, Progress, Workers
 
 Verdict = TypeVar("Verdict")

@@ -6,9 +6,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, chosen_in_game, game_of, make_agent
 from ttt_env.analysis.recorded import asking
-from ttt_env.rules.checks import as_generator
-from ttt_env.rules.game import Game
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import Game, GameRecord, as_generator
 
 
 def play_game(

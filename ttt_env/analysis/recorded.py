@@ -32,10 +32,7 @@ from ttt_env.analysis.declared import check_answers, check_judged_as_played, is_
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.layers import Layer
 from ttt_env.errors import ParameterError, PolicyError, UntrustedAnswersError, shown
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_callback, as_integer
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_enumerable, is_tabulated
+from ttt_env.rules import Boards, Game, Position, as_callback, as_integer, check_enumerable, is_tabulated
 
 Source = Literal["declared", "recorded", "sampled"]
 """The ground of a result: the policy that an agent declares to be fixed, which is believed as far as

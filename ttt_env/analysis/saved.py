@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ttt_env.errors import ResultFileError, TttEnvError
+from ttt_env.storage import file_errors, opened, write_atomically
 from ttt_env.storage.fields import parse_json
-from ttt_env.storage.files import opened, reason, write_atomically
 
 
 class Saved(ABC):
@@ -63,11 +63,8 @@ class Saved(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The result that `save` has written. Raises `ResultFileError` for another file."""
-        try:
-            with opened(path) as file:
-                text = file.read().decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ResultFileError(f"{path} cannot be read: {reason(error)}") from error
+        with file_errors(path, "read", ResultFileError), opened(path) as file:
+            text = file.read().decode()
         try:
             return cls.from_json(text)
         except ResultFileError as error:
@@ -76,7 +73,7 @@ class Saved(ABC):
 
 def write_json(data: Mapping[str, Any], path: str | Path) -> None:
     """Write the data as a JSON file, one item a line. Raises `OSError` if it cannot be written."""
-    write_atomically(path, lambda file: file.write(_as_json(data).encode()))
+    write_atomically(path, _as_json(data).encode())
 
 
 def _as_json(data: Mapping[str, Any]) -> str:

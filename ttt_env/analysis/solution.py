@@ -6,16 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_env.agent import Agent, chances, of_legal_cells
-from ttt_env.agent.explanation import CellNumbers, Explanation, Unit, named_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Unit, chances, named_cells, of_legal_cells
 from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, Floats, Moves, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
 from ttt_env.errors import PolicyFileError, ResultFileError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position, check_game
+from ttt_env.rules import Boards, Game, Position, check_game, get_game
 
 _MEMO_SIZE = 50_000
 

@@ -17,11 +17,9 @@ from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.layers import Floats
 from ttt_env.errors import GameTooLargeError, PolicyFileError
-from ttt_env.rules.boards import Boards, Masks
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable
-from ttt_env.rules.symmetry import canonical_boards, symmetries, transform_boards
-from ttt_env.storage.policy_file import Form, array_names, read_arrays, save_arrays
+from ttt_env.rules import Boards, Game, Masks, canonical_boards, is_enumerable, symmetries
+from ttt_env.rules.symmetry import transform_boards
+from ttt_env.storage import Form, array_names, read_arrays, save_arrays
 
 _VALUES = "tablebase"
 _DIGITS = 3 ** np.arange(5)

@@ -7,8 +7,7 @@ from ttt_env.analysis.layers import Responder
 from ttt_env.errors import ParameterError
 from ttt_env.render.tree import TreeNode
 from ttt_env.render.words import percent, signed
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Position
+from ttt_env.rules import Boards, Position
 
 
 def value_tree(

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ttt_env.agent import quoted
 from ttt_env.render.words import RESULTS, percent
-from ttt_env.rules.game import SEATS, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, GameRecord, Seat
 
 if TYPE_CHECKING:
     from ttt_env.analysis.certificate import Certificate

@@ -10,11 +10,7 @@ from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agen
 from ttt_env.analysis.declared import check_answers, check_judged_as_played
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import check_size
+from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, as_integer, check_size, one_of
 
 _AT_ONCE = 1024  # positions that an agent is asked about together
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.solution import solve
 from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves, short_proof
-from ttt_env.render.coordinates import cells_text
-from ttt_env.render.words import RESULTS, signed
+from ttt_env.render.words import RESULTS, cells_text, signed
 from ttt_env.rules.game import Position
 from ttt_env.rules.sizes import MASK_CELLS
 

@@ -25,9 +25,8 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
 from ttt_env.storage.files import as_file_name
 from ttt_env.storage.models import spec_of
-from ttt_env.training.checkpoint import checkpoint_of
 from ttt_env.training.evaluation import Evaluation
-from ttt_env.training.loop import TrainingOptions
+from ttt_env.training.loop import TrainingOptions, checkpoint_of
 
 
 def default_file(algo: str, game: Game) -> Path:

@@ -35,8 +35,7 @@ def tournament(
     from contextlib import chdir
 
     from ttt_env.tournament.contest import Contest
-    from ttt_env.tournament.documents import Documents
-    from ttt_env.tournament.page import write_results
+    from ttt_env.tournament.documents import Documents, write_results
     from ttt_env.tournament.plan import read_plan
 
     plan = read_plan(file)

@@ -11,15 +11,11 @@ from ttt_env.agent import Agent, chosen_cell, make_agent
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.layers import reachable
 from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import SEATS, Game, Position, Seat
-from ttt_env.rules.symmetry import canonical_boards, same_boards
-from ttt_env.storage.files import write_atomically
+from ttt_env.rules import SEATS, Boards, Game, Position, Seat, as_integer, canonical_boards, get_game, one_of
+from ttt_env.rules.symmetry import same_boards
+from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.env import TextEnv
-from ttt_env.text.replies import number_at
+from ttt_env.text.env import TextEnv, number_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 
 Ties = Literal["all", "draw"]
@@ -142,8 +138,5 @@ def write_chats(path: str | Path, chats: Iterable[Chat]) -> None:
 
     Raises `OSError` if the file cannot be written; there is then no part of it.
     """
-    write_atomically(path, lambda file: file.writelines(map(_line, chats)))
-
-
-def _line(chat: Chat) -> bytes:
-    return f"{json.dumps(chat, ensure_ascii=False)}\n".encode()
+    lines = (f"{json.dumps(chat, ensure_ascii=False)}\n".encode() for chat in chats)
+    write_atomically(path, lambda file: file.writelines(lines))

@@ -12,17 +12,15 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("a data set's description needs", "data"):
     import mlcroissant as mlc
     from pyarrow import parquet, types
-except ImportError as error:
-    raise missing_extra("a data set's description needs", "data") from error
 
 from ttt_env.render.table import Table
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import opened
+from ttt_env.rules import Game
+from ttt_env.storage import opened
 from ttt_env.text.wording import rules_text
 
 LICENSE = "https://spdx.org/licenses/MIT.html"

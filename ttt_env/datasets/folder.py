@@ -1,25 +1,192 @@
-"""A data set of a game as a folder: its files, their description in Croissant, and a card to read."""
+"""A data set of a game as a folder: the order, its files, their description in Croissant, and a card."""
 
 import json
+import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 from ttt_env.analysis.saved import write_json
-from ttt_env.datasets.chat import Ties
-from ttt_env.datasets.description import card, croissant
-from ttt_env.datasets.kinds import GAME_CHATS, GAMES, MINARI, POSITION_CHATS, POSITIONS, WRITERS
-from ttt_env.datasets.minari_sets import import_minari
-from ttt_env.datasets.order import DataKind, DatasetOrder, as_kinds
-from ttt_env.errors import ResultFileError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_path
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import opened, write_atomically
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.datasets.chat import Chat, Ties, game_chats, position_chats, write_chats
+from ttt_env.datasets.description import DataFile, card, croissant, parquet_file
+from ttt_env.datasets.games import GameTable
+from ttt_env.datasets.minari_sets import OPPONENT, import_minari, write_minari
+from ttt_env.datasets.players import EXPERT, NOVICES, Level
+from ttt_env.datasets.positions import PositionTable
+from ttt_env.errors import ParameterError, ResultFileError, shown
+from ttt_env.rules import Game, as_integer, as_path, get_game, one_of
+from ttt_env.storage import game_to_dict, opened, write_atomically
 from ttt_env.text.wording import BoardStyle
+from ttt_env.workers import Progress
+
+DataKind = Literal["positions", "games", "chat", "minari"]
+KINDS: tuple[DataKind, ...] = get_args(DataKind)
+
+
+def as_kinds(kinds: object) -> tuple[DataKind, ...] | None:
+    """The kinds, each once, or None. Raises `ParameterError` unless they are a list of some of `KINDS`."""
+    if kinds is None:
+        return None
+    if not isinstance(kinds, list | tuple) or not kinds:
+        raise ParameterError(f"kinds={shown(kinds)}: a list of some of {', '.join(KINDS)} is needed")
+    return tuple(dict.fromkeys(one_of("kind", kind, KINDS) for kind in kinds))
+
+
+@dataclass(frozen=True)
+class DatasetOrder:
+    """The contents of a data set, with the parameters of `write_dataset`, whose errors it raises."""
+
+    game: Game
+    kinds: tuple[DataKind, ...] | None = None
+    one_per_class: bool = False
+    finished: bool = False
+    prompts: bool | None = None
+    board: BoardStyle = "grid"
+    answer: str = "[{cell}]"
+    ties: Ties = "all"
+    games: int = 1000
+    seed: int = 0
+    published: date | None = None
+
+    def __post_init__(self) -> None:
+        self.positions  # noqa: B018 - checks its parameters
+        one_of("ties", self.ties, get_args(Ties))
+        as_integer("games", self.games, "a data set", 1)
+        if self.published is not None and type(self.published) is not date:
+            raise ParameterError(f"published={shown(self.published)}: a datetime.date is needed")
+        if "minari" in (self.kinds or ()) and not self.has_id:
+            raise ParameterError(
+                f"{self.game!r} is not in the catalogue: Minari makes games again by their id"
+            )
+
+    @property
+    def has_id(self) -> bool:
+        """True if the game is in the catalogue."""
+        return "winning_sets" not in game_to_dict(self.game)
+
+    @property
+    def positions(self) -> PositionTable:
+        """The table of the positions."""
+        return PositionTable(
+            self.game, self.one_per_class, self.finished, self.prompts, self.board, self.answer, self.seed
+        )
+
+    @property
+    def chosen_kinds(self) -> tuple[DataKind, ...]:
+        """The kinds of data that are asked for; by default, all that the game can have."""
+        if self.kinds is not None:
+            return self.kinds
+        is_left_out = {"chat": not self.positions.has_texts, "minari": not self.has_id}
+        return tuple(kind for kind in KINDS if not is_left_out.get(kind))
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, other than the game, that differ from their defaults."""
+        asked = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {
+            name: value for name, (value, default) in asked.items() if name != "game" and value != default
+        }
+
+    @property
+    def made_by(self) -> str:
+        """The command that makes this data; for a game that is not in the catalogue, the code."""
+        settings = self.settings()
+        if not self.has_id:
+            given = "".join(f", {name}={value!r}" for name, value in settings.items())
+            return f"ttt_env.datasets.write_dataset(game, 'DIR'{given})"
+        words = ["ttt", "dataset", self.game.name, "--out", "DIR"]
+        for name, value in settings.items():
+            option = name.replace("_", "-")
+            if name == "kinds":
+                words += [word for kind in value for word in ("--kind", kind)]
+            elif isinstance(value, bool):
+                words.append(f"--{option}" if value else f"--no-{option}")
+            else:
+                words += [f"--{option}", str(value)]
+        return shlex.join(words)
+
+
+POSITIONS, POSITION_CHATS, GAME_CHATS = "positions.parquet", "chat-positions.jsonl", "chat-games.jsonl"
+GAMES: dict[Level, str] = {level: f"games-{level}.parquet" for level in get_args(Level)}
+MINARI = "minari"
+"""The folder of Minari's data sets; the rest are names of files."""
+
+_LEVELS: dict[Level, str] = {
+    "expert": f"an expert (`{EXPERT}`), who draws each move among the perfect ones",
+    "novice": f"novices (`{'`, `'.join(NOVICES)}`), who make mistakes",
+    "mixed": "experts and novices",
+}
+
+
+def write_positions(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
+    """The table of positions."""
+    order.positions.write(folder / POSITIONS, progress)
+    which = _which(order, "" if order.finished else " in which the game goes on")
+    yield parquet_file(folder, POSITIONS, f"{which}, with the value of each move.")
+
+
+def _which(order: DatasetOrder, condition: str = " in which the game goes on") -> str:
+    """The positions of a file, in words."""
+    if order.one_per_class:
+        return f"One position{condition} of each symmetry class"
+    return f"Every position{condition}"
+
+
+def write_games(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
+    """A table of games for each level."""
+    for number, (level, path) in enumerate(GAMES.items(), 1):
+        GameTable(order.game, level, order.games, order.seed).write(folder / path)
+        progress(number, len(GAMES))
+        yield parquet_file(folder, path, f"Games of {_LEVELS[level]}, with the value of every move.")
+
+
+def write_conversations(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
+    """Conversations about single positions, and about whole games."""
+    words: dict[str, Any] = {"board": order.board, "answer": order.answer, "seed": order.seed}
+    chats = position_chats(order.game, ties=order.ties, one_per_class=order.one_per_class, **words)
+    of_all, of_one = "each perfect move, in a conversation of its own", "a perfect move, drawn from all"
+    answers = of_all if order.ties == "all" else of_one
+    begins = 'Beside its "messages" each line has what `TextEnv.reset` takes to begin it again.'
+    yield _chats(
+        folder, POSITION_CHATS, chats, f"{_which(order)}: its prompt, and as the answer {answers}. {begins}"
+    )
+    progress(1, 2)
+    chats = game_chats(order.game, games=order.games, **words)
+    about = f"Whole games, in which the assistant makes perfect moves against {_LEVELS['mixed']}"
+    yield _chats(folder, GAME_CHATS, chats, f"{about}. {begins}")
+    progress(2, 2)
+
+
+def _chats(folder: Path, path: str, chats: Iterable[Chat], description: str) -> DataFile:
+    write_chats(folder / path, chats)
+    with opened(folder / path) as file:
+        return DataFile(path, "application/jsonlines", description, sum(1 for _ in file))
+
+
+def write_minari_sets(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
+    """A data set of Minari for each level."""
+    for number, level in enumerate(GAMES, 1):
+        name = write_minari(folder / MINARI, order.game, level, order.games, seed=order.seed)
+        progress(number, len(GAMES))
+        data = f"{MINARI}/{name}/data"
+        about = f"of `{name}`, episodes against `{OPPONENT}` of {_LEVELS[level]}"
+        told = f"The data {about}; `minari.load_dataset` loads it where MINARI_DATASETS_PATH is `{MINARI}`."
+        yield DataFile(f"{data}/main_data.hdf5", "application/x-hdf5", told)
+        yield DataFile(f"{data}/metadata.json", "application/json", f"The description {about}.")
+
+
+Writer = Callable[[DatasetOrder, Path, Progress], Iterator[DataFile]]
+WRITERS: dict[DataKind, Writer] = {
+    "positions": write_positions,
+    "games": write_games,
+    "chat": write_conversations,
+    "minari": write_minari_sets,
+}
+"""The functions that write the files of each kind into a folder, and yield a description of each file."""
+
 
 DatasetProgress = Callable[[str, int, int], object]
 """Called with the kind of the data, and with how many of its parts are done and of all."""
@@ -92,20 +259,15 @@ def write_dataset(
     }
     asked = {"format": _FORMAT, "game": game_to_dict(order.game), "settings": settings}
     write_json(asked, folder / _MARKER)
+    tell = progress or (lambda kind, done, total: None)
     files = [
-        file
-        for kind in order.chosen_kinds
-        for file in WRITERS[kind](order, folder, partial(progress or _say_nothing, kind))
+        file for kind in order.chosen_kinds for file in WRITERS[kind](order, folder, partial(tell, kind))
     ]
     title = f"ttt_env {order.game.name}"
     about = f"Exact data of the game {order.game.name}: README.md beside this file says what it is."
     write_json(croissant(title, about, folder, files, published), folder / _CROISSANT)
     text = card(title, order.game, files, order.made_by)
-    write_atomically(folder / _CARD, lambda file: file.write(text.encode()))
-
-
-def _say_nothing(kind: str, done: int, total: int) -> None:
-    """The progress of a caller who does not ask for it."""
+    write_atomically(folder / _CARD, text.encode())
 
 
 def _check_is_free(folder: Path) -> None:

@@ -5,20 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("tables of games need", "data"):
     import pyarrow as pa
     from pyarrow import parquet
-except ImportError as error:
-    raise missing_extra("tables of games need", "data") from error
 
 from ttt_env.analysis.distance import distances
 from ttt_env.datasets.players import Level, play_games
 from ttt_env.datasets.positions import Columns, schema_of
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import write_atomically
+from ttt_env.rules import Boards, Game
+from ttt_env.storage import write_atomically
 
 _NUMBERS, _ANSWERS = pa.list_(pa.int8()), pa.list_(pa.bool_())
 _COLUMNS: Columns = {

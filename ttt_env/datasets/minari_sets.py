@@ -11,12 +11,10 @@ from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.datasets.players import Level, Player, drawn, numbers_of, players_of
 from ttt_env.envs.single import SingleAgentEnv
-from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, missing_extra, shown
+from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, extra_for, shown
 from ttt_env.registration import make
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import as_file_name
+from ttt_env.rules import Game, as_integer, as_path, get_game
+from ttt_env.storage import as_file_name
 
 OPPONENT = "epsilon:minimax,epsilon=0.2"
 """The opponent of the players unless another one is named: it punishes mistakes, and makes some itself."""
@@ -99,7 +97,10 @@ def write_minari(
             for player, rng in zip(drawn_players, rngs, strict=True)
         )
         storage.update_episode_metadata({"player": player.spec} for player in drawn_players)
-        _move(Path(unfinished), folder / name / "data")
+        data = folder / name / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        for path in sorted(Path(unfinished).iterdir()):
+            os.replace(path, data / path.name)
     return name
 
 
@@ -115,12 +116,10 @@ def _of_catalogue(game: Game | str) -> Game:
 
 def import_minari() -> tuple[Any, Any, Any]:
     """Minari, its storage, and its buffer of an episode. Raises `ImportError` without the extra `data`."""
-    try:
+    with extra_for("data sets of Minari need", "data"):
         import minari
         from minari.data_collector import EpisodeBuffer
         from minari.dataset.minari_storage import MinariStorage
-    except ImportError as error:
-        raise missing_extra("data sets of Minari need", "data") from error
     return minari, MinariStorage, EpisodeBuffer
 
 
@@ -150,10 +149,3 @@ def _episode(env: SingleAgentEnv[Any], player: Player, rng: np.random.Generator)
         "truncations": never,
         "infos": {"action_mask": np.array(masks)},
     }
-
-
-def _move(source: Path, target: Path) -> None:
-    """Move the files of one folder to another, in place of those of the same names."""
-    target.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.iterdir()):
-        os.replace(path, target / path.name)

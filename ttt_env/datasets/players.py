@@ -6,11 +6,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.play import play_cells
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import check_enumerable
+from ttt_env.rules import Game, GameRecord, as_integer, check_enumerable, get_game, one_of
 
 Level = Literal["expert", "novice", "mixed"]
 """The players: the expert, who draws among the perfect moves; novices, who err; or all of them."""
@@ -72,9 +68,9 @@ def play_games(
     game = get_game(game)
     games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)
     players = players_of(level, game)
-    return [_played(game, players, numbers_of(seed, level, number)) for number in range(games)]
-
-
-def _played(game: Game, players: list[Player], rng: np.random.Generator) -> PlayedGame:
-    x, o = drawn(players, rng), drawn(players, rng)
-    return PlayedGame(GameRecord(game, play_cells(x.agent, o.agent, rng)), x.spec, o.spec)
+    played = []
+    for number in range(games):
+        rng = numbers_of(seed, level, number)
+        x, o = drawn(players, rng), drawn(players, rng)
+        played.append(PlayedGame(GameRecord(game, play_cells(x.agent, o.agent, rng)), x.spec, o.spec))
+    return played

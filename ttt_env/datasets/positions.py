@@ -8,24 +8,28 @@ from typing import TypeAlias, get_args
 
 import numpy as np
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("tables of positions need", "data"):
     import pyarrow as pa
     from pyarrow import parquet
-except ImportError as error:
-    raise missing_extra("tables of positions need", "data") from error
 
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.layers import Bools, Floats, reachable
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import SEATS, Game
-from ttt_env.rules.sizes import check_enumerable, is_tabulated
-from ttt_env.rules.symmetry import canonical_boards, same_boards
-from ttt_env.storage.files import write_atomically
+from ttt_env.rules import (
+    SEATS,
+    Boards,
+    Game,
+    as_integer,
+    canonical_boards,
+    check_enumerable,
+    is_tabulated,
+    one_of,
+)
+from ttt_env.rules.symmetry import same_boards
+from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.replies import number_at
+from ttt_env.text.env import number_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 from ttt_env.workers import Progress
 

@@ -1,13 +1,14 @@
-"""The base of all environments: their settings (`GameEnv`), and one board with its drawing (`BoardEnv`)."""
+"""The base of environments: settings (`GameEnv`), opponents, and one board with its drawing (`BoardEnv`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, ClassVar, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, cast, get_args
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ttt_env.agent import Agent, AgentLike, make_agent
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -17,13 +18,10 @@ from ttt_env.errors import (
     shown,
     unknown,
 )
-from ttt_env.render.pixels import draw_pixels
+from ttt_env.render.pixels import Window, draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.render.window import Window
-from ttt_env.rules.catalogue import get_game, parameters_of_game
-from ttt_env.rules.checks import items_of, one_of
-from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.rules.specs import parameters_of
+from ttt_env.rules import Game, Position, Seat, get_game, items_of, one_of, parameters_of, parameters_of_game
+from ttt_env.rules.checks import as_weights
 
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]
@@ -205,3 +203,27 @@ class BoardEnv(GameEnv):
         """Close the window, if there is one."""
         if self._window is not None:
             self._window.close()
+
+
+Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
+
+
+class Lineup:
+    """The agents that `opponent` names, one or a list of them, and the chance of each to be drawn.
+
+    `weights` are one finite number ≥ 0 for each agent, not all 0, in proportion to the chances; None makes
+    all equally likely. Raises `ParameterError` for other weights and for an empty list.
+    """
+
+    def __init__(self, opponent: Opponents, weights: ArrayLike | None, game: Game) -> None:
+        is_one = isinstance(opponent, str) or not isinstance(opponent, Sequence)
+        agents = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)
+        if not agents:
+            raise ParameterError("opponent=[]: at least one agent is needed")
+        self.agents = [make_agent(agent, game) for agent in agents]
+        self.totals = np.cumsum(as_weights("opponent weights", weights, len(agents)))
+        self.totals /= self.totals[-1]
+
+    def picked(self, draw: float) -> Agent:
+        """The agent that a draw from [0, 1) picks: the first whose cumulative chance exceeds it."""
+        return self.agents[int(self.totals.searchsorted(draw, side="right"))]

@@ -8,8 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import SEATS, Game, Position, Seat
+from ttt_env.rules import SEATS, Game, Position, Seat, one_of
 
 ObservationKind = Literal["planes", "dict", "flat"]
 Planes: TypeAlias = NDArray[np.int8]
@@ -80,7 +79,8 @@ class Scenes:
         game, mine, theirs = self.game, position.mine, position.theirs
         free = game.full_mask ^ (mine | theirs)
         legal = 0 if is_won else free
-        value = _value_of_end(game, is_won) if not legal else None
+        of_win = -1 if game.misere else 1  # for the player who made the last move
+        value = None if legal else of_win * is_won
         bits = _spread(game.n_cells, mine, theirs, free)
         mover, waiting = (bits[order].T.reshape(*game.shape, 2) for order in (_MOVER, _WAITING))
         scene = Scene(position, value, legal, mover, waiting, bits[2])
@@ -88,13 +88,6 @@ class Scenes:
             self._memo.clear()
         self._memo[mine, theirs] = scene
         return scene
-
-
-def _value_of_end(game: Game, is_won: bool) -> int:
-    """The value of the end for the player who made the last move."""
-    if not is_won:
-        return 0
-    return -1 if game.misere else 1
 
 
 _MOVER, _WAITING = slice(0, 2), slice(1, None, -1)

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.codes import Games, StepOutcome
-from ttt_env.envs.opponents import Opponents
+from ttt_env.envs.board import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
-from ttt_env.errors import ParameterError, missing_extra
-from ttt_env.rules.checks import as_integer, as_options
-from ttt_env.rules.game import Game
+from ttt_env.errors import ParameterError, extra_for
+from ttt_env.rules import Game, as_integer, as_options
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -25,11 +24,7 @@ _PER_SUB_ENV = ("position", "seat")  # attributes that each sub-env has for itse
 
 
 def make_vec_env(
-    id: Game | str,
-    n_envs: int = 1,
-    seed: int | None = None,
-    opponent: Opponents = "random",
-    **kwargs: Any,
+    id: Game | str, n_envs: int = 1, seed: int | None = None, opponent: Opponents = "random", **kwargs: Any
 ) -> "VecEnv":
     """`n_envs` games against an opponent as a `stable_baselines3.common.vec_env.VecEnv`.
 
@@ -56,10 +51,8 @@ def __getattr__(name: str) -> Any:
     """`GameVecEnv`, made when first asked for, so that importing this module imports no SB3."""
     if name != "GameVecEnv":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with extra_for("a VecEnv needs", "train"):
         from stable_baselines3.common.vec_env import VecEnv
-    except ImportError as error:
-        raise missing_extra("a VecEnv needs", "train") from error
     return type(name, (_Adapter, VecEnv), {"__module__": __name__, "__doc__": _Adapter.__doc__})
 
 

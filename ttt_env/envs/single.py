@@ -16,16 +16,15 @@ from ttt_env.envs.board import (
     BoardEnv,
     Illegal,
     Info,
+    Lineup,
+    Opponents,
     PlayAs,
     RenderMode,
     StartLike,
 )
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
-from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.errors import EpisodeOrderError, ForfeitError, ImpossiblePositionError
-from ttt_env.rules.checks import as_integer, as_options, one_of
-from ttt_env.rules.game import SEATS, Game, Position, Seat, as_cell
-from ttt_env.rules.specs import check_names
+from ttt_env.rules import SEATS, Game, Position, Seat, as_cell, as_integer, as_options, check_names, one_of
 
 _OPTIONS = {"play_as": None, "position": None}
 _PLAY_AS = get_args(PlayAs)

@@ -23,15 +23,13 @@ from typing import Any, get_args
 from uuid import uuid4
 
 from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
-from ttt_env.envs.board import PlayAs
-from ttt_env.envs.opponents import Opponents
-from ttt_env.errors import EpisodeOrderError, TttEnvError, missing_extra
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.envs.board import Opponents, PlayAs
+from ttt_env.errors import EpisodeOrderError, TttEnvError, extra_for
+from ttt_env.rules import Game, Position, Seat, as_integer, one_of
 from ttt_env.text.env import IllegalReply, RewardName, TextEnv
 from ttt_env.text.wording import BoardStyle
 
-try:
+with extra_for("OpenEnv needs", "openenv"):
     import uvicorn
     from fastapi import FastAPI, Request, WebSocket, WebSocketDisconnect
     from fastapi.responses import JSONResponse
@@ -41,8 +39,6 @@ try:
     from openenv.core.env_server.types import EnvironmentMetadata
     from pydantic import Field, model_validator
     from pydantic_core import PydanticCustomError
-except ImportError as missing:
-    raise missing_extra("OpenEnv needs", "openenv") from missing
 
 
 class TttAction(Action):
@@ -195,11 +191,7 @@ def make_app(
 
     environment()
     app: FastAPI = create_app(
-        environment,
-        TttAction,
-        TttObservation,
-        env_name="ttt_env",
-        max_concurrent_envs=max_concurrent_envs,
+        environment, TttAction, TttObservation, env_name="ttt_env", max_concurrent_envs=max_concurrent_envs
     )
     app.add_exception_handler(TttEnvError, _refused)
     app.add_exception_handler(WebSocketDisconnect, _has_left)

@@ -21,20 +21,16 @@ from typing import Any, get_args
 import numpy as np
 
 from ttt_env.agent import AgentLike, Outcome, chosen_cell, make_agent
-from ttt_env.errors import EpisodeOrderError, missing_extra
+from ttt_env.errors import EpisodeOrderError, extra_for
 from ttt_env.proofs.known import PROOF_NODES
-from ttt_env.rules.catalogue import CATALOGUE, get_game
-from ttt_env.rules.checks import as_generator, as_integer, one_of
-from ttt_env.rules.game import Game, Seat
+from ttt_env.rules import CATALOGUE, Game, Seat, as_generator, as_integer, get_game, one_of
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.env import MoveRecord
 from ttt_env.text.wording import BoardStyle, board_text, fault_text, intro_text, turn_text
 
-try:
+with extra_for("textarena needs", "textarena"):
     import textarena as ta
     from textarena.envs.registration import register_with_versions
-except ImportError as error:
-    raise missing_extra("textarena needs", "textarena") from error
 
 __all__ = ["AgentPlayer", "GameEnv"]
 

@@ -17,11 +17,10 @@ Contract of an environment: https://huggingface.co/docs/trl/openenv
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ttt_env.envs.opponents import Opponents
+from ttt_env.envs.board import Opponents
 from ttt_env.errors import EpisodeOrderError
-from ttt_env.rules.game import Game
-from ttt_env.text.env import TextEnv
-from ttt_env.text.starts import start_rows
+from ttt_env.rules import Game
+from ttt_env.text.env import TextEnv, start_rows
 
 __all__ = ["CALL", "INSTRUCTION", "GameEnvironment", "rows", "start_rows"]
 

@@ -18,18 +18,15 @@ from functools import cache
 from typing import Any, Literal
 
 from ttt_env.agent import Outcome
-from ttt_env.errors import missing_extra
-from ttt_env.text.env import Replies, TextEnv
-from ttt_env.text.starts import start_rows
+from ttt_env.errors import extra_for
+from ttt_env.text.env import Replies, TextEnv, start_rows
 from ttt_env.text.wording import BoardStyle
 
-try:
+with extra_for("verifiers needs", "verifiers"):
     import openai
     import verifiers.v1 as vf
     from verifiers.v1.dialects.chat import message_to_wire
     from verifiers.v1.errors import MODEL_TRANSPORT_ERROR_EXIT_CODE
-except ImportError as error:
-    raise missing_extra("verifiers needs", "verifiers") from error
 
 __all__ = ["GameConfig", "GameEnv", "GameEnvConfig", "GameHarness", "GameTask", "GameTaskset"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,10 +27,8 @@ def new_figure(width: float, height: float) -> "Figure":
 
     Raises `ImportError` if matplotlib is not installed.
     """
-    try:
+    with extra_for("charts need", "plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_extra("charts need", "plot") from error
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
@@ -51,7 +49,9 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white.
     """
     side = 0.6 * len(names) + 0.5
-    labels = [f"{_folded(name)}  {place}" for place, name in enumerate(names, 1)]
+    # Long names stand on several lines, their parameters below each other.
+    folded = [name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name) for name in names]
+    labels = [f"{name}  {place}" for place, name in enumerate(folded, 1)]
     longest = 0.09 * max(len(line) for label in labels for line in label.split("\n"))
     figure = new_figure(max(side + longest + 1.0, _MIN_WIDTH), side + 0.8)
     axes = figure.subplots()
@@ -61,14 +61,13 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
     _label(axes, labels)
-    _write(axes, values, texts)
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            colour = "white" if abs(value) > _DARK else "black"
+            text = texts[row][column].replace(" ", "\n")
+            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
     figure.suptitle(title, fontsize=12)
     return figure
-
-
-def _folded(name: str) -> str:
-    """The name, on several lines if it is long: its parameters below each other."""
-    return name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name)
 
 
 def _label(axes: "Axes", labels: Sequence[str]) -> None:
@@ -81,11 +80,3 @@ def _label(axes: "Axes", labels: Sequence[str]) -> None:
     axes.grid(which="minor", color="white", linewidth=1.5)
     axes.tick_params(which="minor", length=0, top=False)
     axes.spines[:].set_visible(False)
-
-
-def _write(axes: "Axes", values: Floats, texts: Sequence[Sequence[str]]) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            colour = "white" if abs(value) > _DARK else "black"
-            text = texts[row][column].replace(" ", "\n")
-            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from ttt_env.rules.game import Coordinates, Game, Position, Seat, spacing
+from ttt_env.rules import Coordinates, Game, Position, Seat
+from ttt_env.rules.game import spacing
 
 CARD = "#f7f5f0"
 PANEL = "#c8d0db"
@@ -112,14 +113,12 @@ def shade(share: float) -> str:
 def looks_of(position: Position, last: int | None = None) -> list[Look]:
     """The look of every cell, where `last` is the cell of the last move."""
     completed = completed_mask(position)
-    return [_look(position, cell, completed, cell == last) for cell in range(position.game.n_cells)]
-
-
-def _look(position: Position, cell: int, completed: int, is_last: bool) -> Look:
-    mark = mark_at(position, cell)
-    if completed >> cell & 1:
-        return Look(mark, "completed")
-    return Look(mark, "last" if mark and is_last else "none")
+    looks = []
+    for cell in range(position.game.n_cells):
+        mark = mark_at(position, cell)
+        is_last = mark is not None and cell == last
+        looks.append(Look(mark, "completed" if completed >> cell & 1 else "last" if is_last else "none"))
+    return looks
 
 
 def mark_at(position: Position, cell: int) -> Seat | None:

@@ -1,9 +1,12 @@
-"""A position as SVG, with a policy on it if one is given, and a whole game on one board."""
+"""Positions and games as SVG, with a policy or below lines of text, and pictures to be shown and saved."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
+from typing import NamedTuple
 
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, extra_for
 from ttt_env.render.layout import (
     CARD,
     CROSS_REACH,
@@ -20,11 +23,11 @@ from ttt_env.render.layout import (
     Look,
     layout_of,
     looks_of,
+    n_abreast,
     shade,
 )
 from ttt_env.render.words import percent
-from ttt_env.rules.game import Position
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, GameRecord, Position
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability
 _SHARE_LETTERS = 0.2  # the height of a probability, in widths of a cell
@@ -117,19 +120,14 @@ def tile(box: Box, look: Look, layout: Layout) -> str:
     if look.mark is None:
         return empty
     x, y = box.x + box.width / 2, box.y + box.height / 2
-    shape = _cross(x, y, layout.cell) if look.mark == "X" else _ring(x, y, layout.cell)
+    if look.mark == "X":
+        reach = CROSS_REACH * layout.cell
+        left, right, top, bottom = (f"{v:g}" for v in (x - reach, x + reach, y - reach, y + reach))
+        shape = f'path d="M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}"'
+    else:
+        shape = f'circle cx="{x:g}" cy="{y:g}" r="{RING_RADIUS * layout.cell:g}"'
     style = f'fill="none" stroke="{stone}" stroke-width="{STROKE * layout.cell:g}" stroke-linecap="round"'
     return f"{empty}<{shape} {style}/>"
-
-
-def _cross(x: float, y: float, cell: int) -> str:
-    reach = CROSS_REACH * cell
-    left, right, top, bottom = (f"{v:g}" for v in (x - reach, x + reach, y - reach, y + reach))
-    return f'path d="M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}"'
-
-
-def _ring(x: float, y: float, cell: int) -> str:
-    return f'circle cx="{x:g}" cy="{y:g}" r="{RING_RADIUS * cell:g}"'
 
 
 _LETTERS = 0.32  # the height of a number, in widths of a cell
@@ -154,3 +152,145 @@ def _colours(look: Look) -> tuple[str, str]:
     if look.accent == "completed":
         return STONE[look.mark], TILE
     return TINT[look.mark], INK
+
+
+_SCALE = 2  # pixels of a PNG for each unit of the SVG, as sharp screens have them
+_FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as the text of a self-contained SVG document."""
+
+    svg: str = field(repr=False)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to `path`, which ends in .svg or .png; PNG at twice the size, for sharp screens.
+
+        Raises `ParameterError` for another suffix, `ImportError` for a PNG without the extra `plot`.
+        """
+        write(path, self.formats)
+
+    @property
+    def formats(self) -> dict[str, Callable[[], bytes]]:
+        """For each suffix, the function that makes the content of the file."""
+        return {".svg": self.svg.encode, ".png": lambda: _png(self.svg)}
+
+
+def write(path: str | Path, formats: Mapping[str, Callable[[], bytes]]) -> None:
+    """Write what the function for the suffix of `path` returns. Raises `ParameterError` if there is none."""
+    make = formats.get(Path(path).suffix.lower())
+    if make is None:
+        raise ParameterError(f"{str(path)!r} is no picture's name, which must end in {' or '.join(formats)}")
+    Path(path).write_bytes(make())
+
+
+def _png(svg: str) -> bytes:
+    """The picture as PNG, in the fonts that come with matplotlib: the same on every machine."""
+    with extra_for("PNG pictures need", "plot"):
+        from matplotlib import get_data_path
+        from resvg_py import svg_to_bytes
+    fonts = Path(get_data_path()) / "fonts" / "ttf"
+    return svg_to_bytes(
+        svg,
+        zoom=_SCALE,
+        skip_system_fonts=True,
+        font_files=[str(fonts / name) for name in _FONTS],
+        sans_serif_family="DejaVu Sans",
+    )
+
+
+_MAX_CELLS = 27  # of a board that is drawn after every move
+# All lengths are in pixels.
+_CELL = 26
+_MAX_BOARD_WIDTH, _MAX_ROW_WIDTH = 360, 900
+_LETTER, _LINE = 8.6, 21  # the width of a letter is that of a wide one, as the font is not known
+_CAPTION, _GAP, _PADDING = 18, 6, 16
+
+
+class CaptionedBoard(NamedTuple):
+    """A position with the cell of its last move, and a line to write under it."""
+
+    position: Position
+    last: int | None
+    caption: str
+
+
+class Section(NamedTuple):
+    """Lines of text, the first of them bold, and boards below."""
+
+    lines: Sequence[str]
+    boards: Sequence[CaptionedBoard] = ()
+
+
+def boards_of(record: GameRecord) -> list[CaptionedBoard]:
+    """The boards of a game after every move with its number and mover, the last one with the end."""
+    positions = record.positions()[1:]
+    captions = [f"{number + 1}. {SEATS[number % 2]}" for number in range(len(positions))]
+    if record.is_over:
+        captions[-1] += f" · {record.winner} wins" if record.winner else " · draw"
+    return [
+        CaptionedBoard(position, cell, caption)
+        for position, cell, caption in zip(positions, record.cells, captions, strict=True)
+    ] or [CaptionedBoard(record.game.start, None, "no move yet")]
+
+
+def draw_game(record: GameRecord) -> str:
+    """A self-contained SVG document of a game: the boards after every move, each with its last move tinted.
+
+    On a large board the game is one diagram instead, the stones as the numbers of their moves.
+    """
+    if record.game.n_cells > _MAX_CELLS:
+        return draw_diagram(record)
+    return draw_sheet(str(record), [Section((), boards_of(record))])
+
+
+def draw_sheet(title: str, sections: Sequence[Section]) -> str:
+    """A self-contained SVG document of the sections below each other."""
+    parts: list[str] = []
+    width, y = 0.0, float(_PADDING)
+    for section in sections:
+        for number, line in enumerate(section.lines):
+            parts.append(_text(_PADDING, y + 0.75 * _LINE, line, "bold" if number == 0 else "normal"))
+            width, y = max(width, _LETTER * len(line)), y + _LINE
+        for part, right, bottom in _rows(section.boards, y):
+            parts.append(part)
+            width, y = max(width, right - _PADDING), max(y, bottom)
+        y += _LINE / 2
+    size = f'width="{width + 2 * _PADDING:g}" height="{y + _PADDING - _LINE / 2:g}"'
+    style = 'font-family="sans-serif" font-size="14"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {style}>',
+            f"<title>{escape(title)}</title>",
+            f'<rect {size} rx="12" fill="{CARD}"/>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, float, float]]:
+    """Each board as SVG, with the x of its right edge and the y of its bottom edge."""
+    if not boards:
+        return
+    layout = layout_of(boards[0].position.game)
+    width = min(_MAX_BOARD_WIDTH, round(_CELL * layout.width / layout.cell))
+    height = width * layout.height / layout.width
+    abreast = n_abreast(len(boards), width, _GAP, _MAX_ROW_WIDTH)
+    for place, board in enumerate(boards):
+        x = _PADDING + place % abreast * (width + _GAP)
+        y = top + place // abreast * (height + _CAPTION + _GAP)
+        svg = draw_svg(board.position, board.last, width)
+        caption = _text(x + width / 2, y + height + 0.75 * _CAPTION, board.caption, "normal", "middle")
+        yield f'<g transform="translate({x:g} {y:g})">{svg}</g>{caption}', x + width, y + height + _CAPTION
+
+
+def _text(x: float, y: float, line: str, weight: str, anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-weight="{weight}" text-anchor="{anchor}" '
+        f'fill="{INK}">{escape(line)}</text>'
+    )

@@ -9,7 +9,7 @@ from html import escape
 from math import nan
 from typing import TYPE_CHECKING, Any, Self
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 from ttt_env.render.layout import STONE
 
 if TYPE_CHECKING:
@@ -159,10 +159,8 @@ class Table:
 
         Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
         """
-        try:
+        with extra_for("data frames need", "dataframe"):
             from pandas import DataFrame
-        except ImportError as error:
-            raise missing_extra("data frames need", "dataframe") from error
         return DataFrame(
             {
                 column.key or column.name: [nan if number is None else number for number in column.numbers]

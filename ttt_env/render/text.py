@@ -1,8 +1,7 @@
 """A position as text for the terminal."""
 
 from ttt_env.render.layout import layers_of, mark_at, n_abreast, places_of
-from ttt_env.rules.game import SEATS, Coordinates, Position
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, Coordinates, GameRecord, Position
 
 _TERMINAL = 80
 _GAP = 3

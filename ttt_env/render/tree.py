@@ -6,9 +6,8 @@ from html import escape
 from re import sub
 
 from ttt_env.render.layout import CARD, INK, STONE, layout_of
-from ttt_env.render.picture import Picture
-from ttt_env.render.svg import draw_svg
-from ttt_env.rules.game import Position
+from ttt_env.render.svg import Picture, draw_svg
+from ttt_env.rules import Position
 
 _BOARD = 64  # the width of a board; all lengths are in pixels
 _COLUMN = 84

@@ -1,1 +1,52 @@
-"""The games: rules alone, without frameworks, drawings or agents."""
+"""The games: rules alone, without frameworks, drawings or agents. Other rooms import them from here."""
+
+from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.catalogue import (
+    CATALOGUE,
+    checked_rules,
+    game_names,
+    get_game,
+    parameters_of_game,
+    register_game,
+)
+from ttt_env.rules.checks import (
+    as_bool,
+    as_callback,
+    as_generator,
+    as_integer,
+    as_number,
+    as_options,
+    as_path,
+    as_positive,
+    as_seat,
+    items_of,
+    one_of,
+)
+from ttt_env.rules.game import (
+    SEATS,
+    Coordinates,
+    Game,
+    Position,
+    Seat,
+    as_cell,
+    cells_of,
+    check_game,
+    other_seat,
+    random_position,
+)
+from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.sizes import (
+    INTERACTIVE_CELLS,
+    MASK_CELLS,
+    MAX_SEED,
+    TABLE_CELLS,
+    check_enumerable,
+    check_size,
+    is_enumerable,
+    is_instant,
+    is_tabulated,
+    n_placements,
+    n_words,
+)
+from ttt_env.rules.specs import check_names, parameters_of, split_items, split_spec
+from ttt_env.rules.symmetry import canonical, canonical_boards, motions, symmetries

@@ -25,7 +25,7 @@ from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_boa
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ttt_env.render.picture import Picture
+    from ttt_env.render.svg import Picture
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
@@ -291,8 +291,7 @@ class Position(_Stones):
         With `policy`, `[cells]`, free cells show its probabilities; the move `last` stands out. Raises
         `ParameterError` if `policy` is no distribution over the free cells.
         """
-        from ttt_env.render.picture import Picture
-        from ttt_env.render.svg import draw_svg
+        from ttt_env.render.svg import Picture, draw_svg
 
         return Picture(draw_svg(self, last, policy=policy))
 
@@ -349,7 +348,7 @@ class Position(_Stones):
         """The seat that has won; None in a draw and while the game goes on."""
         for seat, stones in zip(SEATS, (self.x_mask, self.o_mask), strict=True):
             if self.game.owns_set(stones):
-                return _other(seat) if self.game.misere else seat
+                return other_seat(seat) if self.game.misere else seat
         return None
 
     def play(self, cell: int) -> "Position":
@@ -439,7 +438,8 @@ def as_cell(action: object, game: Game) -> int:
     )
 
 
-def _other(seat: Seat) -> Seat:
+def other_seat(seat: Seat) -> Seat:
+    """The seat of the opponent."""
     return "O" if seat == "X" else "X"
 
 

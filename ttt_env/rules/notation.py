@@ -12,7 +12,7 @@ from ttt_env.rules.checks import as_text, items_of
 from ttt_env.rules.game import Game, Position, Seat, as_cell
 
 if TYPE_CHECKING:
-    from ttt_env.render.picture import Picture
+    from ttt_env.render.svg import Picture
 
 _GLYPHS = ".XO"
 _MOVES = re.compile(r"\s*([0-9]{1,9}\s+)*([0-9]{1,9})?")
@@ -106,8 +106,7 @@ class GameRecord:
 
         On more than 27 cells it is one board, with the numbers of the moves.
         """
-        from ttt_env.render.picture import Picture
-        from ttt_env.render.sheet import draw_game
+        from ttt_env.render.svg import Picture, draw_game
 
         return Picture(draw_game(self))
 
@@ -120,8 +119,8 @@ class GameRecord:
         Raises `ParameterError` for another suffix than .gif, .svg and .png, `ImportError` for a GIF or a PNG
         without the extra `plot`.
         """
-        from ttt_env.render.picture import write
         from ttt_env.render.pixels import draw_gif
+        from ttt_env.render.svg import write
 
         write(path, {".gif": lambda: draw_gif(self), **self.picture().formats})
 

@@ -7,7 +7,8 @@ from numbers import Real
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ttt_env.errors import ParameterError, ResultFileError, TttEnvError, shown
-from ttt_env.rules.checks import BOOLEANS, as_integer, one_of
+from ttt_env.rules import as_integer, one_of
+from ttt_env.rules.checks import BOOLEANS
 from ttt_env.rules.sizes import TEXT_LETTERS
 
 MOST = 1 << 62  # of a count

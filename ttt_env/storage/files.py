@@ -4,13 +4,14 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, TttEnvError, shown
 
 
 def as_file_name(text: str) -> str:
@@ -38,8 +39,8 @@ def opened(path: str | Path) -> BinaryIO:
     return Path(path).open("rb")
 
 
-def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]) -> None:
-    """Let `write` fill a file that takes this path only when it is complete and on the disk.
+def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter], object]) -> None:
+    """Write a file, or let `content` fill it, that takes this path only when it is complete and on the disk.
 
     Folders that are missing are made. Whenever the process is killed, the path holds what it held before, or
     all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
@@ -48,6 +49,13 @@ def write_atomically(path: str | Path, write: Callable[[BufferedWriter], object]
     Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for what is no path.
     """
     _check_path(path)
+
+    def write(file: BufferedWriter) -> None:
+        if callable(content):
+            content(file)
+        else:
+            file.write(content)
+
     try:
         target = Path(os.path.realpath(path))
     except ValueError as error:  # a null byte, or letters that no file name has
@@ -80,6 +88,17 @@ def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def file_errors(
+    path: str | Path, done: Literal["read", "written"], kind: type[TttEnvError]
+) -> Iterator[None]:
+    """Raise an error of this kind, which says what cannot be done, for errors of this block about a file."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        raise kind(f"{path} cannot be {done}: {reason(error)}") from error
 
 
 def reason(error: Exception) -> str:

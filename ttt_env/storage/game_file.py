@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import GameError
-from ttt_env.rules.catalogue import CATALOGUE, get_game
-from ttt_env.rules.checks import as_bool
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import CATALOGUE, Game, as_bool, get_game, split_spec
 from ttt_env.storage.files import opened, reason, write_atomically
 
 FORMAT = "ttt_env game 1"
@@ -48,7 +45,7 @@ def game_from_dict(data: Mapping[str, Any]) -> Game:
 def save_game(game: Game, path: str | Path) -> None:
     """Write a game as a JSON file, which `load_game` reads. Raises `OSError` if it cannot be written."""
     text = json.dumps({"format": FORMAT, **_described(game)})
-    write_atomically(path, lambda stream: stream.write(text.encode()))
+    write_atomically(path, text.encode())
 
 
 def load_game(path: str | Path) -> Game:

@@ -11,10 +11,8 @@ from threading import Lock
 from typing import Any, NamedTuple, Self
 
 from ttt_env.errors import GameLogError, NotationError, TttEnvError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.notation import GameRecord
-from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.rules import Game, GameRecord, get_game
+from ttt_env.storage.files import file_errors, opened, write_atomically
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
@@ -201,11 +199,8 @@ class GameLog:
         rows = self._read("SELECT record FROM games ORDER BY id")
         if Path(path).resolve() == self.path.resolve():
             raise GameLogError(f"{path} is the game log itself: export to another file")
-        try:
-            text = "".join(f"{text}\n" for (text,) in rows).encode("utf-8")
-            write_atomically(path, lambda file: file.write(text))
-        except OSError as error:
-            raise GameLogError(f"{path} cannot be written: {reason(error)}") from error
+        with file_errors(path, "written", GameLogError):
+            write_atomically(path, "".join(f"{text}\n" for (text,) in rows).encode("utf-8"))
         return len(rows)
 
 
@@ -215,16 +210,12 @@ def read_records(path: str | Path) -> list[GameRecord]:
     Raises `NotationError` for a line that is no record, with its number, `GameLogError` for a file that
     cannot be read.
     """
-    try:
-        with opened(path) as file:
-            lines = file.read().decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise GameLogError(f"{path} cannot be read: {reason(error)}") from error
-    return [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def _parsed(path: str | Path, number: int, line: str) -> GameRecord:
-    try:
-        return GameRecord.parse(line)
-    except TttEnvError as error:
-        raise NotationError(f"{path}, line {number}: {error}") from error
+    with file_errors(path, "read", GameLogError), opened(path) as file:
+        lines = file.read().decode("utf-8").splitlines()
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            records += [GameRecord.parse(line)] if line.strip() else []
+        except TttEnvError as error:
+            raise NotationError(f"{path}, line {number}: {error}") from error
+    return records

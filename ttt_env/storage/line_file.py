@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
 from ttt_env.storage.fields import parse_json
-from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.storage.files import file_errors, opened, reason, write_atomically
 
 try:
     import fcntl
@@ -84,13 +84,12 @@ class LineFile:
         return read
 
     def _content(self) -> bytes:
-        try:
-            with opened(self.path) as file:
-                content = file.read()
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            raise ResultFileError(f"{self.path} cannot be read: {reason(error)}") from error
+        with file_errors(self.path, "read", ResultFileError):
+            try:
+                with opened(self.path) as file:
+                    content = file.read()
+            except FileNotFoundError:
+                return b""
         if not content.startswith(self._beginning[: len(content)]):
             raise ResultFileError(f"{self.path} {self._complaint}")
         return content
@@ -114,11 +113,9 @@ class LineFile:
         Return whether it holds anything else than what was read, so that it has to be read again.
         """
         if self._handle is None:
-            try:
+            with file_errors(self.path, "written", ResultFileError):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-            except OSError as error:
-                raise ResultFileError(f"{self.path} cannot be written: {reason(error)}") from error
             try:
                 _lock(handle, wait=False)
             except OSError as error:
@@ -202,7 +199,7 @@ def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[
             stack.callback(os.close, handle)
             _lock(handle, wait=True)
         text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in change(read_lines(path)))
-        write_atomically(path, lambda file: file.write(text.encode()))
+        write_atomically(path, text.encode())
 
 
 def _lock(handle: int, wait: bool) -> None:

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import Game, get_game, split_spec
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 
@@ -37,14 +35,11 @@ def spec_of(text: str) -> str:
     suffix = Path(text).suffix
     if suffix not in (".zip", ".npz", ".onnx") or ":" in text:
         return text
-    agent = {".zip": "sb3", ".onnx": "onnx"}.get(suffix) or _reader_of(Path(text))
+    agent = {".zip": "sb3", ".onnx": "onnx"}.get(suffix)
+    if agent is None:  # if none plays from the file, the error of "lookup" says what is wrong
+        arrays = array_names(text)
+        agent = next((agent for array, agent in _AGENT_OF.items() if array in arrays), "lookup")
     return f"{agent}:{text}"
-
-
-def _reader_of(path: Path) -> str:
-    """The agent that plays from an `.npz` file; if none can, "lookup", whose error says what is wrong."""
-    arrays = array_names(path)
-    return next((agent for array, agent in _AGENT_OF.items() if array in arrays), "lookup")
 
 
 def file_of(text: str) -> Path | None:

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
-from ttt_env.rules.catalogue import checked_rules
-from ttt_env.rules.game import Game, cells_of
-from ttt_env.rules.sizes import BOARD_SETS, check_size
-from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.rules import Game, cells_of, check_size, checked_rules
+from ttt_env.rules.sizes import BOARD_SETS
+from ttt_env.storage.files import file_errors, opened, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
 IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the arrays about the game of a file
@@ -73,10 +72,8 @@ def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
     content = {**_identity(game), **arrays}
     if (size := sum(array.nbytes for array in content.values())) > MOST_BYTES:
         raise PolicyFileError(f"{path} would hold {size:,} bytes; policy files hold up to {MOST_BYTES:,}")
-    try:
+    with file_errors(path, "written", PolicyFileError):
         write_atomically(path, lambda file: np.savez_compressed(file, **content))  # type: ignore[arg-type]
-    except OSError as error:
-        raise PolicyFileError(f"{path} cannot be written: {reason(error)}") from error
 
 
 def read_arrays(path: str | Path, game: Game, kind: str, forms: Mapping[str, Form]) -> Arrays:
@@ -149,10 +146,8 @@ class _Archive:
     @contextmanager
     def open(cls, path: str | Path, kind: str) -> Iterator["_Archive"]:
         """The archive, for the time of a with statement."""
-        try:
+        with file_errors(path, "read", PolicyFileError):
             stream = opened(path)
-        except OSError as error:
-            raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
         with stream:
             with _blaming(path, kind):
                 zipped = ZipFile(stream)

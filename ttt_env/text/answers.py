@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ttt_env.agent import Answer, Outcome
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position
 
 _LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is no answer
 _REASONING = re.compile(

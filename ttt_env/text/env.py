@@ -1,24 +1,74 @@
-"""A game against an opponent as a conversation: texts in and out, and exact rewards."""
+"""A game against an opponent as a conversation: texts in and out, and exact rewards.
 
-from collections.abc import Callable, Mapping, Sequence
+Its opponents may draw by the position alone, so that the same board meets the same reply. `start_rows` are
+the rows of a data set to train or to judge a player on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from hashlib import blake2b
 from math import isfinite, nan
 from typing import Any, Literal, NamedTuple, Self, SupportsIndex, TypeAlias, TypedDict, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, Outcome, read_cell
-from ttt_env.envs.board import DEFAULT_REWARDS, PlayAs, StartLike
-from ttt_env.envs.opponents import Lineup, Opponents
+from ttt_env.agent import Agent, Outcome, chosen_cell, read_cell
+from ttt_env.analysis.declared import is_own
+from ttt_env.envs.board import DEFAULT_REWARDS, Lineup, Opponents, PlayAs, StartLike
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.proofs.known import PROOF_NODES, known_value
-from ttt_env.rules.checks import as_integer, one_of
-from ttt_env.rules.game import Game, Position, Seat
+from ttt_env.rules import Game, Position, Seat, as_integer, canonical, one_of, other_seat
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.replies import ByPosition
 from ttt_env.text.wording import BoardStyle, board_text, end_text, fault_text, prompt_text, turn_text
+
+_2_TO_MINUS_53 = 2.0**-53
+
+
+class ByPosition(Agent):
+    """Plays as another agent does, with random numbers that depend on `seed` and the position alone.
+
+    All games under one seed then meet the same reply on the same board, in whatever order and process they
+    are played. An agent that looks at more than the position and its `rng` is not held to this: `mcts`
+    without a seed, which keeps its tree between moves, or a function that keeps a state.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(agent.game)
+        self.agent, self.seed = agent, 0
+        # Foreign agents may draw from `rng` as they like, and so may ours whose policy is not fixed.
+        self._takes_one_draw = type(agent).choose is Agent.choose or (is_own(agent) and agent.is_fixed)
+
+    def __repr__(self) -> str:
+        return repr(self.agent)
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        rng_of_position: Any
+        if self._takes_one_draw:
+            rng_of_position = _OneDraw(self.seed, position.mine, position.theirs)
+        else:
+            rng_of_position = np.random.default_rng((self.seed, position.mine, position.theirs))
+        return chosen_cell(self.agent, position, rng_of_position)
+
+
+class _OneDraw:
+    """The one random number that drawing from a policy takes, a tenth of the time that a generator takes."""
+
+    def __init__(self, seed: int, mine: int, theirs: int) -> None:
+        self._key = f"{seed} {mine} {theirs}"
+
+    def random(self) -> float:
+        """A number from [0, 1): the upper 53 of 64 bits of a hash."""
+        bits = int.from_bytes(blake2b(self._key.encode(), digest_size=8).digest(), "little")
+        return (bits >> 11) * _2_TO_MINUS_53
+
+
+def number_at(seed: int, mine: int, theirs: int) -> float:
+    """The random number from [0, 1) that belongs to a position under a seed."""
+    return _OneDraw(seed, mine, theirs).random()
+
 
 IllegalReply = Literal["lose", "raise", "retry"]
 Replies = Literal["by_position", "by_stream"]
@@ -135,12 +185,7 @@ class TextEnv:
         self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
         self._earned = _reward_function(reward, reward_weights)
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
-            game,
-            play_as=play_as,
-            illegal="raise",
-            rewards=rewards,
-            start=start,
-            **parameters,
+            game, play_as=play_as, illegal="raise", rewards=rewards, start=start, **parameters
         )
         self.game = self._env.game
         self._usual = self._lineup_of(opponent, opponent_weights)
@@ -281,7 +326,7 @@ class TextEnv:
         self._settle("played", result, is_over)
         told = f"You have played {cell}."
         if self.position.ply > position.ply + 1:
-            told += f" {self._other} has played {self._env.last_cell}."
+            told += f" {other_seat(self.seat)} has played {self._env.last_cell}."
         if is_over:
             return f"{told}\n\n{board_text(self.position, self.board)}\n\n{end_text(self._winner, self.seat)}"
         return f"{told}\n\n{self._turn_text()}"
@@ -310,10 +355,6 @@ class TextEnv:
         self.outcome, self.result, self.done = outcome, result, is_over
         self.reward = float(self._earned(self))
         self.total_reward += self.reward
-
-    @property
-    def _other(self) -> Seat:
-        return "O" if self.seat == "X" else "X"
 
     def _turn_text(self) -> str:
         return turn_text(self.position, self.board, self.answer.template)
@@ -354,3 +395,43 @@ def _reward_function(reward: Reward, weights: Sequence[float]) -> Callable[[Text
         )
     chosen = {"result": (1.0, 0.0), "regret": (0.0, 1.0), "shaped": (of_result, of_regret)}
     return _WeightedReward(*chosen[name])
+
+
+class StartRow(TypedDict):
+    """The start of a game, for `TextEnv.reset(**row)`; no `position` is the start of the environment."""
+
+    position: str | None
+    play_as: Seat
+    seed: int
+
+
+def start_rows(game: Game, *, plies: int = 0, seeds: int = 1) -> Iterator[StartRow]:
+    """The rows of a data set of games: the start on both seats, and the positions soon after it.
+
+    A game starts with the player as X, with the player as O, and in every position with 1 to `plies` stones
+    that can be reached and is not over, one of all symmetric ones, where the player is to move. Each of these
+    comes with the seeds 0 to `seeds` − 1. They come ply by ply and are made when they are asked for. Raises
+    `ParameterError` for numbers that are no integers or too small.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> [row["position"] for row in start_rows(get_game("tictactoe-v0"), plies=1)]
+    [None, None, 'X../.../...', '.X./.../...', '.../.X./...']
+    """
+    plies = as_integer("plies", plies, "start_rows", 0)
+    seeds = as_integer("seeds", seeds, "start_rows", 1)
+    return _rows(game, plies, range(seeds))
+
+
+def _rows(game: Game, plies: int, seeds: range) -> Iterator[StartRow]:
+    seats: tuple[Seat, Seat] = ("X", "O")
+    for seat in seats:
+        for seed in seeds:
+            yield {"position": None, "play_as": seat, "seed": seed}
+    layer = [game.start]
+    for _ in range(plies):
+        after = (position.play(cell) for position in layer for cell in position.legal_cells)
+        # One of all symmetric ones, in a fixed order.
+        layer = list(dict.fromkeys(canonical(position) for position in after if not position.is_over))
+        for position in layer:
+            for seed in seeds:
+                yield {"position": str(position), "play_as": position.to_move, "seed": seed}

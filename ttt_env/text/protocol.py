@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 from ttt_env.agent import Answer
 from ttt_env.errors import ImpossiblePositionError, NotationError, shown
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_positive
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, as_integer, as_positive, get_game
 
 
 class Question(NamedTuple):

@@ -3,8 +3,7 @@
 from ttt_env.agent import Forfeit, Outcome
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.solution import Solution, solve
-from ttt_env.rules.game import Position, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import GameRecord, Position, Seat
 from ttt_env.text.wording import BoardStyle, board_text, end_text
 
 _VALUES = {1: "a win for you", 0: "a draw", -1: "a loss for you"}

@@ -5,10 +5,9 @@ from textwrap import fill
 from typing import Literal, get_args
 
 from ttt_env.agent import Outcome
-from ttt_env.render.coordinates import cell_name
 from ttt_env.render.layout import layers_of
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position, Seat, cells_of
+from ttt_env.render.words import cell_name
+from ttt_env.rules import Game, Position, Seat, cells_of, one_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]
 _LINE = 106  # letters
@@ -27,10 +26,11 @@ def rules_text(game: Game) -> str:
     board is full and nobody has won, the game is a draw.
     """
     neither = "lost" if game.misere else "won"
-    return _wrapped(
+    return fill(
         "Two players, X and O, take turns; X moves first. A move puts the player's mark on a free cell. "
         f"{_board_words(game)} The first player whose marks fill {_end_words(game)}. "
-        f"If the board is full and nobody has {neither}, the game is a draw."
+        f"If the board is full and nobody has {neither}, the game is a draw.",
+        _LINE,
     )
 
 
@@ -76,10 +76,6 @@ def _as_sets(cells: list[tuple[int, ...]]) -> set[tuple[int, ...]]:
     return {tuple(sorted(each)) for each in cells}
 
 
-def _wrapped(text: str) -> str:
-    return fill(text, _LINE)
-
-
 def board_text(position: Position, style: BoardStyle = "grid") -> str:
     """The board of a position as text.
 
@@ -101,14 +97,14 @@ def board_text(position: Position, style: BoardStyle = "grid") -> str:
     if one_of("board", style, get_args(BoardStyle)) == "line":
         return str(position)
     if style == "coordinates":
-        free = cells_of(position.game.full_mask ^ position.occupied_mask)
-        owned = {"X": cells_of(position.x_mask), "O": cells_of(position.o_mask), "Free": free}
-        return " ".join(f"{name}: {_names(cells, position.game)}." for name, cells in owned.items())
+        game, free = position.game, position.game.full_mask ^ position.occupied_mask
+        masks = {"X": position.x_mask, "O": position.o_mask, "Free": free}
+        names = {
+            kind: ", ".join(f"{cell} ({cell_name(cell, game)})" for cell in cells_of(mask))
+            for kind, mask in masks.items()
+        }
+        return " ".join(f"{kind}: {cells or 'none'}." for kind, cells in names.items())
     return _grid(position)
-
-
-def _names(cells: list[int], game: Game) -> str:
-    return ", ".join(f"{cell} ({cell_name(cell, game)})" for cell in cells) or "none"
 
 
 def _grid(position: Position) -> str:

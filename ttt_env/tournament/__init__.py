@@ -1,5 +1,3 @@
 """Many agents against each other."""
 
 from ttt_env.tournament.tournament import Tournament, tournament
-
-__all__ = ["Tournament", "tournament"]

@@ -12,15 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import (
-    FORFEITS,
-    Agent,
-    AgentLike,
-    Floats,
-    Forfeit,
-    Outcome,
-    make_agent,
-)
+from ttt_env.agent import FORFEITS, Agent, AgentLike, Floats, Forfeit, Outcome, make_agent
 from ttt_env.analysis.evaluation import (
     Exploitability,
     Forfeited,
@@ -35,11 +27,8 @@ from ttt_env.analysis.evaluation import (
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.errors import ForfeitError, NotJudgedError, PlayerError, PolicyError, UntrustedAnswersError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import is_enumerable, is_tabulated
-from ttt_env.storage.fields import Fields
+from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
+from ttt_env.storage import Fields
 
 _BATCH = 100
 
@@ -113,7 +102,7 @@ class Played(NamedTuple):
         """The seat that won, None for a draw."""
         if self.forfeit is None:
             return self.record.winner
-        return "O" if self.forfeit.position.to_move == "X" else "X"
+        return other_seat(self.forfeit.position.to_move)
 
     @property
     def value(self) -> int:

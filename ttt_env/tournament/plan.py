@@ -3,15 +3,15 @@
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, log2
 from os.path import isdir, isfile  # False, and no error, for a name that no file can have
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown, unknown
-from ttt_env.rules.checks import as_bool, as_integer, as_positive, one_of
-from ttt_env.rules.game import Game
-from ttt_env.storage.files import opened, reason
+from ttt_env.rules import Game, as_bool, as_integer, as_positive, one_of
+from ttt_env.storage import opened, reason
 from ttt_env.storage.models import game_of, spec_of
 from ttt_env.text.players.program import STARTUP
 from ttt_env.tournament.rounds import most_rounds
@@ -144,7 +144,7 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
         system,
         _rounds(table, system, len(entries)),
         table.read("games", _even) or 2,
-        table.read("seed", _from_0) or 0,
+        table.read("seed", partial(as_integer, least=0)) or 0,
         table.read("exact", as_bool) is not False,
         entries,
         folder,
@@ -229,8 +229,8 @@ def _source(table: _Table, kind: Kind, folder: Path) -> str | tuple[str, ...]:
 def _rounds(table: _Table, system: System, n_entries: int) -> int:
     """The rounds of a tournament; by default once against everybody, or as many as find one winner."""
     if system == "all-play-all":
-        return table.read("rounds", _count) or 1
-    rounds = table.read("rounds", _count) or ceil(log2(n_entries))
+        return table.read("rounds", _rounds_count) or 1
+    rounds = table.read("rounds", _rounds_count) or ceil(log2(n_entries))
     if rounds > (most := most_rounds(n_entries)):
         raise ParameterError(f"rounds={rounds}: {n_entries} entries can play at most {most} Swiss rounds")
     return rounds
@@ -280,13 +280,5 @@ def _even(name: str, value: object, owner: str) -> int:
     return games
 
 
-def _count(name: str, value: object, owner: str) -> int:
-    return as_integer(name, value, owner, 1, _MOST_ROUNDS)
-
-
-def _from_0(name: str, value: object, owner: str) -> int:
-    return as_integer(name, value, owner, 0)
-
-
-def _mebibytes(name: str, value: object, owner: str) -> int:
-    return as_integer(name, value, owner, 1, _MOST_MEMORY)
+_rounds_count = partial(as_integer, least=1, most=_MOST_ROUNDS)
+_mebibytes = partial(as_integer, least=1, most=_MOST_MEMORY)

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ttt_env.analysis.evaluation import Match
-from ttt_env.errors import ParameterError, missing_extra
+from ttt_env.errors import ParameterError, extra_for
 from ttt_env.tournament.meetings import Meeting, NotJudged
 from ttt_env.tournament.standings import System, points_of
 
@@ -99,7 +99,9 @@ def swiss_round(points: Mapping[str, float], met: Iterable[Pair], byes: Collecti
         raise ParameterError(
             f"everybody has had a bye: at most {most_rounds(len(table))} rounds are possible"
         )
-    graph = _networkx().Graph()
+    with extra_for("Swiss pairings need", "tournament"):
+        import networkx
+    graph = networkx.Graph()
     costs = dict(_costs([points[name] for name in table], Counter(map(frozenset, met)), table))
     if is_odd:
         costs |= _costs_of_bye([points[name] for name in table], [name in byes for name in table])
@@ -108,7 +110,7 @@ def swiss_round(points: Mapping[str, float], met: Iterable[Pair], byes: Collecti
     highest = max(weights.values())
     for (one, other), weight in weights.items():
         graph.add_edge(one, other, weight=highest - weight)
-    matching = _networkx().max_weight_matching(graph, maxcardinality=True)
+    matching = networkx.max_weight_matching(graph, maxcardinality=True)
     pairs = sorted(tuple(sorted(pair)) for pair in matching)
     bye = next((table[one] for one, other in pairs if other == len(table)), None)
     return Round([(table[one], table[other]) for one, other in pairs if other < len(table)], bye)
@@ -154,12 +156,3 @@ def _number(criteria: Criteria, base: int) -> int:
     for criterion in criteria:
         number = number * base + criterion
     return number
-
-
-def _networkx() -> Any:
-    """The module `networkx`. Raises `ImportError`, which names the extra, if it is not installed."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise missing_extra("Swiss pairings need", "tournament") from error
-    return networkx

@@ -19,11 +19,8 @@ from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
-from ttt_env.rules.checks import as_callback, as_generator, as_integer, as_positive
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import is_tabulated
-from ttt_env.storage.fields import Fields
-from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.rules import Game, Position, as_callback, as_generator, as_integer, as_positive, is_tabulated
+from ttt_env.storage import Fields, game_from_dict, game_to_dict
 from ttt_env.tournament.meetings import (
     AgentsByName,
     Examined,
@@ -34,9 +31,17 @@ from ttt_env.tournament.meetings import (
     pairing,
     pooled,
 )
-from ttt_env.tournament.ratings import alpha_rank, bradley_terry, nash_mixture
 from ttt_env.tournament.rounds import Rounds
-from ttt_env.tournament.standings import Standing, System, cross_table, share, standings
+from ttt_env.tournament.standings import (
+    Standing,
+    System,
+    alpha_rank,
+    bradley_terry,
+    cross_table,
+    nash_mixture,
+    share,
+    standings,
+)
 from ttt_env.workers import Backend, Progress, Workers
 
 if TYPE_CHECKING:

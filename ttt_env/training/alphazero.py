@@ -6,22 +6,277 @@ Science 2018. Importing this module does not import torch.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, make_agent
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner
+from ttt_env.agent import NO_LIMIT, Agent, Budget, Floats, Learner, make_agent
 from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.network import PolicyValueNetwork
-from ttt_env.errors import missing_extra
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size, is_enumerable
-from ttt_env.training.alphazero_games import ReplayBuffer, SelfPlay
-from ttt_env.training.alphazero_settings import KIND, settings_for
+from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork
+from ttt_env.errors import ParameterError, extra_for, unknown
+from ttt_env.rules import (
+    Boards,
+    Game,
+    as_bool,
+    as_integer,
+    as_number,
+    check_size,
+    is_enumerable,
+    is_instant,
+    random_position,
+)
 from ttt_env.training.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from ttt_env.agents.alphazero.search import Found, PuctSearch
+
+KIND = "alphazero"
+"""The name of the algorithm in messages."""
+_MANY = 10**9
+_DROP = 0.3  # the factor by which the learning rate falls
+
+
+@dataclass(frozen=True)
+class AlphaZeroSettings:
+    """The hyperparameters of AlphaZero.
+
+    It plays `games` games at a time, each move by a search of `simulations` simulations, with or without
+    `threats`, that ends as soon as its position is proved. The priors of the position have a share `noise` of
+    noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of legal
+    moves). The first `sampled_moves` of a game are drawn by how often the search visited them; the others are
+    the most visited. A game begins with probability `random_starts` after a random number of random moves,
+    with probability `blunder_starts` in one of the positions in which the agent gave value away when it was
+    last judged, if it was exactly and there are any, and else with the empty board.
+
+    After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
+    `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
+    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times
+    its value after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
+    `filters`, `units`: see `NetworkSize`.
+
+    After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
+    the other as long as it passes: 1 is the network alone. On a game that cannot be enumerated it plays some
+    games with the `opponents`.
+    """
+
+    games: int = 256
+    simulations: int = 50
+    threats: bool = False
+    noise: float = 0.25
+    concentration: float = 10.0
+    sampled_moves: int = 4
+    random_starts: float = 0.25
+    blunder_starts: float = 0.25
+    moves: int = 4
+    updates: int = 16
+    batch: int = 256
+    replay: int = 20_000
+    learning_rate: float = 2e-3
+    drops: tuple[int, ...] = ()
+    l2: float = 1e-4
+    channels: int = 32
+    blocks: int = 2
+    filters: int = 4
+    units: int = 32
+    pause: int = 2
+    judged: tuple[int, ...] = (1, 50)
+    opponents: tuple[str, ...] = ("random", "mcts:simulations=1000")
+
+    def rate(self, games: int) -> float:
+        """The learning rate after this number of games."""
+        return self.learning_rate * _DROP ** sum(games >= drop for drop in self.drops)
+
+    @property
+    def size(self) -> NetworkSize:
+        """The size of the network."""
+        return NetworkSize(self.channels, self.blocks, self.filters, self.units)
+
+    def adjusted(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
+        """The settings with these in the place of their own.
+
+        Raises `ParameterError` for a name that is none of them, or a value that cannot be.
+        """
+        names = [field.name for field in fields(self)]
+        for name in hyperparameters:
+            if name not in names:
+                raise ParameterError(unknown(f"hyperparameter of {KIND}", name, names))
+        changed = replace(self, **hyperparameters)
+        changed.size.checked()
+        for name in ("games", "simulations", "moves", "updates", "batch", "replay", "pause"):
+            as_integer(name, getattr(changed, name), KIND, 1, _MANY)
+        as_integer("sampled_moves", changed.sampled_moves, KIND, 0)
+        for name, most in (("noise", 1.0), ("l2", 1.0), ("learning_rate", 1.0)):
+            as_number(name, getattr(changed, name), KIND, most)
+        shares = [
+            as_number(name, getattr(changed, name), KIND, 1.0) for name in ("random_starts", "blunder_starts")
+        ]
+        if sum(shares) > 1:
+            raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
+        if not as_number("concentration", changed.concentration, KIND) > 0:
+            raise ParameterError(f"concentration={changed.concentration!r} of {KIND}: it must be above 0")
+        as_bool("threats", changed.threats, KIND)
+        judged = _integers("judged", changed.judged)
+        if not judged:
+            raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
+        return replace(changed, judged=judged, drops=_integers("drops", changed.drops))
+
+
+def _integers(name: str, value: object) -> tuple[int, ...]:
+    """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
+    if not isinstance(value, list | tuple):
+        raise ParameterError(f"{name}={value!r} of {KIND}: several numbers are needed, such as (1, 50)")
+    return tuple(as_integer(name, number, KIND, 1) for number in value)
+
+
+def settings_for(game: Game) -> AlphaZeroSettings:
+    """The settings that a game is trained with if no others are given."""
+    if is_instant(game):
+        return AlphaZeroSettings()
+    of_larger = AlphaZeroSettings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
+    if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
+        return replace(of_larger, simulations=64, updates=32)
+    return replace(of_larger, simulations=100, blocks=3)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The training targets of positions: move probabilities `[P, cells]` and values `[P]`."""
+
+    boards: Boards
+    policies: NDArray[np.float32]
+    values: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class ReplayBuffer:
+    """The last positions that were played, up to a capacity, as their canonical images."""
+
+    def __init__(self, game: Game, most: int) -> None:
+        self.masks = np.zeros((2, most), np.uint64)
+        self.policies = np.zeros((most, game.n_cells), np.float32)
+        self.values = np.zeros(most, np.float32)
+        self._game = game
+        self.added = 0
+
+    def __len__(self) -> int:
+        return min(self.added, len(self.values))
+
+    def add(self, positions: Positions) -> None:
+        """Keep these positions in the place of the oldest ones."""
+        from ttt_env.agents.alphazero.search import merged
+
+        boards, cells = merged(positions.boards)
+        at = (self.added + np.arange(len(positions))) % len(self.values)
+        self.masks[0, at], self.masks[1, at] = boards.mine, boards.theirs
+        moved = np.empty_like(positions.policies)
+        np.put_along_axis(moved, cells, positions.policies, axis=1)
+        self.policies[at], self.values[at] = moved, positions.values
+        self.added += len(positions)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Positions:
+        """A sample of `n` positions, drawn uniformly."""
+        at = rng.integers(len(self), size=n)
+        return Positions(Boards(self._game, *self.masks[:, at]), self.policies[at], self.values[at])
+
+
+class SelfPlay:
+    """Games that a search plays against itself, several at a time; a new one begins where one has ended."""
+
+    def __init__(self, game: Game, settings: AlphaZeroSettings, rng: np.random.Generator) -> None:
+        n, n_cells = settings.games, game.n_cells
+        self.settings, self.rng, self.game = settings, rng, game
+        self.masks = np.zeros((2, n), np.uint64)  # of the positions
+        self.lengths = np.zeros(n, np.int64)  # moves of each game since its start
+        self.played = np.zeros((2, n, n_cells), np.uint64)  # the positions before these moves
+        self.policies = np.zeros((n, n_cells, n_cells), np.float32)  # the search's policies in them
+        self.values = np.zeros((n, n_cells), np.float32)  # their proved values, else NaN
+        self.ended = 0
+        self.blunders = Boards.joined(game, [])
+        for number in range(n):
+            self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        start, draw = self.game.start, self.rng.random()
+        if draw < self.settings.random_starts:
+            start = random_position(self.game, self.rng)
+        elif draw < self.settings.random_starts + self.settings.blunder_starts and len(self.blunders):
+            start = self.blunders[int(self.rng.integers(len(self.blunders)))]
+        self.masks[:, number] = start.mine, start.theirs
+        self.lengths[number] = 0
+
+    def move(self, search: "PuctSearch") -> Positions:
+        """Make a move in every game; the positions of the games that it ended, with what is to be learned.
+
+        The policy of a position is how often each move was visited. If moves are proved wins, it is uniform
+        among these; proved losses have none of it if there is anything else. The value is what is proved, or
+        else the result of the game.
+        """
+        boards, numbers = Boards(self.game, *self.masks.copy()), np.arange(len(self.lengths))
+        found = search.find(
+            boards, self.settings.simulations, int(self.rng.integers(1 << 63)), self._noise(boards)
+        )
+        policies = _targets(found, boards.legal)
+        at = numbers, self.lengths
+        self.played[(slice(None), *at)] = self.masks
+        self.policies[at], self.values[at] = policies, found.proved
+        after = boards.play(self._chosen(policies))
+        self.masks[:] = after.mine, after.theirs
+        self.lengths += 1
+        return self._harvest(after)
+
+    def _noise(self, boards: Boards) -> Floats:
+        """Noise over the legal moves, `[B, cells]`, which sums to 1."""
+        legal = boards.legal
+        n_legal = legal.sum(axis=1, keepdims=True)
+        drawn = self.rng.gamma(np.where(legal, self.settings.concentration / n_legal, 1.0)) * legal
+        total = drawn.sum(axis=1, keepdims=True)
+        noise: Floats = np.where(total > 0, drawn / np.maximum(total, 1e-300), legal / n_legal)
+        return noise
+
+    def _chosen(self, policies: NDArray[np.float32]) -> NDArray[np.intp]:
+        """The cells to play: drawn at the beginning of a game, later the likeliest."""
+        totals = policies.cumsum(axis=1, dtype=np.float64)
+        draws = self.rng.random((len(totals), 1)) * totals[:, -1:]
+        drawn = (totals <= draws).sum(axis=1)
+        is_drawn = self.lengths < self.settings.sampled_moves
+        cells: NDArray[np.intp] = np.where(is_drawn, drawn, policies.argmax(axis=1))
+        return cells
+
+    def _harvest(self, after: Boards) -> Positions:
+        """The positions of the games that are over, in whose places new games begin."""
+        over = np.flatnonzero(after.is_over)
+        lengths = self.lengths[over]
+        game_of, ply = (
+            np.repeat(np.arange(len(over)), lengths),
+            np.concatenate([np.arange(0), *map(np.arange, lengths)]),
+        )
+        at = over[game_of], ply
+        result = np.where(after.is_won[over], -1.0 if self.game.misere else 1.0, 0.0)[game_of]
+        result *= np.where((lengths[game_of] - ply) % 2, 1.0, -1.0)  # for the player to move
+        values = np.where(np.isnan(self.values[at]), result, self.values[at]).astype(np.float32)
+        positions = Positions(Boards(self.game, *self.played[(slice(None), *at)]), self.policies[at], values)
+        for number in over:
+            self._begin(int(number))
+        self.ended += len(over)
+        return positions
+
+
+def _targets(found: "Found", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The policy that is to be learned of each position: see `SelfPlay.move`."""
+    wins, losses = found.values == 1, found.values == -1
+    open_visits = np.where(losses, 0, found.visits).astype(np.float64)
+    kept = np.where(open_visits.any(axis=1, keepdims=True), open_visits, found.visits)
+    kept = np.where(kept.any(axis=1, keepdims=True), kept, legal & ~losses)
+    kept = np.where(kept.any(axis=1, keepdims=True), kept, legal)
+    kept = np.where(wins.any(axis=1, keepdims=True), wins, kept)
+    targets: NDArray[np.float32] = (kept / kept.sum(axis=1, keepdims=True)).astype(np.float32)
+    return targets
 
 
 class AlphaZeroLearner(Learner):
@@ -162,7 +417,5 @@ class AlphaZeroLearner(Learner):
 
 
 def _check_torch() -> None:
-    try:
+    with extra_for("AlphaZero learns with", "train"):
         import torch  # noqa: F401
-    except ImportError as error:
-        raise missing_extra("AlphaZero learns with", "train") from error

@@ -12,9 +12,7 @@ from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certi
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
 from ttt_env.analysis.solution import solve
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules import SEATS, Boards, is_enumerable
 
 Until: TypeAlias = Literal["unbeatable", "optimal", "budget"]
 _SAMPLED_GAMES = 200

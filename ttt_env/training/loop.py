@@ -1,5 +1,11 @@
-"""Training anything that learns: one loop around all learners, with budgets, evaluations, files and logs."""
+"""Training anything that learns: one loop around all learners, with budgets, evaluations, files and logs.
 
+A training is one file, its checkpoint, from which it goes on as if nothing had happened. Loading such a file
+runs code, as loading any pickled object does: go on only with trainings that you trust.
+"""
+
+import hashlib
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -8,22 +14,83 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, get_args
 
-from ttt_env.agent import Agent
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class
-from ttt_env.errors import ParameterError, PolicyFileError, missing_extra
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_callback, as_integer, as_number, as_path, one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import MAX_SEED
-from ttt_env.training.checkpoint import (
-    TrainingCheckpoint,
-    TrainingProgress,
-    checkpoint_of,
-    of_another_version,
-    read_checkpoint,
-    write_checkpoint,
-)
+from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log, learner_class
+from ttt_env.errors import ParameterError, PolicyFileError, extra_for
+from ttt_env.rules import MAX_SEED, Game, as_callback, as_integer, as_number, as_path, get_game, one_of
+from ttt_env.storage import opened, reason, write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
+
+_HEAD = b"ttt_env checkpoint 3\n"  # followed by the SHA-256 of the rest
+_CHECKSUM = 32  # bytes
+
+
+@dataclass
+class TrainingProgress:
+    """The progress of a training: seconds used, last and best evaluation, and the best agent."""
+
+    seconds: float = 0.0
+    evaluation: Evaluation | None = None
+    best: Evaluation | None = None
+    rank: tuple[float, ...] = ()
+    kept: Any = None
+
+
+@dataclass
+class TrainingCheckpoint:
+    """The task of a training, its progress, and the state of its learner."""
+
+    algo: str
+    game: Game
+    seed: int
+    hyperparameters: dict[str, Any]
+    progress: TrainingProgress = field(default_factory=TrainingProgress)
+    state: Any = None
+
+
+def checkpoint_of(out: str | Path) -> Path:
+    """The file of the checkpoint from which the training of the model file `out` goes on."""
+    return Path(f"{out}.checkpoint")
+
+
+def write_checkpoint(path: str | Path, checkpoint: TrainingCheckpoint) -> None:
+    """Write all that is needed to go on with a training."""
+    try:
+        import cloudpickle as pickler  # comes with Stable-Baselines3; opponents and starts may be functions
+    except ImportError:
+        pickler = pickle
+    content: bytes = pickler.dumps(checkpoint)
+    write_atomically(path, _HEAD + hashlib.sha256(content).digest() + content)
+
+
+def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
+    """The training in such a file, which runs code: load only files that you trust. Damage is found before.
+
+    Raises `PolicyFileError` for a file that is no whole checkpoint, or one of another version.
+    """
+    try:
+        with opened(path) as file:
+            head, checksum, content = file.read(len(_HEAD)), file.read(_CHECKSUM), file.read()
+    except OSError as error:
+        raise PolicyFileError(f"there is no checkpoint {path} to go on from: {reason(error)}") from error
+    if head != _HEAD:
+        raise PolicyFileError(f"{path} is no checkpoint of a training of this version")
+    if hashlib.sha256(content).digest() != checksum:
+        raise PolicyFileError(f"{path} is no whole checkpoint: it is damaged")
+    try:
+        checkpoint = pickle.loads(content)
+        if not isinstance(checkpoint, TrainingCheckpoint):
+            raise TypeError(f"it holds a {type(checkpoint).__name__}")
+    except Exception as error:  # whatever the objects do while they are made
+        raise of_another_version(path, error) from error
+    return checkpoint
+
+
+def of_another_version(path: str | Path, error: Exception) -> PolicyFileError:
+    """The error of a checkpoint whose objects cannot be made here."""
+    return PolicyFileError(
+        f"{path} is a checkpoint of another version of this package or of what it uses: {reason(error)}"
+    )
+
 
 _PAUSE = 10.0  # seconds between two writings of the checkpoint, if the agent is not judged before
 
@@ -111,10 +178,8 @@ def _tensorboard(folder: Path | None) -> Iterator[Log]:
     if folder is None:
         yield lambda scalars, step: None
         return
-    try:
+    with extra_for("a log needs", "train"):
         from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise missing_extra("a log needs", "train") from error
     with SummaryWriter(str(folder)) as writer:
 
         def write(scalars: Mapping[str, float], step: int) -> None:

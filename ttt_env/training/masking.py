@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("masked algorithms need", "train"):
     import torch
     from sb3_contrib import QRDQN
     from sb3_contrib.qrdqn.policies import QRDQNPolicy, QuantileNetwork
     from stable_baselines3 import A2C, DQN
     from stable_baselines3.common.policies import ActorCriticPolicy
     from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
-except ImportError as error:
-    raise missing_extra("masked algorithms need", "train") from error
 
 _TAKEN = -1e6  # below every value, and finite: where an episode has ended, DQN multiplies it by 0
 

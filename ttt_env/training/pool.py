@@ -1,16 +1,113 @@
-"""The opponents of self-play: scripted agents, past selves, best responses, and other learners' agents."""
+"""The opponents of self-play, kept as they were at one moment, and the positions in which episodes begin."""
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from ttt_env.agent import Agent, AgentLike, make_agent
-from ttt_env.analysis.evaluation import match
+import numpy as np
+
+from ttt_env.agent import Agent, AgentLike, Floats, checked_policies, make_agent
+from ttt_env.analysis.evaluation import best_response, explored_between, match
+from ttt_env.analysis.grid import grid
+from ttt_env.analysis.induction import Values, backward_induction, best
+from ttt_env.analysis.layers import Bools, Layer, reachable
+from ttt_env.analysis.solution import ValueAgent
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import check_names
-from ttt_env.training.frozen import response_to
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    check_enumerable,
+    check_names,
+    get_game,
+    is_tabulated,
+    random_position,
+)
+
+
+class Frozen(Agent):
+    """Plays uniformly among the cells that `agent` may play now, however that agent changes later.
+
+    This is the agent's policy where that is uniform among some cells, as greedy policies are: of
+    Q-networks, deterministic models, best responses, minimax. With `layers` only the positions in these are
+    kept; in others all free cells are equally likely.
+
+    Raises `GameTooLargeError` if the game cannot be enumerated.
+    """
+
+    is_fixed = True
+
+    def __init__(self, agent: Agent, layers: Iterable[Layer] | None = None) -> None:
+        game = agent.game
+        super().__init__(game)
+        check_enumerable(game)
+        numbers = (grid(game.n_cells, ply).n_slots for ply in range(game.n_cells + 1))
+        self._masks = Values(game, [np.zeros(n_slots, np.uint32) for n_slots in numbers])
+        for layer in reachable(game) if layers is None else layers:
+            for moves in layer.moves():
+                self._masks.layers[layer.ply][moves.slots] = _masks_of(agent, moves.boards)
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        masks = self._masks.of(boards).astype(np.uint64)
+        if len(new := np.flatnonzero(masks == 0)):
+            masks[new] = self._unknown(boards[new])
+        cells = boards.cells(masks)
+        policies: Floats = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1)
+        return policies
+
+    def _unknown(self, boards: Boards) -> np.ndarray:
+        """The bit masks of the cells to play in positions that are not kept, `[B]`."""
+        return _as_masks(boards.legal)
+
+
+class Remembered(Frozen):
+    """Plays uniformly among the cells that `agent` may play, and asks it only once about each position.
+
+    That is the agent's policy where that is uniform among some cells. It must not change any more. Raises
+    `GameTooLargeError` if the game cannot be enumerated.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(agent, ())
+        self._agent = agent
+
+    def __reduce__(self) -> tuple[type["Remembered"], tuple[Agent]]:
+        return type(self), (self._agent,)
+
+    def _unknown(self, boards: Boards) -> np.ndarray:
+        masks = _masks_of(self._agent, boards)
+        for ply, at in boards.by_ply():
+            slots = grid(self.game.n_cells, ply).slots(boards.mine[at], boards.theirs[at])
+            self._masks.layers[ply][slots] = masks[at]
+        return masks
+
+
+def _masks_of(agent: Agent, boards: Boards) -> np.ndarray:
+    """The bit masks of the cells that the agent may play, `[B]`, of at most 18 cells in such games."""
+    return _as_masks(checked_policies(agent, boards) > 0)
+
+
+def _as_masks(cells: Bools) -> np.ndarray:
+    masks: np.ndarray = cells @ (np.uint32(1) << np.arange(cells.shape[1], dtype=np.uint32))
+    return masks
+
+
+def response_to(agent: Agent) -> Frozen:
+    """A best response to a fixed policy; if the game is not small, only where play against it can lead.
+
+    Raises `GameTooLargeError` if the game cannot be enumerated.
+    """
+    if is_tabulated(agent.game):
+        return Frozen(best_response(agent, agent.game))
+    values, kept = [], list[Layer]()
+    for first_ply, agents in enumerate(((None, agent), (agent, None))):
+        layers, responders = explored_between(*agents)
+        values.append(backward_induction(layers, *(each or best for each in responders)).values())
+        kept += layers[first_ply::2]
+    as_x, as_o = values
+    return Frozen(ValueAgent(agent.game, (as_x, best), (as_o, best)), kept)
+
 
 Draw: TypeAlias = Literal["uniform", "prioritised"] | Mapping[str, float]
 KINDS = ("scripted", "past", "responses", "shared")
@@ -89,3 +186,46 @@ class OpponentPool:
                 for _ in kind
             ]
         return weights if any(weights) else None
+
+
+_COSTLY = 0.8  # the share of costly errors among starts at errors, if there are any
+
+
+class RandomStarts:
+    """A start for episodes: with this probability a random position, else the empty board.
+
+    With the probability `errors` it is one of the learner's own errors instead, once `set_errors` has told
+    which these are.
+
+    >>> import ttt_env
+    >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=RandomStarts("tictactoe-v0", 1.0))
+    >>> for seed in range(3):
+    ...     observation, info = env.reset(seed=seed)
+    ...     print(env.position)
+    X../.../.OX
+    .../.../..X
+    X.O/..O/.X.
+    """
+
+    def __init__(self, game: Game | str, probability: float = 0.3, errors: float = 0.0) -> None:
+        self.game, self.probability, self.errors = get_game(game), probability, errors
+        self._costly = self._all = Boards.joined(self.game, [])
+
+    def set_errors(self, boards: Boards, costly: Boards) -> None:
+        """Begin at these positions, in which the learner gives value away.
+
+        Most such episodes begin at the `costly` ones among them, where there are any: those that cost it what
+        the game is worth.
+        """
+        self._all, self._costly = boards, costly
+
+    def __call__(self, rng: np.random.Generator) -> Position:
+        """The first position of an episode."""
+        draw = rng.random()
+        if draw < self.probability:
+            return random_position(self.game, rng)
+        if draw < self.probability + self.errors and len(self._all):
+            is_costly = len(self._costly) > 0 and rng.random() < _COSTLY
+            boards = self._costly if is_costly else self._all
+            return boards[int(rng.integers(len(boards)))]
+        return self.game.start

@@ -17,12 +17,8 @@ from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.saved import write_json
 from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError, shown
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path, one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import MAX_SEED, TABLE_CELLS, is_tabulated
-from ttt_env.storage.files import opened, reason
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.rules import MAX_SEED, TABLE_CELLS, Game, as_integer, as_path, get_game, is_tabulated, one_of
+from ttt_env.storage import game_to_dict, opened, reason
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, one_thread

@@ -11,11 +11,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import ParameterError, missing_extra, shown, unknown
-from ttt_env.rules.checks import as_number, as_positive
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable
-from ttt_env.storage.files import opened, reason
+from ttt_env.errors import ParameterError, extra_for, shown, unknown
+from ttt_env.rules import Game, as_number, as_positive, is_enumerable
+from ttt_env.storage import opened, reason
 from ttt_env.training.pool import OpponentPool
 
 _FOLDER = Path(str(files("ttt_env.training"))) / "recipes"
@@ -49,9 +47,8 @@ class Recipe:
         """The class. Raises `ImportError` without the extra `train`, `ParameterError` if there is none."""
         module, _, name = self.algorithm.partition(":")
         try:
-            return getattr(import_module(module), name)
-        except ImportError as error:
-            raise missing_extra("training needs", "train") from error
+            with extra_for("training needs", "train"):
+                return getattr(import_module(module), name)
         except AttributeError as error:
             raise ParameterError(
                 f"the recipe {self.name} is of {self.algorithm}, which is no class"

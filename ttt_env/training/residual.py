@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ttt_env.agents.alphazero.network import N_PLANES, NetworkSize, PolicyValueNetwork, is_convolutional
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
+from ttt_env.rules import Boards, Game
 
 _CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 _NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
@@ -68,8 +67,9 @@ class ResidualNetwork(nn.Module):
         # [taps, inputs, C]: a convolution has a tap for each offset, a dense network one for each cell.
         first = folded["first"][0]
         n_taps = len(first) if is_convolutional(self.game) else self.game.n_cells
-        planes = first if is_convolutional(self.game) else _planes_last(first[0], self.game.n_cells)
-        weights["first"] = planes.reshape(n_taps, N_PLANES, -1)
+        if not is_convolutional(self.game):  # `[planes·cells, out]` as `[cells, planes, out]`
+            first = first[0].reshape(N_PLANES, n_taps, -1).transpose(1, 0, 2)
+        weights["first"] = first.reshape(n_taps, N_PLANES, -1)
         blocks = [_folded(layer) for layer in self.blocks]
         channels = self.size.channels
         n_inputs = (3 ** len(self._axes) if is_convolutional(self.game) else 1) * channels
@@ -100,11 +100,6 @@ def _folded(layer: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
     weights = convolution.weight.flatten(2) * scale[:, None, None]
     return _numbers(weights.permute(2, 1, 0)), _numbers(norm.bias - norm.running_mean * scale)
-
-
-def _planes_last(weights: NDArray[np.float32], n_cells: int) -> NDArray[np.float32]:
-    """Weights `[planes·cells, out]` as `[cells, planes, out]`."""
-    return weights.reshape(N_PLANES, n_cells, -1).transpose(1, 0, 2)
 
 
 def _stacked(arrays: Sequence[NDArray[np.float32]], shape: tuple[int, ...]) -> NDArray[np.float32]:

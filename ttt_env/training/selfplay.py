@@ -18,29 +18,21 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ttt_env.agent import Agent
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log
+from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import ParameterError, missing_extra
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable, is_tabulated
-from ttt_env.storage.files import write_atomically
-from ttt_env.training.checkpoint import TrainingCheckpoint, TrainingProgress, read_checkpoint
+from ttt_env.errors import ParameterError, extra_for
+from ttt_env.rules import Game, is_enumerable, is_tabulated, one_of
+from ttt_env.storage import write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, costly
-from ttt_env.training.frozen import Frozen, Remembered
-from ttt_env.training.loop import Training
-from ttt_env.training.pool import OpponentPool
-from ttt_env.training.starts import RandomStarts
+from ttt_env.training.loop import Training, TrainingCheckpoint, TrainingProgress, read_checkpoint
+from ttt_env.training.pool import Frozen, OpponentPool, RandomStarts, Remembered
 
-try:
+with extra_for("self-play needs", "train"):
     import torch
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.utils import configure_logger
-except ImportError as error:
-    raise missing_extra("self-play needs", "train") from error
 
 _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128

@@ -18,19 +18,25 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from ttt_env.agent import Agent
-from ttt_env.agent.learner import learner_class
+from ttt_env.agent import Agent, learner_class
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown
 from ttt_env.render.table import Column, Table
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_generator, as_integer, as_path, as_positive, one_of
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import ENUMERABLE_CELLS, MAX_SEED, TRIALS, is_enumerable
-from ttt_env.storage.files import reason
-from ttt_env.storage.line_file import LineFile
-from ttt_env.training.checkpoint import checkpoint_of
+from ttt_env.rules import (
+    MAX_SEED,
+    Game,
+    as_generator,
+    as_integer,
+    as_path,
+    as_positive,
+    get_game,
+    is_enumerable,
+    one_of,
+)
+from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS
+from ttt_env.storage import LineFile, reason
 from ttt_env.training.evaluation import Until
-from ttt_env.training.trial import Trial, TrialResult, run_trial
+from ttt_env.training.loop import checkpoint_of
+from ttt_env.training.trial import Trial, TrialResult, run_trial, tune_trials
 from ttt_env.workers import Backend, Workers, ray_cluster
 
 SweepProgress: TypeAlias = Callable[[TrialResult | None, int, int], object]
@@ -153,7 +159,11 @@ def sweep(
         file = LineFile(folder / "results.jsonl", "ttt_env trial", "holds no results of a sweep")
         stack.enter_context(file)
         results = {result.trial: result for result in file.read(TrialResult.from_dict)}  # the last one counts
-        ended = {name: result for name, result in results.items() if _stays(result, asha)}
+        ended = {
+            name: result
+            for name, result in results.items()
+            if result.is_whole or (asha and result.ended == "asha")
+        }
         left = [trial for trial in trials if trial.name not in ended]
 
         def keep(trial: Trial, result: TrialResult) -> None:
@@ -182,11 +192,6 @@ def _check_asha(trials: Sequence[Trial], backend: Backend) -> None:
         )
 
 
-def _stays(result: TrialResult, asha: bool) -> bool:
-    """True if a trial with this result is not run again."""
-    return result.is_whole or (asha and result.ended == "asha")
-
-
 def _run(
     trials: Sequence[Trial],
     folder: Path,
@@ -197,18 +202,13 @@ def _run(
 ) -> None:
     """Run the trials, and hand over each result as soon as it is there."""
     if trials and backend == "ray":
-        from ttt_env.training.tuned import tune_trials
-
         tune_trials(trials, folder, keep, asha=asha, workers=workers)
         return
     with Workers(workers) as pool:
         tasks = [(trial,) for trial in trials]
-        for number, result in pool.completed(partial(run_trial, folder=folder), tasks, named=_named):
+        train = partial(run_trial, folder=folder)
+        for number, result in pool.completed(train, tasks, named=lambda trial: f"the trial {trial.name}"):
             keep(trials[number], result)
-
-
-def _named(trial: Trial) -> str:
-    return f"the trial {trial.name}"
 
 
 def _trials(

@@ -1,7 +1,4 @@
 """Tasks shared out to processes of this machine or of a Ray cluster."""
 
-from ttt_env.workers.cluster import ray_cluster
-from ttt_env.workers.work import pickled
+from ttt_env.workers.pools import pickled, ray_cluster
 from ttt_env.workers.workers import Backend, Progress, Workers
-
-__all__ = ["Backend", "Progress", "Workers", "pickled", "ray_cluster"]

@@ -7,10 +7,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from ttt_env.errors import ParameterError, WorkerError, shown
-from ttt_env.rules.checks import as_integer, as_positive, one_of
-from ttt_env.workers.cluster import ray_cluster
-from ttt_env.workers.pools import LokyPool, Pool, RayPool
-from ttt_env.workers.work import Task, Value, pickled
+from ttt_env.rules import as_integer, as_positive, one_of
+from ttt_env.workers.pools import LokyPool, Pool, RayPool, Task, Value, pickled, ray_cluster
 
 Backend = Literal["loky", "ray"]
 Progress = Callable[[int, int], object]

@@ -10,15 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, Effort, Floats, of_legal_cells
-from ttt_env.agent.explanation import CellNumbers, Explanation, Unit, named_cells
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit, named_cells, of_legal_cells
 from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_bool, as_integer, as_number
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
+from ttt_env.rules import Boards, Game, Position, as_bool, as_integer, as_number, check_size
 
 DEFAULT_SIMULATIONS = 200
 _MAX_SIMULATIONS = 1_000_000

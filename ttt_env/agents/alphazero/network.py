@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, PolicyFileError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size
-from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
+from ttt_env.rules import Boards, Game, as_integer, check_size
+from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.agents.alphazero.network_kernel import ResidualWeights

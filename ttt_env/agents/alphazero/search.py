@@ -15,9 +15,7 @@ from ttt_env.compiled.canonical import merge
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.compiled.threats import UNKNOWN
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
-from ttt_env.rules.symmetry import motions
+from ttt_env.rules import Boards, Game, motions
 from ttt_env.stopping import check_wanted
 
 C_INIT, C_BASE = 1.25, 19_652.0  # of the paper

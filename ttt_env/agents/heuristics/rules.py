@@ -6,23 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from ttt_env.agent import Agent, Floats, chances
-from ttt_env.agent.explanation import Explanation, named_cells
+from ttt_env.agent import Agent, Explanation, Floats, chances, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules.boards import (
-    Boards,
-    Masks,
-    as_ints,
-    as_masks,
-    bit_counts,
-    each,
-    have_bits,
-    packed,
-    stones_at,
-    words_of,
-)
-from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules import Boards, Game, Masks, Position, cells_of
+from ttt_env.rules.boards import as_ints, as_masks, bit_counts, each, have_bits, packed, stones_at, words_of
 
 Rule = Callable[[Sight], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""

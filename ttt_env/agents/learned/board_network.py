@@ -10,10 +10,8 @@ import numpy as np
 
 from ttt_env.agent import Floats
 from ttt_env.errors import ParameterError, PolicyFileError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, as_number, one_of
-from ttt_env.rules.game import Game
-from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays
+from ttt_env.rules import Boards, Game, as_integer, as_number, one_of
+from ttt_env.storage import Arrays, Form, array_names, read_arrays
 
 if TYPE_CHECKING:
     from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner
+from ttt_env.agent import NO_LIMIT, Budget, Learner
 from ttt_env.agents.learned.lookup import Lookup, free_cells_of
 from ttt_env.agents.learned.q_learning import explored
-from ttt_env.rules.checks import as_bool, one_of
-from ttt_env.rules.game import Game
-from ttt_env.storage.policy_file import save_arrays
+from ttt_env.rules import Game, as_bool, one_of
+from ttt_env.storage import save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.agents.learned.cfr_kernel import Regrets

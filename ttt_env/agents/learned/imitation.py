@@ -12,20 +12,21 @@ from numpy.typing import NDArray
 from ttt_env.agent import (
     Agent,
     AgentLike,
+    CellNumbers,
     Effort,
+    Explanation,
     Floats,
+    PartExplanation,
     chances,
     effort_of,
     make_agent,
     name_of,
+    named_cells,
     of_legal_cells,
 )
-from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, named_cells
 from ttt_env.errors import GameLogError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_path
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.symmetry import Keys, canonical_rows, keys_of_rows, motions, transform_rows
+from ttt_env.rules import Boards, Game, Position, as_path, motions
+from ttt_env.rules.symmetry import Keys, canonical_rows, keys_of_rows, transform_rows
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 Stones = NDArray[np.uint8]

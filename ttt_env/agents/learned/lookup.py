@@ -8,18 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import ROUNDING, Agent, AgentLike, Effort, Floats, chances, checked_policies
-from ttt_env.agent.explanation import Explanation
+from ttt_env.agent import ROUNDING, Agent, AgentLike, Effort, Explanation, Floats, chances, checked_policies
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.sizes import CODE_CELLS, check_enumerable, n_placements
-from ttt_env.rules.symmetry import canonical_boards, motions, symmetry_name
-from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    canonical_boards,
+    cells_of,
+    check_enumerable,
+    motions,
+    n_placements,
+)
+from ttt_env.rules.sizes import CODE_CELLS
+from ttt_env.rules.symmetry import symmetry_name
+from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 
 Codes = NDArray[np.uint64]
 

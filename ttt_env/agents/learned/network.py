@@ -8,15 +8,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, Floats, chances, of_legal_cells
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, chances, named_cells, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import flat_of
 from ttt_env.errors import ParameterError, PolicyError, shown
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_number, one_of
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
+from ttt_env.rules import Boards, Game, Position, as_number, check_size, one_of
 
 ScoreFunction: TypeAlias = Callable[[Any], Any]
 NetworkInput = Literal["planes", "flat"]

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner
+from ttt_env.agent import (
+    NO_LIMIT,
+    Agent,
+    Budget,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    Learner,
+    chances,
+    named_cells,
+    of_legal_cells,
+)
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.induction import best
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_number
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import is_enumerable, n_placements
-from ttt_env.rules.symmetry import canonical_boards
-from ttt_env.storage.policy_file import Arrays, Form, read_arrays, save_arrays
+from ttt_env.rules import Boards, Game, Position, as_number, canonical_boards, is_enumerable, n_placements
+from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.agents.learned.q_learning_kernel import Graph

@@ -15,14 +15,20 @@ from zipfile import ZipFile
 import numpy as np
 from gymnasium import spaces
 
-from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.agent import (
+    Agent,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    chances,
+    named_cells,
+    of_legal_cells,
+)
 from ttt_env.analysis.induction import softmax
-from ttt_env.errors import PolicyFileError, UnknownAgentError, missing_extra
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
-from ttt_env.storage.files import opened, reason
+from ttt_env.errors import PolicyFileError, UnknownAgentError, extra_for
+from ttt_env.rules import Boards, Game, Position, check_size
+from ttt_env.storage import opened, reason
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -233,10 +239,8 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
     except OSError as error:
         raise PolicyFileError(f"{path} is no model: {reason(error)}") from error
     with stream:
-        try:
+        with extra_for("sb3 agents need", "train"):
             from stable_baselines3.common.save_util import load_from_zip_file
-        except ImportError as error:
-            raise missing_extra("sb3 agents need", "train") from error
         with _blaming(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:

@@ -7,17 +7,24 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
-from ttt_env.agent.learner import NO_LIMIT, Budget, Learner
+from ttt_env.agent import (
+    NO_LIMIT,
+    Agent,
+    Budget,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    Learner,
+    chances,
+    named_cells,
+    of_legal_cells,
+)
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_number, one_of
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
-from ttt_env.storage.policy_file import save_arrays
+from ttt_env.rules import Boards, Game, Position, as_number, check_size, one_of
+from ttt_env.storage import save_arrays
 
 Opponents: TypeAlias = Literal["mixed", "random", "self"]
 NET, RANDOM = True, False

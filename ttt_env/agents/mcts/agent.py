@@ -8,13 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, Effort, Floats, make_agent, of_legal_cells, sample
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.agent import (
+    Agent,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    make_agent,
+    named_cells,
+    of_legal_cells,
+    sample,
+)
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.errors import ParameterError
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position
 
 DEFAULT_SIMULATIONS = 1000
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64

@@ -19,11 +19,21 @@ from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import kernel_masks, winning_sets
 from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ParameterError
-from ttt_env.render.picture import Picture
+from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
-from ttt_env.rules.checks import as_bool, as_integer, as_number, as_positive, one_of
-from ttt_env.rules.game import Game, Position, as_cell, cells_of
-from ttt_env.rules.sizes import MASK_CELLS, n_words
+from ttt_env.rules import (
+    MASK_CELLS,
+    Game,
+    Position,
+    as_bool,
+    as_cell,
+    as_integer,
+    as_number,
+    as_positive,
+    cells_of,
+    n_words,
+    one_of,
+)
 from ttt_env.stopping import check_wanted, is_due
 
 PLAYOUTS = ("random", "win-block")

@@ -6,7 +6,7 @@ from typing import Any
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.threats import UNKNOWN
 from ttt_env.render.tree import TreeNode
-from ttt_env.rules.game import SEATS, Position
+from ttt_env.rules import SEATS, Position
 
 
 @dataclass(frozen=True)

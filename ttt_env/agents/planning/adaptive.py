@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, Effort, Floats, of_legal_cells, sample
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, named_cells, of_legal_cells, sample
 from ttt_env.agents.planning.planners import Softmax
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.induction import best
 from ttt_env.errors import GameTooLargeError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated
+from ttt_env.rules import TABLE_CELLS, Boards, Game, Position, is_tabulated, one_of
 
 TEMPERATURES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 3.0, inf)
 """The temperatures that an opponent may have: before its first move each is as likely as the others."""

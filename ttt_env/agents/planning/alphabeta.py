@@ -9,10 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from ttt_env.agent import Agent, Floats
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, named_cells
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position
 from ttt_env.stopping import check_wanted, is_due
 
 _SLICE = 20_000  # nodes: some hundredths of a second

@@ -10,9 +10,7 @@ from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import ValueAgent
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules import Boards, Game, is_enumerable
 
 _PER_THREAT = 0.2
 _MAX_UTILITY = 0.99  # less than a win, because the game is not over

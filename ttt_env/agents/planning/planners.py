@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, Effort, Floats, chances, of_legal_cells
-from ttt_env.agent.explanation import CellNumbers, Explanation, named_cells
+from ttt_env.agent import (
+    Agent,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    chances,
+    named_cells,
+    of_legal_cells,
+)
 from ttt_env.agents.planning.lookahead import lookahead
 from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
@@ -20,10 +28,7 @@ from ttt_env.analysis.value_tree import value_tree
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.render.tree import TreeNode
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, as_number
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_enumerable, is_enumerable
+from ttt_env.rules import Boards, Game, Position, as_integer, as_number, check_enumerable, is_enumerable
 
 _TIE = 1e-12  # of the largest score: equal sums over up to 18! games differ by rounding
 _memoised = lru_cache(maxsize=8)

@@ -4,12 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, Effort, Floats, effort_of, make_agent, name_of
-from ttt_env.agent.explanation import Explanation, PartExplanation, named_cells
+from ttt_env.agent import (
+    Agent,
+    AgentLike,
+    Effort,
+    Explanation,
+    Floats,
+    PartExplanation,
+    effort_of,
+    make_agent,
+    name_of,
+    named_cells,
+)
 from ttt_env.errors import PolicyFileError
 from ttt_env.proofs import file as proof_file
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import check_size
+from ttt_env.rules import Game, Position, check_size
 
 
 class ProvedStrategy(Agent):

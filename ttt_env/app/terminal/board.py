@@ -2,10 +2,10 @@
 
 from rich.text import Text
 
-from ttt_env.render.coordinates import column_name
 from ttt_env.render.layout import Look, layers_of, looks_of, n_abreast
 from ttt_env.render.text import lines_of
-from ttt_env.rules.game import Coordinates, Position, Seat
+from ttt_env.render.words import column_name
+from ttt_env.rules import Coordinates, Position, Seat
 
 STYLES: dict[Seat, str] = {"X": "bold red", "O": "bold cyan"}
 _QUIET = "dim"
@@ -36,7 +36,8 @@ def board(position: Position, last: int | None = None, numbers: bool = True, wid
     blocks = [block(lines[i : i + rows], wide) for i in range(0, len(lines), rows)]
     if layers > 1:
         size = blocks[0][-1].cell_len
-        blocks = [[_title(layer, size), *block] for layer, block in enumerate(blocks, 1)]
+        titles = [Text(f"layer {layer}".center(size), "bold") for layer in range(1, layers + 1)]
+        blocks = [[title, *block] for title, block in zip(titles, blocks, strict=True)]
     return _side_by_side(blocks, width)
 
 
@@ -80,10 +81,6 @@ def _dense_block(lines: list[list[Text]], wide: int) -> list[Text]:
     names = "".join(column_name(column).center(wide) for column in range(len(lines[0])))
     rows = [Text.assemble((f"{row:>{margin}} ", _QUIET), *cells) for row, cells in enumerate(lines, 1)]
     return [Text(f"{'':{margin + 1}}{names}", _QUIET), *rows]
-
-
-def _title(layer: int, size: int) -> Text:
-    return Text(f"layer {layer}".center(size), "bold")
 
 
 def _side_by_side(blocks: list[list[Text]], width: int) -> Text:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
@@ -12,13 +13,133 @@ from ttt_env.agent import Agent, make_agent, quoted
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.advice import hint
 from ttt_env.app.terminal.board import STYLES, board
-from ttt_env.app.terminal.session import Player, PlaySession
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
-from ttt_env.render.coordinates import cells_text, parse_cell
-from ttt_env.rules.catalogue import game_names
-from ttt_env.rules.checks import as_seat
-from ttt_env.rules.game import SEATS, Game, Seat
+from ttt_env.render.words import cells_text, parse_cell
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, as_seat, game_names, other_seat
 from ttt_env.storage.game_log import PERSON, GameLog
+
+
+@dataclass(frozen=True)
+class Player:
+    """Somebody who plays: a name, the spec string of an agent or `"person"`, and the agent if it is one."""
+
+    name: str
+    spec: str
+    agent: Agent | None = None
+
+
+@dataclass
+class Score:
+    """The results of finished games: the wins of the first and of the second player, and the draws."""
+
+    players: tuple[Player, Player]
+    wins: list[int]
+    draws: int = 0
+
+    def __str__(self) -> str:
+        first, second = (player.name for player in self.players)
+        return f"{first} {self.wins[0]}, draws {self.draws}, {second} {self.wins[1]}"
+
+
+class PlaySession:
+    """The present game of two players, and the score of those before. The first one is X in the first game.
+
+    Nothing changes on an error.
+    """
+
+    def __init__(self, game: Game, players: tuple[Player, Player], rng: np.random.Generator) -> None:
+        self.game, self.rng = game, rng
+        self.score = Score(players, [0, 0])
+        self._first_is_o = False
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin the game again. A game that was not over does not count."""
+        self.cells: list[int] = []
+        self.resigned: Seat | None = None
+
+    def next_game(self) -> None:
+        """Begin the next game, sides swapped."""
+        self._first_is_o = not self._first_is_o
+        self.restart()
+
+    def player(self, seat: Seat) -> Player:
+        """The player on this seat."""
+        return self.score.players[self._number(seat)]
+
+    def _number(self, seat: Seat) -> int:
+        return SEATS.index(seat) ^ self._first_is_o
+
+    @property
+    def record(self) -> GameRecord:
+        """The moves so far."""
+        return GameRecord(self.game, tuple(self.cells))
+
+    @property
+    def position(self) -> Position:
+        """The board as it is."""
+        return self.record.positions()[-1]
+
+    @property
+    def to_move(self) -> Player:
+        """The player whose turn it is."""
+        return self.player(self.position.to_move)
+
+    @property
+    def is_over(self) -> bool:
+        """True if the game is finished or a player has resigned."""
+        return self.resigned is not None or self.position.is_over
+
+    @property
+    def winner(self) -> Seat | None:
+        """The seat that has won; None in a draw and while the game goes on."""
+        if self.resigned is not None:
+            return other_seat(self.resigned)
+        return self.position.winner
+
+    def play(self, cell: int) -> None:
+        """Make a move for the player whose turn it is. Raises `IllegalMoveError`."""
+        self._refuse_if_over()
+        self.position.play(cell)
+        self.cells.append(cell)
+        self._count_if_over()
+
+    def reply(self) -> int:
+        """Let the agent whose turn it is move, and return its cell."""
+        agent = self.to_move.agent
+        assert agent is not None, "a person moves by `play`"
+        cell = agent.choose_in_game(self.record.positions(), self.rng)
+        self.play(cell)
+        return cell
+
+    def undo(self) -> int:
+        """Take back the last move of a person and all after it, and return how many moves these are."""
+        self._refuse_if_over()
+        for ply in reversed(range(len(self.cells))):
+            if self.player(SEATS[ply % 2]).agent is None:
+                taken_back = len(self.cells) - ply
+                del self.cells[ply:]
+                return taken_back
+        return 0
+
+    def resign(self) -> None:
+        """Give the game up, for the player whose turn it is."""
+        self._refuse_if_over()
+        self.resigned = self.position.to_move
+        self._count_if_over()
+
+    def _refuse_if_over(self) -> None:
+        if self.is_over:
+            raise IllegalMoveError(f"the game {self.record} is over")
+
+    def _count_if_over(self) -> None:
+        if not self.is_over:
+            return
+        if self.winner is None:
+            self.score.draws += 1
+        else:
+            self.score.wins[self._number(self.winner)] += 1
+
 
 Ask = Callable[[str], str]
 _HELP = """\
@@ -228,12 +349,11 @@ def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, 
         raise ParameterError("one player is your opponent, and --seat is yours; two players are X and O")
     if len(specs) == 1:
         specs = [PERSON, *specs] if as_seat((seat or "X").upper()) == "X" else [*specs, PERSON]
-    x, o = (Player(name, spec, _agent(spec, game)) for name, spec in zip(_names(specs), specs, strict=True))
+    x, o = (
+        Player(name, spec, None if spec == PERSON else make_agent(spec, game))
+        for name, spec in zip(_names(specs), specs, strict=True)
+    )
     return x, o
-
-
-def _agent(spec: str, game: Game) -> Agent | None:
-    return None if spec == PERSON else make_agent(spec, game)
 
 
 def _names(specs: Sequence[str]) -> list[str]:

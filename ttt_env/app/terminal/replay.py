@@ -9,9 +9,8 @@ from ttt_env.app.advice import judge
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.play import Ask
 from ttt_env.errors import NotationError
-from ttt_env.render.coordinates import cells_text
-from ttt_env.rules.game import SEATS
-from ttt_env.rules.notation import GameRecord
+from ttt_env.render.words import cells_text
+from ttt_env.rules import SEATS, GameRecord
 from ttt_env.storage.game_log import read_records
 
 _STEP = "Enter: next, b: back, q: quit> "
@@ -63,7 +62,10 @@ def _show(record: GameRecord, ply: int, console: Console) -> None:
     last = record.cells[ply - 1] if ply else None
     lines += [board(record.positions()[ply], last, numbers=False, width=console.width)]
     if ply == len(record.cells):
-        lines.append(_ending(record))
+        ending = "A draw." if record.winner is None else f"{record.winner} wins."
+        if not record.is_over:
+            ending = f"Unfinished: {record.positions()[-1].to_move} is to move."
+        lines.append(Text(ending, "bold"))
     console.print(Text("\n").join(lines), soft_wrap=True)
 
 
@@ -77,9 +79,3 @@ def _move_lines(record: GameRecord, ply: int) -> list[Text]:
     )
     mistake = judge(record.positions()[ply - 1], record.cells[ply - 1]).sentence
     return [move, Text(mistake, "yellow")] if mistake else [move]
-
-
-def _ending(record: GameRecord) -> Text:
-    if not record.is_over:
-        return Text(f"Unfinished: {record.positions()[-1].to_move} is to move.", "bold")
-    return Text("A draw." if record.winner is None else f"{record.winner} wins.", "bold")

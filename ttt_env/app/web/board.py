@@ -7,7 +7,7 @@ from math import atan2, ceil
 from ttt_env.app.web.insight import MoveInsight
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast, places_of
 from ttt_env.render.words import percent, signed
-from ttt_env.rules.game import Game, Position, Seat, cells_of
+from ttt_env.rules import Game, Position, Seat, cells_of
 
 _WIDTH = 100  # of a tile
 _REACH, _RADIUS = CROSS_REACH * _WIDTH, RING_RADIUS * _WIDTH

@@ -19,8 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 from anyio.to_thread import run_sync
 from cachetools import LRUCache
 
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules import Game, is_instant
 from ttt_env.stopping import stopped_by
 
 Answer = TypeVar("Answer")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from inspect import Parameter
 
-from ttt_env.agent import Agent, agent_class, agent_names
+from ttt_env.agent import agent_class, agent_names
 from ttt_env.agents.heuristics.rules import RULES
 from ttt_env.errors import ParameterError, UnknownAgentError, unknown
-from ttt_env.rules.specs import parameters_of, split_items, split_spec
+from ttt_env.rules import parameters_of, split_items, split_spec
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,9 @@ def _default(parameter: Parameter) -> str:
     value = parameter.default
     if value is None or value is parameter.empty:
         return ""
-    return (
-        str(value).lower() if isinstance(value, bool) else f"{value:.6g}" if _is_float(value) else str(value)
-    )
-
-
-def _is_float(value: object) -> bool:
-    return isinstance(value, float)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def offered_names() -> list[str]:
@@ -154,13 +150,14 @@ def offered_names() -> list[str]:
 
 def _plain_names() -> tuple[str, ...]:
     """The offered agents that another agent, such as epsilon, can be made of."""
-    names = (name for name in agent_names() if name != READER)
-    return tuple(name for name in names if _is_plain(agent_class(name)) and _can_be_made(name, False))
-
-
-def _is_plain(build: type[Agent]) -> bool:
-    """True if an agent is not made of others."""
-    return not build.takes_agent and "agents" not in parameters_of(build, skip=1)
+    builds = {name: agent_class(name) for name in agent_names() if name != READER}
+    return tuple(
+        name
+        for name, build in builds.items()
+        if not build.takes_agent
+        and "agents" not in parameters_of(build, skip=1)
+        and _can_be_made(name, takes_agent=False)
+    )
 
 
 def _can_be_made(name: str, takes_agent: bool) -> bool:

@@ -3,20 +3,12 @@
 from collections.abc import Mapping
 
 from ttt_env.errors import GameError, ParameterError
-from ttt_env.rules.catalogue import game_names, get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import INTERACTIVE_CELLS, is_enumerable
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import INTERACTIVE_CELLS, Game, game_names, get_game, is_enumerable, split_spec
 
 MAX_SIDE = 15
 MAX_SETS = 1000
 
-KINDS = {
-    "tictactoe-v0": "Tic-tac-toe",
-    "square-v0": "Square",
-    "mnk-v0": "k in a row",
-    "qubic-v0": "Qubic",
-}
+KINDS = {"tictactoe-v0": "Tic-tac-toe", "square-v0": "Square", "mnk-v0": "k in a row", "qubic-v0": "Qubic"}
 SIDES: dict[str, dict[str, tuple[str, int]]] = {
     "square-v0": {"n": ("side", 4)},
     "mnk-v0": {"m": ("columns", 5), "n": ("rows", 5), "k": ("in a row", 4)},

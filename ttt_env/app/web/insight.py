@@ -1,4 +1,7 @@
-"""The facts about the moves of a position: their values, and the agents' probabilities."""
+"""The facts about the moves of a position: their values, and the agents' probabilities.
+
+With a `LiveSweep` the browser computes those of softmax minimax by itself, while a slider moves.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,16 +16,13 @@ from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
 from ttt_env.app.advice import MoveVerdict, hint, judge
 from ttt_env.app.web.computing import Keeper
-from ttt_env.app.web.inside.values import TreeSolver
+from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves
 from ttt_env.render.words import OUTCOMES, signed
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import SEATS, Game
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules import SEATS, Boards, Game, get_game, is_instant, split_spec
 
 _DIGITS = 12  # beyond these is rounding
 
@@ -126,16 +126,18 @@ class InsightSolver:
         is_quick = not is_solved(table.game) and simulations < _PROVED_FROM
         values = known_values_of_moves(position, 0) if is_quick else known_values_of_moves(position)
         value = known_value(position, 0) if is_quick else known_value(position)
-        search = None
-        if None in values.values():
+        is_searched = None in values.values()
+        expected: dict[int, tuple[float, int]] = {}
+        found: float | None = value
+        if is_searched:
             search = Search(position, seed=0)
             search.run(simulations=simulations)
-        expected = _expected(search)
+            expected = _expected(search)
+            found = _value(search) if value is None else value
         moves = _marked(
             MoveInsight(cell, chances.get(cell), known, against.get(cell), *expected.get(cell, (None, 0)))
             for cell, known in values.items()
         )
-        found = value if value is not None else _value(search)
         return Insight(
             _agent(adviser),
             _agent(opponent),
@@ -144,7 +146,7 @@ class InsightSolver:
             tuple(notes),
             found if found is None or position.to_move == "X" else -found + 0.0,
             value is not None,
-            0 if search is None else simulations,
+            simulations if is_searched else 0,
         )
 
     def prepare(self, game: Game, x: str, o: str, edition: int = 0) -> None:
@@ -173,30 +175,25 @@ class InsightSolver:
 
     def _swept(self, table: PlayTable) -> tuple[Values, Values]:
         """The chances that the mover wins, and that the other does, for all positions."""
-        seats = [self._responder(name, table) for name in (table.x, table.o)]
+        seats: list[Responder] = [
+            best
+            if name == PERSON
+            else follow(partial(checked_policies, self._roster.fixed(name, table.game)))
+            for name in (table.x, table.o)
+        ]
         layers = backward_induction(reachable(table.game), *seats).layers
         return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
 
-    def _responder(self, name: str, table: PlayTable) -> Responder:
-        if name == PERSON:
-            return best
-        agent = self._roster.fixed(name, table.game)
-        return follow(partial(checked_policies, agent))
 
-
-def _expected(search: Search | None) -> dict[int, tuple[float, int]]:
+def _expected(search: Search) -> dict[int, tuple[float, int]]:
     """The expected score and the visits of each move that a search has tried."""
-    if search is None:
-        return {}
     visits, wins = search.visits, search.wins
     made = [int(cell) for cell in visits.nonzero()[0]]
     return {cell: (float(2 * wins[cell] / visits[cell] - 1), int(visits[cell])) for cell in made}
 
 
-def _value(search: Search | None) -> float | None:
+def _value(search: Search) -> float:
     """The score that a search expects for the player to move, by its most visited moves."""
-    if search is None:
-        return None
     cells = search.best_cells()
     return float(2 * search.wins[cells].sum() / search.visits[cells].sum() - 1)
 
@@ -271,3 +268,41 @@ class Evaluators:
     def of(cls, models: Mapping[str, str], games_file: Path | None) -> "Evaluators":
         """The evaluators with a roster of these models, as `Roster` takes them."""
         return cls(Roster(models, games_file))
+
+
+_SOFTMAX = "softmax"
+
+
+@dataclass(frozen=True)
+class LiveSweep:
+    """A game after the `played` cells, and the ids of the sliders that hold the temperatures of X and O."""
+
+    game: Game
+    played: tuple[int, ...]
+    x: str
+    o: str
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The sweep as `live.js` reads it."""
+        game = {"cells": self.game.n_cells, "sets": self.game.winning_sets, "misere": self.game.misere}
+        return {"game": game, "played": self.played, "x": self.x, "o": self.o}
+
+
+def sweep_of(game: Game, played: tuple[int, ...], x: str, o: str) -> LiveSweep | None:
+    """The sweep of these sliders; None for a game that is too large to be swept between two frames."""
+    return LiveSweep(game, played, x, o) if is_instant(game) else None
+
+
+def sweep_at(table: PlayTable) -> LiveSweep | None:
+    """The sweep for the agent whose chances are shown at a table; None if that is not softmax minimax.
+
+    The agent moves by its own temperature, and ascribes the other one to whoever moves next.
+    """
+    mover, other = SEATS[table.at % 2], SEATS[(table.at + 1) % 2]
+    seat = other if table.player(mover) == PERSON else mover
+    if split_spec(table.player(seat)).name != _SOFTMAX:
+        return None
+    own, ascribed = f"{seat.lower()}-temperature", f"{seat.lower()}-opponent_temperature"
+    x, o = (own, ascribed) if mover == "X" else (ascribed, own)
+    return sweep_of(table.game, table.record.cells, x, o)

@@ -14,16 +14,14 @@ from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import SIDES, form_of_game, game_of_form, kinds, parse_game, rule_of
-from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength
-from ttt_env.app.web.live import sweep_at
+from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength, sweep_at
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.proofs.known import is_solved
-from ttt_env.rules.catalogue import parameters_of_game
-from ttt_env.rules.game import SEATS
+from ttt_env.rules import SEATS, parameters_of_game
 
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -50,14 +48,11 @@ class PlayPages:
     async def show(self, request: Request) -> Response:
         """The table that the address describes."""
         visit, complaints = self._read(request)
-        return await self._shown(visit, complaints, **await self._parts(visit) if is_whole(request) else {})
-
-    async def _parts(self, visit: Visit) -> dict[str, Any]:
-        """The variables of the parts that show what is known, if the visitor wants to see it."""
-        if not visit.sees:
-            return {}
-        seen = {} if visit.is_over else await self._seen(visit)
-        return seen | await self._judged(visit)
+        parts: dict[str, Any] = {}
+        if is_whole(request) and visit.sees:
+            parts = {} if visit.is_over else await self._seen(visit)
+            parts |= await self._judged(visit)
+        return await self._shown(visit, complaints, **parts)
 
     async def move(self, request: Request) -> Response:
         """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""

@@ -12,16 +12,8 @@ from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.proofs.known import is_solved
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import (
-    INSTANT_CELLS,
-    MASK_CELLS,
-    TABLE_CELLS,
-    is_instant,
-    n_placements,
-)
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import MASK_CELLS, TABLE_CELLS, Game, get_game, is_instant, n_placements, split_spec
+from ttt_env.rules.sizes import INSTANT_CELLS
 from ttt_env.storage.models import spec_of
 from ttt_env.text.players.program import ProgramAgent
 
@@ -151,25 +143,26 @@ class Roster:
 
     def refusal(self, player: str, game: Game) -> str:
         """The reason why this player cannot play the game here, in a sentence; empty if it can."""
-        return self._refusals.get_or_make(game, player, lambda: self._refusal(player, game))
-
-    def _refusal(self, player: str, game: Game) -> str:
-        try:
-            self.effort(player, game)
-        except (TttEnvError, ImportError) as error:
-            return str(error)
-        return ""
+        refusal = self._refusals.get(game, player)
+        if refusal is None:
+            refusal = ""
+            try:
+                self.effort(player, game)
+            except (TttEnvError, ImportError) as error:
+                refusal = str(error)
+            self._refusals.keep(game, player, refusal)
+        return refusal
 
     def offers(self, game: Game) -> list[Offer]:
         """The players by name, with what keeps them from this game or makes one wait for them."""
-        return [Offer(name, *self._told(name, game)) for name in self.names]
-
-    def _told(self, name: str, game: Game) -> tuple[str, str]:
-        """The refusal of a player without parameters, and what it costs."""
-        player = name if name == PERSON or name in self.models else spec_of_values(name, {})
-        refusal = self.refusal(player, game)
-        is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
-        return refusal, "looks at all positions first, some seconds" if is_slow else ""
+        offers = []
+        for name in self.names:
+            player = name if name == PERSON or name in self.models else spec_of_values(name, {})
+            refusal = self.refusal(player, game)
+            is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
+            cost = "looks at all positions first, some seconds" if is_slow else ""
+            offers.append(Offer(name, refusal, cost))
+        return offers
 
     def effort(self, player: str, game: Game) -> Effort:
         """The cost of constructing this player's agent; does not construct it.

@@ -16,13 +16,12 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ttt_env.app.web.assets import Assets
 from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.inside.pages import InsidePages
 from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.play import PlayPages
-from ttt_env.app.web.services import Services
+from ttt_env.app.web.services import Assets, Services
 from ttt_env.app.web.train import TrainPages
 from ttt_env.app.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
 from ttt_env.storage.game_log import GameLog

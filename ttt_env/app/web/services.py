@@ -1,8 +1,12 @@
-"""The parts that all pages share: the players, the threads that compute, the game log and the templates."""
+"""The parts that all pages share: players, threads that compute, the game log, templates, static files."""
 
+import os
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -13,21 +17,53 @@ from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
-from ttt_env.app.web.assets import edition
 from ttt_env.app.web.computing import Lane, WorkQueues
 from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
-from ttt_env.app.web.table import PlayTable, Visit
-from ttt_env.app.web.tickets import Tickets
+from ttt_env.app.web.table import PlayTable, Tickets, Visit
 from ttt_env.render.words import OUTCOMES, gain, percent, signed
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game
 from ttt_env.storage.game_log import GameLog
+
+_PACKAGE, _FOLDER = "ttt_env.app.web", "static"
+_KEPT = "public, max-age=31536000, immutable"
+_ASKED_AGAIN = "no-cache"  # kept, and used once the server says that it is still the same
+
+
+@cache
+def edition() -> str:
+    """A text that is another one whenever the content of one of the files is."""
+    digest = sha256()
+    for file in sorted(files(_PACKAGE).joinpath(_FOLDER).iterdir(), key=lambda file: file.name):
+        digest.update(f"{file.name}\n".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Assets(StaticFiles):
+    """Answers with the files, under `edition()` as files that never change.
+
+    The pages name them so: a visitor's next page asks for none of them again, and after an update of this
+    package for all. What a script imports lies under the same edition.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(packages=[(_PACKAGE, _FOLDER)])
+
+    async def get_response(self, path: str, scope: Scope) -> Response:  # noqa: D102
+        first, _, rest = path.partition(os.sep)
+        is_edition = first == edition()
+        response = await super().get_response(rest if is_edition else path, scope)
+        response.headers["cache-control"] = _KEPT if is_edition else _ASKED_AGAIN
+        return response
+
 
 _SOURCE = "web"
 _MAX_ADDRESS_LETTERS = 4_000

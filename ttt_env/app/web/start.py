@@ -9,18 +9,15 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("the web page needs", "web"):
     import uvicorn
     from starlette.applications import Starlette
 
-    from ttt_env.app.web.connection import PromptConnection
-    from ttt_env.app.web.export.folder import own_files, write_folder
-    from ttt_env.app.web.export.site import exported
+    from ttt_env.app.web.export import exported, own_files, write_folder
     from ttt_env.app.web.server import create_app
-except ImportError as missing:
-    raise missing_extra("the web page needs", "web") from missing
+    from ttt_env.app.web.visitors import PromptConnection
 
 from ttt_env.app.web.roster import Roster, named_models
 from ttt_env.errors import ParameterError
@@ -78,15 +75,13 @@ class PromptServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: D102
         await super().startup(sockets)
         with suppress(OSError, TimeoutError):
-            await asyncio.wait_for(self._open_first_page(), _PATIENCE)
+            async with asyncio.timeout(_PATIENCE):
+                address = self.servers[0].sockets[0].getsockname()[:2]
+                reader, writer = await asyncio.open_connection(*address)
+                writer.write(b"GET /play HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                await reader.read()
+                writer.close()
         self._ready()
-
-    async def _open_first_page(self) -> None:
-        address = self.servers[0].sockets[0].getsockname()[:2]
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET /play HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        await reader.read()
-        writer.close()
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:

@@ -70,22 +70,22 @@ class Sweeper:
 
     def answer(self, job: Job) -> Any:
         """The result of a job, from the process. Raises `BusyError` if the process ends again and again."""
-        question = _pickled((job.function, job.arguments), self._evaluators)
+        file = BytesIO()
+        _Pickler(file, self._evaluators).dump((job.function, job.arguments))
         for _ in range(_TRIES):
-            process = self._begin(job, question)
+            with self._lock:
+                if job.unwanted.is_set():  # since before `stop` could tell the process
+                    raise StoppedError("nobody waits for this any more")
+                process = self._started()
+                process.ask(job, file.getvalue())
             reply = process.answers[id(job)].result()
-            self._end(process, job, reply)
+            with self._lock:
+                del process.answers[id(job)]
+                if reply is not None and reply.megabytes > _FULL_MB and not process.answers:
+                    process.end()
             if reply is not None:
                 return reply.result()
         raise BusyError(f"This takes more than the {MAX_SWEEP_MB} MB of memory that a sweep may use here.")
-
-    def _begin(self, job: Job, question: bytes) -> "_Process":
-        with self._lock:
-            if job.unwanted.is_set():  # since before `stop` could tell the process
-                raise StoppedError("nobody waits for this any more")
-            process = self._started()
-            process.ask(job, question)
-            return process
 
     def _started(self) -> "_Process":
         """The process, started if there is none. The caller holds the lock."""
@@ -94,12 +94,6 @@ class Sweeper:
         if self._process is None or self._process.has_ended:
             self._process = _Process(self._evaluators)
         return self._process
-
-    def _end(self, process: "_Process", job: Job, reply: "_Reply | None") -> None:
-        with self._lock:
-            del process.answers[id(job)]
-            if reply is not None and reply.megabytes > _FULL_MB and not process.answers:
-                process.end()
 
     def stop(self, job: Job) -> None:
         """Tell the process that nobody waits for a job any more."""
@@ -312,12 +306,6 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, name: str) -> object:
         return getattr(self._evaluators, name)
-
-
-def _pickled(thing: object, evaluators: Evaluators) -> bytes:
-    file = BytesIO()
-    _Pickler(file, evaluators).dump(thing)
-    return file.getvalue()
 
 
 def _send(file: IO[bytes], message: bytes) -> None:

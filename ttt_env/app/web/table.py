@@ -1,17 +1,21 @@
-"""The address of a page: the game and its players, the moves, and how they are shown."""
+"""The address of a page: the game and its players, the moves, how they are shown, and who saw them made."""
 
+import hmac
+import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from cachetools import FIFOCache
 
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.errors import NotationError, TttEnvError, unknown
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import SEATS, Game, Position, Seat
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, get_game, other_seat
 
 _FLAGS = {
     "see": "sees",
@@ -262,7 +266,7 @@ class Visit:
             return self.table.position.winner
         persons = [seat for seat in SEATS if self.table.player(seat) == PERSON]
         loser = persons[0] if len(persons) == 1 else self.table.position.to_move
-        return SEATS[1 - SEATS.index(loser)]
+        return other_seat(loser)
 
     @property
     def can_resign(self) -> bool:
@@ -362,8 +366,8 @@ class Visit:
             return "A draw"
         name = self.table.player(winner)
         if self.is_resigned:
-            loser = SEATS[1 - SEATS.index(winner)]
-            return f"{'You have' if name != PERSON else f'{loser} has'} resigned: {self.winner_name} wins"
+            loser = "You have" if name != PERSON else f"{other_seat(winner)} has"
+            return f"{loser} resigned: {self.winner_name} wins"
         if name == PERSON:
             return f"{winner} wins" if self.table.x == self.table.o else f"You win as {winner}"
         return f"{self.winner_name} wins"
@@ -392,3 +396,44 @@ def read_visit(fields: Mapping[str, str], roster: Roster) -> tuple[Visit, list[s
         pace = ""
     visit = Visit(table, pace=pace, ticket=fields.get("key", "")[:64], **flags)
     return visit, complaints
+
+
+_MAX_REMEMBERED = 10_000
+
+
+class Tickets:
+    """Makes and checks tickets: each proves that this server saw every move of one game of two players.
+
+    A ticket is a random number of the game and a code (HMAC) over it, the two players and the moves.
+    """
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+        self._recorded: FIFOCache[str, None] = FIFOCache(_MAX_REMEMBERED)
+        self._lock = Lock()
+
+    def holds(self, table: PlayTable, ticket: str) -> bool:
+        """True if the ticket proves that the table's moves were made here. An empty board needs none."""
+        number, _, _ = ticket.partition("-")
+        fits = hmac.compare_digest(self._signed(table, number).encode(), ticket.encode())
+        return fits or (not table.cells and not ticket)
+
+    def next(self, before: PlayTable, ticket: str, after: PlayTable) -> str:
+        """The ticket of a table a move later; empty if the ticket does not hold."""
+        if not self.holds(before, ticket):
+            return ""
+        return self._signed(after, ticket.partition("-")[0] or secrets.token_urlsafe(6).replace("-", "_"))
+
+    def spend(self, ticket: str) -> bool:
+        """Mark this ticket's game as recorded; True the first time only, even if its end is taken back."""
+        number = ticket.partition("-")[0]
+        with self._lock:
+            if number in self._recorded:
+                return False
+            self._recorded[number] = None
+        return True
+
+    def _signed(self, table: PlayTable, number: str) -> str:
+        text = "\n".join((number, table.game.name, table.x, table.o, moves_text(table.cells)))
+        code = hmac.digest(self._secret, text.encode(), "sha256")[:9]
+        return f"{number}-{urlsafe_b64encode(code).decode()}"

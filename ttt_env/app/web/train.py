@@ -8,9 +8,7 @@ from starlette.routing import Route
 
 from ttt_env.app.web.board import board_of, strokes_of
 from ttt_env.app.web.services import Services
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game
-from ttt_env.rules.symmetry import symmetries
+from ttt_env.rules import Game, get_game, symmetries
 
 _GAME = get_game("tictactoe-v0")
 

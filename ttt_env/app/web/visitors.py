@@ -1,10 +1,12 @@
-"""Visitors: whether their requests come from pages of other sites, and those who leave before the answer."""
+"""Visitors: where their requests come from, who leaves before the answer, and who sends no whole request."""
 
 import asyncio
 from urllib.parse import urlsplit
 
+import h11
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REFUSED = "This is done on the page itself."
 
@@ -78,3 +80,39 @@ async def _left(has_come: asyncio.Event, receive: Receive) -> None:
     await has_come.wait()
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+class PromptConnection(H11Protocol):
+    """A connection that is closed where a request is not there, head and body, within `max_seconds`.
+
+    The time begins with the connection and with the first letter of each later request. uvicorn itself ends
+    only connections on which nothing follows an answer, so one that says nothing, or a letter a minute,
+    would be held for ever. How long the answer takes does not count.
+    """
+
+    max_seconds = 10.0
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # noqa: D102
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:  # noqa: D102
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: D102
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._unwatch()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.max_seconds, self.transport.abort)
+
+    def _unwatch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

@@ -1,19 +1,92 @@
-"""One of our agents as an engine of Piskvork and Gomocup."""
+"""One of our agents as an engine of Piskvork and Gomocup, and the words of the protocol: cells, boards."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 
 import numpy as np
 
 from ttt_env.agent import AgentLike
-from ttt_env.engines.grid import rows_and_columns
-from ttt_env.engines.piskvork.notation import PROTOCOL, format_cell, read_board, read_cell_name, read_pair
-from ttt_env.engines.serving import Engine, name_shown, one_line
-from ttt_env.engines.thinking import Thinker, seconds_of_clock, seconds_of_limit
+from ttt_env.engines.serving import (
+    Engine,
+    Thinker,
+    moves_to,
+    name_shown,
+    one_line,
+    rows_and_columns,
+    seconds_of_clock,
+    seconds_of_limit,
+)
 from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, shown
+from ttt_env.rules import Game, Position, as_generator
 from ttt_env.rules.catalogue import mnk
-from ttt_env.rules.checks import as_generator
-from ttt_env.rules.game import Game, Position
+
+PROTOCOL = "Piskvork"
+MINE, THEIRS = 1, 2
+"""The fields of a stone: of the engine that is asked, and of its opponent."""
+_NUMBER = r"\s*([0-9]{1,3})\s*"
+_PAIR = re.compile(f"{_NUMBER},{_NUMBER}")
+_STONE = re.compile(f"{_NUMBER},{_NUMBER},{_NUMBER}")
+
+
+def read_pair(text: str) -> tuple[int, int]:
+    """The two numbers of `X,Y`. Raises `NotationError` for another text."""
+    match = _PAIR.fullmatch(text)
+    if match is None:
+        raise NotationError(f"{shown(text)}: two numbers with a comma between them are needed")
+    return int(match[1]), int(match[2])
+
+
+def format_cell(cell: int, game: Game) -> str:
+    """The column and the row of a cell, counted from 0 at the top left.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> format_cell(7, get_game("mnk-v0:m=4,n=3,k=3"))
+    '3,1'
+    """
+    row, column = divmod(cell, rows_and_columns(game, PROTOCOL)[1])
+    return f"{column},{row}"
+
+
+def read_cell_name(text: str, game: Game) -> int:
+    """The cell at `X,Y`. Raises `NotationError` for another text, or a cell that the board does not have."""
+    return _cell(*read_pair(text), game)
+
+
+def _cell(column: int, row: int, game: Game) -> int:
+    rows, columns = rows_and_columns(game, PROTOCOL)
+    if column >= columns or row >= rows:
+        raise NotationError(f"{column},{row} is off the board of {columns} columns and {rows} rows")
+    return row * columns + column
+
+
+def board_lines(position: Position) -> list[str]:
+    """The lines that set up a position for the engine that is to move, from `BOARD` to `DONE`."""
+    stones = [
+        f"{format_cell(cell, position.game)},{MINE if position.mine >> cell & 1 else THEIRS}"
+        for cell in moves_to(position)
+    ]
+    return ["BOARD", *stones, "DONE"]
+
+
+def read_board(lines: Iterable[str], game: Game) -> Position:
+    """The position of the lines between `BOARD` and `DONE`, in which the owner of the stones 1 is to move.
+
+    Raises `NotationError` for other lines, two stones on a cell, and stones that no game puts there.
+    """
+    masks = {MINE: 0, THEIRS: 0}
+    for line in lines:
+        match = _STONE.fullmatch(line)
+        if match is None or int(match[3]) not in masks:
+            raise NotationError(
+                f"{shown(line)}: X,Y,1 for an own stone or X,Y,2 for the opponent's is needed"
+            )
+        cell = _cell(int(match[1]), int(match[2]), game)
+        if (masks[MINE] | masks[THEIRS]) >> cell & 1:
+            raise NotationError(f"{shown(line)}: there is a stone already")
+        masks[int(match[3])] |= 1 << cell
+    return Position(game, masks[MINE], masks[THEIRS]).checked()
+
 
 IN_A_ROW = 5
 _MILLISECONDS = 1000.0
@@ -34,6 +107,8 @@ class PiskvorkEngine(Engine):
     A game that is not given is made for each board, so that what the agent raises that does not play it is
     the answer to START; for a game that is given it is raised at once, as `make_agent` does.
     """
+
+    COMPLAINT = "ERROR"
 
     def __init__(
         self,
@@ -181,9 +256,6 @@ class PiskvorkEngine(Engine):
     def _introduce(self, _: str) -> None:
         name = self._name.replace('"', "'")
         self._say(f'name="ttt_env {name}", version="{version("ttt-env")}", author="the ttt_env maintainers"')
-
-    def _complain(self, why: str) -> None:
-        self._say(f"ERROR {one_line(why)}")
 
 
 def _integer(name: str, text: str) -> int:

@@ -5,9 +5,9 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from ttt_env.agent import Answer
-from ttt_env.engines.grid import answered, as_milliseconds, rows_and_columns
-from ttt_env.engines.piskvork.notation import PROTOCOL, board_lines, format_cell, read_cell_name
-from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.engines.piskvork.engine import PROTOCOL, board_lines, format_cell, read_cell_name
+from ttt_env.engines.serving import answered, as_milliseconds, rows_and_columns
+from ttt_env.rules import Game, Position, cells_of
 from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 _SECONDS = 1.0
@@ -50,10 +50,6 @@ class PiskvorkAgent(ProgramAgent):
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
         rows_and_columns(game, PROTOCOL)
-
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self._seconds
 
     def _greet(self, program: Program) -> None:
         rows, columns = rows_and_columns(self.game, PROTOCOL)

@@ -5,17 +5,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ttt_env.agent import Answer
-from ttt_env.engines.grid import answered, as_milliseconds
-from ttt_env.engines.uci.notation import (
-    check_squares,
-    position_command,
-    read_move,
-    variant_name,
-    variants_file,
-)
+from ttt_env.engines.serving import answered, as_milliseconds
+from ttt_env.engines.uci.engine import check_squares, position_command, read_move, variant_name, variants_file
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules.checks import as_integer, as_path
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, as_integer, as_path
 from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 _SECONDS = 1.0
@@ -81,10 +74,6 @@ class UciAgent(ProgramAgent):
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
         check_squares(game)
-
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self._seconds
 
     def _greet(self, program: Program) -> None:
         choices = _choices(program)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.errors import ParameterError, missing_extra, shown
-from ttt_env.rules.checks import one_of
+from ttt_env.errors import ParameterError, extra_for, shown
+from ttt_env.rules import one_of
 
 if TYPE_CHECKING:
     import torch
@@ -136,11 +136,9 @@ class TorchBackend:
     is_remote = True
 
     def __init__(self, device: str | None) -> None:
-        try:
+        with extra_for('backend="torch" needs', "torch"):
             import array_api_compat.torch as xp
             import torch
-        except ImportError as error:
-            raise missing_extra('backend="torch" needs', "torch") from error
         self.xp: Any = xp
         self._device_name, self._torch = device, torch
         try:

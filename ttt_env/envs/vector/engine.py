@@ -11,25 +11,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
-from ttt_env.compiled.codes import (
-    HALF,
-    OPEN,
-    OPENING,
-    OPPONENT,
-    REPLY,
-    SEAT,
-    Floats,
-    Games,
-    StepOutcome,
-    Worth,
-)
-from ttt_env.envs.board import MAX_STARTS, PlayAs
-from ttt_env.envs.opponents import Lineup
+from ttt_env.compiled import codes
+from ttt_env.compiled.codes import Floats, Games, StepOutcome, Worth
+from ttt_env.envs.board import MAX_STARTS, Lineup, PlayAs
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
 from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, ParameterError
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import SEATS, Position
+from ttt_env.rules import SEATS, Boards, Position
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
 _NEVER = 2.0  # no draw reaches it
@@ -232,10 +220,10 @@ class Openings:
         state, to_move = self._first(index, rng)
         if replies is None:
             return Games(state, to_move, games.who, games.episodes + 1)
-        who = replies.numbers(draw(OPPONENT)) if replies.is_mixed else games.who
+        who = replies.numbers(draw(codes.OPPONENT)) if replies.is_mixed else games.who
         seats = self._seats(games.episodes, draw)
         opponent_begins = seats != to_move
-        opened = self.store.play(state, replies.cells(state, who, draw(OPENING), rng, opponent_begins))
+        opened = self.store.play(state, replies.cells(state, who, draw(codes.OPENING), rng, opponent_begins))
         return Games(self._backend.xp.where(opponent_begins, opened, state), seats, who, games.episodes + 1)
 
     def _first(self, index: Array | None, rng: np.random.Generator) -> tuple[State, Array]:
@@ -250,7 +238,7 @@ class Openings:
     def _seats(self, episodes: Array, draw: Callable[[int], Array]) -> Array:
         xp = self._backend.xp
         if self.play_as == "random":
-            return xp.astype(draw(SEAT) >= HALF, xp.int8)
+            return xp.astype(draw(codes.SEAT) >= codes.HALF, xp.int8)
         if self.play_as == "alternate":
             return xp.astype(episodes % 2, xp.int8)
         return xp.full(1, SEATS.index(self.play_as), dtype=xp.int8, device=self._backend.device)
@@ -308,16 +296,16 @@ class ArraySteps:
         state = self.store.play(games.state, cells)
         if self.replies is None:
             return games._replace(state=state, seats=1 - games.seats)
-        replies = self.replies.cells(state, games.who, draws[REPLY], rng, may_forfeit=True)
+        replies = self.replies.cells(state, games.who, draws[codes.REPLY], rng, may_forfeit=True)
         return games._replace(state=self.store.play(state, replies))
 
-    def _outcome(self, codes: Array, seats: Array) -> StepOutcome:
+    def _outcome(self, status: Array, seats: Array) -> StepOutcome:
         xp, take = self._backend.xp, self._backend.take
-        over, winners = codes != OPEN, take(self._winners, codes + seats * self._n_codes, 0)
-        of_looker = take(self._worth.of_looker, codes, 0)
+        over, winners = status != codes.OPEN, take(self._winners, status + seats * self._n_codes, 0)
+        of_looker = take(self._worth.of_looker, status, 0)
         if self.replies is not None:
             return StepOutcome(over, of_looker, winners, _NO_REWARDS)
-        of_mover, looks_x = take(self._worth.of_other, codes, 0), seats == 0
+        of_mover, looks_x = take(self._worth.of_other, status, 0), seats == 0
         of_seats = xp.where(looks_x, of_looker, of_mover), xp.where(looks_x, of_mover, of_looker)
         return StepOutcome(over, of_mover, winners, xp.stack(of_seats, axis=1))
 

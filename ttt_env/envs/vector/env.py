@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, get_args
 
 import gymnasium
@@ -12,42 +13,19 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.agent import Agent, Forfeit
-from ttt_env.compiled.codes import (
-    FORFEITED_BY_OTHER,
-    N_DRAWS,
-    NOBODY,
-    OF_OTHER,
-    OPPONENT,
-    RESAMPLE,
-    SEAT,
-    WON,
-    WON_BY_OTHER,
-    Games,
-    StepOutcome,
-    Worth,
-)
-from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, PlayAs, StartLike
+from ttt_env.compiled import codes
+from ttt_env.compiled.codes import Games, StepOutcome, Worth
+from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, Lineup, Opponents, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
-from ttt_env.envs.opponents import Lineup, Opponents
 from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
-from ttt_env.envs.vector.engine import (
-    ArraySteps,
-    Openings,
-    Replies,
-    Starts,
-    Steps,
-    refuse_taken,
-    resampled,
-)
+from ttt_env.envs.vector.engine import ArraySteps, Openings, Replies, Starts, Steps, refuse_taken, resampled
 from ttt_env.envs.vector.states import Cells, TableStore, store_of
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.checks import as_integer, as_options, integer_of, items_of, one_of
-from ttt_env.rules.game import SEATS, Game, Position
+from ttt_env.rules import SEATS, Boards, Game, Position, as_integer, as_options, check_names, items_of, one_of
+from ttt_env.rules.checks import integer_of
 from ttt_env.rules.sizes import ENVS
-from ttt_env.rules.specs import check_names
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
 VectorRenderMode = Literal["ansi", "rgb_array"]
@@ -126,7 +104,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         one_of("render_mode", render_mode, (None, *get_args(VectorRenderMode)))
         self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
         self.num_envs = as_integer("num_envs", num_envs, "make_vec", 1, ENVS)
-        self.autoreset_mode = _as_mode(autoreset_mode)
+        if not isinstance(autoreset_mode, AutoresetMode):
+            autoreset_mode = _MODES[one_of("autoreset_mode", autoreset_mode, get_args(Autoreset))]
+        self.autoreset_mode = autoreset_mode
         self.metadata: dict[str, Any] = {  # type: ignore[misc]
             "render_modes": list(get_args(VectorRenderMode)),
             "render_fps": 4,
@@ -148,10 +128,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         self.forfeits: dict[int, Forfeit] = {}
 
     def _starts(self) -> Starts:
-        return self._start if isinstance(self._start, Position) else self._drawn_start
-
-    def _drawn_start(self, rng: np.random.Generator) -> Position:
-        return self._first_position({}, rng)
+        return self._start if isinstance(self._start, Position) else partial(self._first_position, {})
 
     def _replies_of(self, opponent: Opponents, weights: ArrayLike | None) -> Replies:
         return Replies(self._store, Lineup(opponent, weights, self.game))
@@ -180,20 +157,20 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         is_against = self._replies is not None
         by_forfeit = self.rewards_of.win if is_against else 0.0
         of_looker = np.array([0.0, by_other, draw, by_me, draw, illegal, by_forfeit])
-        winners = np.full((2, len(OF_OTHER)), NOBODY, np.int8)
+        winners = np.full((2, len(codes.OF_OTHER)), codes.NOBODY, np.int8)
         for looker in range(2):
-            winners[looker, WON] = looker ^ self.game.misere
-            winners[looker, WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
-            winners[looker, FORFEITED_BY_OTHER] = looker if is_against else NOBODY
-        return Worth(of_looker, of_looker[OF_OTHER], winners)
+            winners[looker, codes.WON] = looker ^ self.game.misere
+            winners[looker, codes.WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
+            winners[looker, codes.FORFEITED_BY_OTHER] = looker if is_against else codes.NOBODY
+        return Worth(of_looker, of_looker[codes.OF_OTHER], winners)
 
     def _rows_of_draws(self) -> int:
         """The number of rows of random numbers that a step draws."""
         if self.illegal == "resample":
-            return RESAMPLE + 1
+            return codes.RESAMPLE + 1
         if self._replies is None:
             return 0
-        return OPPONENT + 1 if self._replies.is_mixed else SEAT + 1
+        return codes.OPPONENT + 1 if self._replies.is_mixed else codes.SEAT + 1
 
     @property
     def boards(self) -> Boards:
@@ -254,7 +231,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             if seed is not None:
                 self._seed(seed)
                 games = games._replace(episodes=self._backend.xp.where(is_reset, 0, games.episodes))
-            draws = self._draws(N_DRAWS)
+            draws = self._draws(codes.N_DRAWS)
             openings = Openings(
                 self._store, options.get("position") or self._starts(), options.get("play_as", self.play_as)
             )
@@ -311,7 +288,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         draws, copy = self._draws(self._n_draws), self._backend.copy
         rng, _ = self._randomness()
         if self.illegal == "resample":
-            cells = resampled(self._store, games.state, cells, draws[RESAMPLE])
+            cells = resampled(self._store, games.state, cells, draws[codes.RESAMPLE])
         begins = self._over if self.autoreset_mode is NEXT_STEP else None
         games, outcome = self._steps.step(games, cells, begins, draws, rng)
         over, forfeits = outcome.over, self._forfeits()
@@ -502,12 +479,6 @@ def rows_of(batch: Any) -> list[Any]:
     if not isinstance(batch, dict):
         return list(batch)
     return [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
-
-
-def _as_mode(mode: Autoreset | AutoresetMode) -> AutoresetMode:
-    if isinstance(mode, AutoresetMode):
-        return mode
-    return _MODES[one_of("autoreset_mode", mode, get_args(Autoreset))]
 
 
 def _are_seeds(seed: object) -> bool:

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from ttt_env.agent import Effort
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.envs.observation import Flat, Planes
-from ttt_env.errors import PolicyError, PolicyFileError, missing_extra
-from ttt_env.rules.checks import as_number
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size
-from ttt_env.storage.files import opened, reason
+from ttt_env.errors import PolicyError, PolicyFileError, extra_for
+from ttt_env.rules import Game, as_number, check_size
+from ttt_env.storage import file_errors, opened, reason
 
 SCORES = "scores"
 """The name of the output with the scores of the cells."""
@@ -119,10 +117,7 @@ class OnnxNetwork:
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
-        expected: dict[NetworkInput, list[int]] = {
-            "planes": [*game.shape, 2],
-            "flat": [2 * game.n_cells],
-        }
+        expected: dict[NetworkInput, list[int]] = {"planes": [*game.shape, 2], "flat": [2 * game.n_cells]}
         for observation, shape in expected.items():
             lengths = self._shape[1:]
             if len(lengths) == len(shape) and all(
@@ -138,11 +133,8 @@ class OnnxNetwork:
 
 
 def _content(path: str) -> bytes:
-    try:
-        with opened(path) as stream:
-            content = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
+    with file_errors(path, "read", PolicyFileError), opened(path) as stream:
+        content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise PolicyFileError(
             f"{path} is no ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes"
@@ -152,10 +144,8 @@ def _content(path: str) -> bytes:
 
 def _session(path: str, content: bytes) -> Any:
     """A session that runs the network in one thread: on small boards more threads only cost time."""
-    try:
+    with extra_for("onnx agents need", "onnx"):
         import onnxruntime
-    except ImportError as error:
-        raise missing_extra("onnx agents need", "onnx") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # faults are raised; what is logged besides would stand among our output

@@ -19,15 +19,13 @@ from typing import Any
 
 from gymnasium import spaces
 
-from ttt_env.errors import missing_extra
+from ttt_env.errors import extra_for
 
-try:
+with extra_for("ONNX files are written with", "onnx"):
     import onnx
     import onnxscript  # noqa: F401  (torch writes ONNX with it)
     import torch
     from torch import Tensor, nn
-except ImportError as missing:
-    raise missing_extra("ONNX files are written with", "onnx") from missing
 
 from ttt_env.agent import Agent, name_of
 from ttt_env.agents.alphazero.agent import AlphaZero
@@ -37,9 +35,8 @@ from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.integrations.onnx.agent import GAME, SCORES, TEMPERATURE
-from ttt_env.rules.game import Game
-from ttt_env.rules.symmetry import motions
-from ttt_env.storage.files import reason, write_atomically
+from ttt_env.rules import Game, motions
+from ttt_env.storage import file_errors, write_atomically
 
 INPUT = "planes"
 _OPSET = 18
@@ -61,10 +58,8 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
     """
     network, temperature = _network_of(agent)
     content = _as_onnx(network, agent.game, temperature)
-    try:
-        write_atomically(path, lambda file: file.write(content))
-    except OSError as error:
-        raise PolicyFileError(f"{path} cannot be written: {reason(error)}") from error
+    with file_errors(path, "written", PolicyFileError):
+        write_atomically(path, content)
 
 
 def _network_of(agent: Agent) -> tuple["ScoresOfCells", float]:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from ttt_env.agent import Answer
 from ttt_env.errors import TttEnvError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Position
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.rules import Position, get_game
+from ttt_env.storage import game_to_dict
 from ttt_env.text.players.function_file import MODULE as FUNCTION_FILE
 from ttt_env.text.players.function_file import function_in
 from ttt_env.text.players.program import NoLineError, Program, ProgramAgent

@@ -19,8 +19,8 @@ import numpy as np
 
 from ttt_env.agent import Agent, FunctionAgent, chosen_cell
 from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError
-from ttt_env.rules.game import Game, Position
-from ttt_env.storage.game_file import game_from_dict
+from ttt_env.rules import Game, Position
+from ttt_env.storage import game_from_dict
 from ttt_env.text.protocol import answer_line, read_question
 
 MODULE = "ttt_env.text.players.function_file"
@@ -74,11 +74,13 @@ def main(path: str, function: str, game: str = "") -> None:
     given: Game | None = game_from_dict(json.loads(game)) if game else None
     questions, say = _own_streams()
     chosen = _imported(Path(path), function)
-    takes_rng = _takes_rng(chosen)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(chosen).parameters.values()
+    needed = [each for each in parameters if each.kind in kinds and each.default is each.empty]
     rng = np.random.default_rng()
     for line in questions:
         position, _, number = read_question(line, given)
-        arguments = (position, rng) if takes_rng else (position,)
+        arguments = (position, rng) if len(needed) > 1 else (position,)
         say(_answer(chosen(*arguments), position, rng, number))
 
 
@@ -129,12 +131,6 @@ def _imported(path: Path, function: str) -> Callable[..., object]:
     spec.loader.exec_module(module)
     found: Callable[..., object] = getattr(module, function)
     return found
-
-
-def _takes_rng(function: Callable[..., object]) -> bool:
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
-    return len([each for each in parameters if each.kind in kinds and each.default is each.empty]) > 1
 
 
 if __name__ == "__main__":

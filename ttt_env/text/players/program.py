@@ -22,9 +22,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 
 from ttt_env.agent import Answer, AskedAgent, Effort, Outcome, quoted
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, UntrustedAnswersError, shown
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_integer, as_path, as_positive
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, as_integer, as_path, as_positive, get_game
 from ttt_env.rules.specs import unwrapped
 
 TRIES = 3
@@ -279,6 +277,7 @@ class ProgramAgent(AskedAgent, ABC):
     """
 
     FAREWELL: ClassVar[tuple[str, ...]] = ()
+    _seconds = 0.0  # that the program is given to think about a move
 
     def __init__(
         self,
@@ -323,6 +322,10 @@ class ProgramAgent(AskedAgent, ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return self._seconds
 
     @property
     def label(self) -> str:

@@ -5,9 +5,7 @@ from typing import Literal, get_args
 
 from ttt_env.agent import Answer, AskedAgent
 from ttt_env.errors import NotJudgedError, shown
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules import Game, Position, get_game, one_of
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, prompt_text
 

@@ -8,10 +8,9 @@ from ttt_env.agent.learner import Budget
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable
-from ttt_env.training.pool import OpponentPool
+from ttt_env.training.pool import OpponentPool, RandomStarts
 from ttt_env.training.recipe import recipe, recipe_names
 from ttt_env.training.selfplay import ModelLearner
-from ttt_env.training.starts import RandomStarts
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv

@@ -14,44 +14,32 @@ from starlette.routing import Route
 from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.tally import Expectation
 from ttt_env.app.web.board import DrawnBoard, board_of
-from ttt_env.app.web.compare.certificate import Proved, prove
-from ttt_env.app.web.compare.ladder import GAMES, compared_agent, compared_game, drawn_game, ladder, met
-from ttt_env.app.web.compare.people import (
+from ttt_env.app.web.compare import curves
+from ttt_env.app.web.compare.agents import (
+    GAMES,
     MAX_AGENTS,
     PersonalRecord,
+    Proved,
+    compared_agent,
+    compared_game,
+    drawn_game,
     games_of,
+    ladder,
+    met,
+    prove,
     random_against,
     tallies_here,
 )
-from ttt_env.app.web.compare.runs import (
-    MAX_SHOWN,
-    MEANINGS,
-    OVER,
-    TAG,
-    Curve,
-    chosen_runs,
-    curve,
-    drawn,
-    in_order,
-    measures,
-    runs_in,
-)
-from ttt_env.app.web.compare.softmax import GAME as SWEPT_GAME
-from ttt_env.app.web.compare.softmax import OPENINGS, SLIDERS, curves, temperatures
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import kinds, parse_game
-from ttt_env.app.web.insight import judged_moves
-from ttt_env.app.web.live import sweep_of
+from ttt_env.app.web.insight import judged_moves, sweep_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.app.web.visitors import is_foreign, is_whole
 from ttt_env.errors import ParameterError, TttEnvError, unknown
-from ttt_env.rules.checks import as_seat
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated
+from ttt_env.rules import SEATS, TABLE_CELLS, Game, GameRecord, Seat, as_seat, is_tabulated
 
 _MAX_GAME_NUMBER = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
@@ -405,17 +393,17 @@ class Curves(ComparePart):
         """The curves of softmax minimax at the temperatures of the sliders."""
         complaints = []
         try:
-            x, o = temperatures(fields_of(request))
+            x, o = curves.temperatures(fields_of(request))
         except ParameterError as error:
-            complaints, (x, o) = [str(error)], temperatures({})
-        ends, chances, worth = await self._services.queues.study("quick", curves, x, o)
+            complaints, (x, o) = [str(error)], curves.temperatures({})
+        ends, chances, worth = await self._services.queues.study("quick", curves.softmax_curves, x, o)
         return self._page(
             request,
             "compare_softmax.html",
             complaints,
-            sliders=SLIDERS,
-            openings=OPENINGS,
-            sweep=sweep_of(SWEPT_GAME, (), "t-x", "t-o"),
+            sliders=curves.SLIDERS,
+            openings=curves.OPENINGS,
+            sweep=sweep_of(curves.GAME, (), "t-x", "t-o"),
             shown={"x": f"{x:g}", "o": f"{o:g}"},
             ends=ends,
             chances=chances,
@@ -426,20 +414,22 @@ class Curves(ComparePart):
         """The curves of the runs that the address names among those in the folder."""
         queues, folder = self._services.queues, self._services.runs
         reader = AddressReader(fields_of(request, lists=("run",)))
-        over = reader.read("over", a_choice("axis", OVER))
-        listed = [] if folder is None else await queues.move("quick", runs_in, folder)
+        over = reader.read("over", a_choice("axis", curves.OVER))
+        listed = [] if folder is None else await queues.move("quick", curves.runs_in, folder)
         names = request.query_params.getlist("run")
-        drawn_curves: list[Curve] = []
-        tags, tag = list[str](), TAG
+        drawn_curves: list[curves.Curve] = []
+        tags, tag = list[str](), curves.TAG
         try:
-            runs = chosen_runs(listed, names)
+            runs = curves.chosen_runs(listed, names)
         except ParameterError as error:
             reader.complaints.append(str(error))
-            runs = chosen_runs(listed, [])
+            runs = curves.chosen_runs(listed, [])
         try:
-            tags = in_order([tag for run in runs for tag in await queues.study("search", measures, run)])
-            tag = reader.read("tag", a_choice("measure", [*tags, *MEANINGS]))
-            drawn_curves = [await queues.study("search", curve, run, tag) for run in runs]
+            tags = curves.in_order(
+                [tag for run in runs for tag in await queues.study("search", curves.measures, run)]
+            )
+            tag = reader.read("tag", a_choice("measure", [*tags, *curves.MEANINGS]))
+            drawn_curves = [await queues.study("search", curves.curve, run, tag) for run in runs]
         except ImportError as error:
             reader.complaints.append(str(error))
         return self._page(
@@ -448,12 +438,12 @@ class Curves(ComparePart):
             reader.complaints,
             listed=listed,
             curves=drawn_curves,
-            chart=drawn(drawn_curves, over, tag),
+            chart=curves.drawn(drawn_curves, over, tag),
             tag=tag,
-            tags=in_order([*tags, tag]),
-            meanings=MEANINGS,
-            most=MAX_SHOWN,
-            overs=OVER,
+            tags=curves.in_order([*tags, tag]),
+            meanings=curves.MEANINGS,
+            most=curves.MAX_SHOWN,
+            overs=curves.OVER,
             over=over,
         )
 
@@ -517,10 +507,8 @@ class People(ComparePart):
         return [PersonalRecord(tally, await self._expectation(tally.agent, game)) for tally in wanted]
 
     async def _expectation(self, agent: str, game: Game) -> Expectation:
-        if not is_tabulated(game):
-            return random_against(
-                self._services.roster, game, agent
-            )  # which says at once that it is too large
+        if not is_tabulated(game):  # which it says at once
+            return random_against(self._services.roster, game, agent)
         try:
             return await self._study(random_against, game, (agent,))
         except BusyError as error:

@@ -10,19 +10,21 @@ from starlette.routing import Route
 
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import kinds, parse_game
-from ttt_env.app.web.inside.branch import Branch, grid_of, stones_of, tree_layout
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
     MAX_SIMULATIONS,
     PACES,
     SETTINGS,
     VIEWS,
+    AgentMove,
     InsideLook,
+    board_of_reason,
+    explained,
+    last_move_of_an_agent,
     read_look,
 )
-from ttt_env.app.web.inside.reason import AgentMove, board_of_reason, explained, last_move_of_an_agent
-from ttt_env.app.web.inside.search import searched
-from ttt_env.app.web.live import sweep_of
+from ttt_env.app.web.inside.trees import Branch, grid_of, searched, stones_of, tree_layout
+from ttt_env.app.web.insight import sweep_of
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
 from ttt_env.app.web.services import Services, fields_of
@@ -30,7 +32,7 @@ from ttt_env.app.web.table import PlayTable
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameTooLargeError, IllegalMoveError, TttEnvError
 from ttt_env.proofs.known import is_solved
-from ttt_env.rules.sizes import is_instant
+from ttt_env.rules import is_instant
 
 PARTS = {
     "move": "inside_reason.html",
@@ -159,15 +161,18 @@ class InsidePages:
             raise GameTooLargeError(
                 f"{game.name} has too many positions to look at each. The other views do without."
             )
-        question = look.table.position, _temperatures(look), int(look["tree.plies"])
+        is_soft = look["tree.agent"] == "softmax"
+        x, o = (float(look[f"{seat}.temperature"]) if is_soft else 0.0 for seat in ("x", "o"))
+        question = look.table.position, (x, o), int(look["tree.plies"])
         lane = await self._services.lane_of_study(game)
         solved_tree = await self._services.queues.study(lane, self._services.tree_solver.tree_of, *question)
-        is_soft = look["tree.agent"] == "softmax"
         sweep = sweep_of(game, look.table.record.cells, "x-temperature", "o-temperature") if is_soft else None
         return {"solved_tree": solved_tree, "plan": tree_layout(solved_tree.tree), "sweep": sweep}
 
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
-        question = look.table.position, look.done, *_search_settings(look)
+        c = float(look["mcts.c"]) if "mcts.c" in look.settings else sqrt(2)  # the page shows six digits
+        settings = int(look["mcts.seed"]), c, float(look["mcts.draw"]), look["mcts.playout"]
+        question = look.table.position, look.done, *settings
         result = await self._services.queues.study("quick", searched, *question)
         return {"result": result, "plan": tree_layout(result.tree)}
 
@@ -209,18 +214,6 @@ def _moved(table: PlayTable, kind: str) -> PlayTable:
     game = parse_game(kind)
     x, o = (moved_over(player, table.game, game) for player in (table.x, table.o))
     return PlayTable(game, x, o)
-
-
-def _search_settings(look: InsideLook) -> tuple[int, float, float, str]:
-    """The seed, c, what a draw counts, and the kind of playout."""
-    c = float(look["mcts.c"]) if "mcts.c" in look.settings else sqrt(2)  # of which the page shows six digits
-    return int(look["mcts.seed"]), c, float(look["mcts.draw"]), look["mcts.playout"]
-
-
-def _temperatures(look: InsideLook) -> tuple[float, float]:
-    if look["tree.agent"] == "minimax":
-        return 0.0, 0.0
-    return float(look["x.temperature"]), float(look["o.temperature"])
 
 
 def _followed(table: PlayTable, branch: Branch) -> PlayTable:

@@ -1,5 +1,5 @@
 // How agents move, from facts small enough for a page: a table of their policy, with symmetric positions merged, or the
-// parameters of softmax minimax and of an agent that moves at random at times. `ttt_env.app.web.export.tables` writes them.
+// parameters of softmax minimax and of an agent that moves at random at times. `ttt_env.app.web.export` writes them.
 
 import { induce, softmax, sweep, valuesOfMoves } from "./solver.js";
 

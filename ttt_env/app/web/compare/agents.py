@@ -1,21 +1,25 @@
-"""The ladder of all agents, a match and a game of it; which games and agents are small enough for that."""
+"""Agents compared: the ladder of all, a match and a game of it, certificates, and the results of people."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from ttt_env.agent import Agent
-from ttt_env.analysis.dossier import LADDER
-from ttt_env.analysis.evaluation import Match, match
+from ttt_env.analysis.certificate import Certificate
+from ttt_env.analysis.dossier import LADDER, Strength, dossier
+from ttt_env.analysis.evaluation import Exploitability, Match, Result, match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.recorded import RecordedAgent, declared_agent
+from ttt_env.analysis.verdict import verdict_of
+from ttt_env.app.tally import Expectation, SeatTally, Tally, expected, tallies_of
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
-from ttt_env.render.words import signed
-from ttt_env.rules.game import Game
-from ttt_env.rules.notation import GameRecord
-from ttt_env.rules.sizes import TABLE_CELLS
+from ttt_env.render.words import RESULTS, signed
+from ttt_env.rules import TABLE_CELLS, Game, GameRecord, Seat
+from ttt_env.storage.game_log import GameLog
 from ttt_env.tournament.meetings import Meeting, pooled
 
 GAMES = {
@@ -101,3 +105,85 @@ def met(roster: Roster, game: Game, row: str, column: str) -> Match:
 def drawn_game(roster: Roster, game: Game, x: str, o: str, number: int) -> GameRecord:
     """One of the games that two agents play; the same number gives the same game."""
     return play_game(roster.make(x, game), roster.make(o, game), game, number)
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """An agent's certificate, exploitability and results against the ladder; `facts` are its `dossier`."""
+
+    certificate: Certificate
+    exploitability: Exploitability
+    matches: dict[str, Match]
+    facts: dict[str, Any]
+
+    @property
+    def refutations(self) -> dict[Seat, GameRecord]:
+        """The refuting games by the agent's seat."""
+        return {seat: record for seat, record in self.certificate.refutations.items() if record is not None}
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        return verdict_of(self.certificate.unbeatable)
+
+    def worst(self, seat: Seat) -> str:
+        """The agent's worst result on this seat, in words."""
+        return RESULTS[self.certificate.worst_case[seat]]
+
+
+def prove(roster: Roster, game: Game, agent: str) -> Proved:
+    """The certificate of an agent. Raises as `Roster.fixed` does."""
+    strength = Strength.of(roster.fixed(agent, game), game)
+    facts = dossier(strength, name=agent)
+    matches = {opponent: strength.match(opponent) for opponent in LADDER}
+    return Proved(strength.certificate, strength.exploitability, matches, facts)
+
+
+MAX_AGENTS = 30
+"""The maximum number of agents in a table: the ones with the most games."""
+
+
+@dataclass(frozen=True)
+class PersonalRecord:
+    """A tally of the game log, and what a random player would get against the agent."""
+
+    tally: Tally
+    expectation: Expectation
+
+    @property
+    def seats(self) -> Iterator[tuple[Seat, SeatTally, Result | None]]:
+        """Each seat that people have played on, what they got, and what a random player would."""
+        for seat, counted in self.tally.seats.items():
+            if counted.games:
+                yield seat, counted, self.expectation.on(seat)
+
+
+def tallies_here(log: GameLog, roster: Roster, game: Game, n_games: int) -> list[Tally]:
+    """The tallies of the agents that this page knows, by the names that it has for them.
+
+    `n_games` is how many games of this game the log holds: answers are kept by the arguments.
+    """
+    names = {spec: name for name, spec in roster.models.items()}
+
+    def known(agent: str) -> str | None:
+        try:
+            return roster.parse(names.get(agent, agent))
+        except TttEnvError:
+            return None
+
+    return tallies_of(log.games(game), known)
+
+
+def random_against(roster: Roster, game: Game, agent: str) -> Expectation:
+    """The exact result of a random player against an agent of this page, or why there is none."""
+    return expected(agent, game, roster.make)
+
+
+def games_of(log: GameLog) -> dict[str, int]:
+    """The number of games in the log, by name, for each game that this page offers."""
+    offered = {}
+    for name, count in log.counts().items():
+        with suppress(TttEnvError):
+            if parse_game(name).name == name:
+                offered[name] = count
+    return offered

@@ -1,30 +1,38 @@
-"""The pages of an export: the templates of the server, filled in once, and the scripts in one file."""
+"""The page as files that any web server can serve: tic-tac-toe, with everything computed in the browser.
+
+The templates of the server are filled in once, the policies of agents are facts for the scripts
+(`policies.js` reads them), and the scripts are one file. The folder knows which files are its own.
+"""
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files as resources
+from itertools import count
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import Agent
+from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.board import board_of, strokes_of
-from ttt_env.app.web.compare.certificate import Proved, prove
-from ttt_env.app.web.compare.ladder import ENTRANTS, ladder
+from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
 from ttt_env.app.web.compare.pages import Replay
-from ttt_env.app.web.export.tables import facts_of
 from ttt_env.app.web.games import rule_of
-from ttt_env.app.web.inside.branch import Branch, grid_of, stones_of
 from ttt_env.app.web.inside.look import SETTINGS
+from ttt_env.app.web.inside.trees import Branch, grid_of, stones_of
 from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, score, strength
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services, templates_of
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
 from ttt_env.app.web.train import facts_of_game
 from ttt_env.errors import ParameterError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.storage.files import as_file_name
+from ttt_env.rules import Game, Position, Seat, get_game, split_spec
+from ttt_env.storage import as_file_name, opened, reason, write_atomically
 
 GAME = get_game("tictactoe-v0")
 PAGES = (
@@ -66,7 +74,6 @@ _MODULES = (
     "train",
     "export",
 )
-_TIGHT = (",", ":")  # of JSON
 _COPIED = ("page.css", "play.css", "compare.css", "inside.css", "theme.js", "icon.svg")
 
 
@@ -143,9 +150,14 @@ class _Site:
         certificates = {agent: prove(self._roster, GAME, agent) for agent in certified}
         pages = {
             "index.html": self._play(),
-            "train.html": self._train(),
-            "inside.html": self._tree(),
-            "compare.html": self._compare(certificates),
+            "train.html": self._page("train.html", parent="export_base.html", game_facts=facts_of_game(GAME)),
+            "inside.html": self._page("export_tree.html", settings=SETTINGS, grid=grid_of(GAME)),
+            "compare.html": self._page(
+                "export_compare.html",
+                ladder=ladder(self._roster, GAME),
+                current=None,
+                certificates=certificates,
+            ),
             FACTS: self._facts(),
             SCRIPT: script(),
         }
@@ -178,16 +190,6 @@ class _Site:
             evaluations=[Insight(None, None, (), "", (), value) for value in (1, 0, -1)],
         )
 
-    def _tree(self) -> str:
-        return self._page("export_tree.html", settings=SETTINGS, grid=grid_of(GAME))
-
-    def _train(self) -> str:
-        return self._page("train.html", parent="export_base.html", game_facts=facts_of_game(GAME))
-
-    def _compare(self, certificates: Mapping[str, Proved]) -> str:
-        table = ladder(self._roster, GAME)
-        return self._page("export_compare.html", ladder=table, current=None, certificates=certificates)
-
     def _agent(self, agent: str, proved: Proved) -> str:
         replays = {seat: _steps(agent, seat, record.cells) for seat, record in proved.refutations.items()}
         games = {
@@ -217,7 +219,7 @@ class _Site:
             "first": self._visit.table.o,
             "drawings": _drawings(GAME),
         }
-        return f"globalThis.ttt = {json.dumps(facts, separators=_TIGHT)};\n"
+        return f"globalThis.ttt = {json.dumps(facts, separators=(',', ':'))};\n"
 
 
 def _check_file_names(agents: Iterable[str]) -> None:
@@ -247,21 +249,21 @@ def _told(step: Replay) -> dict[str, object]:
 
 def _drawings(game: Game) -> dict[str, list[str]]:
     """The paths of the stones and the tile of each cell on the small boards of a tree."""
+
+    def paths(cell: int, mine: int) -> dict[str, str]:
+        """The paths of a position whose last move is this cell."""
+        position = Position(game, mine, 1 << cell)
+        return stones_of(Branch(position, (cell,), "", "", share=1.0, tone=0.0))
+
     cells = range(game.n_cells)
+    with_x = [paths(cell, 0) for cell in cells]
     # A position with an O has an X too, elsewhere.
-    with_x = [stones_of(_branch(Position(game, 0, 1 << cell), cell)) for cell in cells]
-    with_o = [
-        stones_of(_branch(Position(game, 1 << (cell + 1) % game.n_cells, 1 << cell), cell)) for cell in cells
-    ]
+    with_o = [paths(cell, 1 << (cell + 1) % game.n_cells) for cell in cells]
     return {
         "x": [paths["x"] for paths in with_x],
         "o": [paths["o"] for paths in with_o],
         "tile": [paths["last"] for paths in with_x],
     }
-
-
-def _branch(position: Position, cell: int) -> Branch:
-    return Branch(position, (cell,), "", "", share=1.0, tone=0.0)
 
 
 def script() -> str:
@@ -270,3 +272,99 @@ def script() -> str:
     texts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in _MODULES]
     whole = re.sub(r"^(import .*\n|export )", "", "\n".join(texts), flags=re.MULTILINE)
     return f'"use strict";\n(() => {{\n{whole}}})();\n'
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuv"
+_UNIFORM = 1e-6  # Lookup holds single precision
+
+
+def facts_of(roster: Roster, player: str, game: Game) -> dict[str, Any]:
+    """The policy of this player of the roster, for JSON.
+
+    Softmax minimax is given by its temperatures and epsilon by its agent and its chance: the browser computes
+    the probabilities. All other agents get a table.
+    """
+    name = split_spec(player).name
+    values = roster.values(player)
+    if name == "softmax":
+        return {key: float(values[key]) for key in ("temperature", "opponent_temperature")}
+    if name == "epsilon":
+        return {"of": values["agent"], "epsilon": float(values["epsilon"])}
+    return table_of(roster.fixed(player, game), game)
+
+
+def table_of(agent: Agent, game: Game) -> dict[str, Any]:
+    """The policy of an agent as `Lookup` tabulates it: a row for each position, in the order of their codes.
+
+    Most agents move at random among some cells. Then `rows` has the mask of these for each position; else it
+    has a number for each cell, that of its probability among the `shares`. Numbers are written with so many
+    `digits` of base 32. `merged` says whether there is one row for all symmetric positions.
+    """
+    arrays = Lookup.of(agent, game).arrays()
+    policies = arrays["policies"]
+    is_played = policies > 0
+    facts: dict[str, Any] = {"merged": bool(arrays["merged"])}
+    if np.allclose(policies * is_played.sum(axis=1, keepdims=True), is_played, atol=_UNIFORM):
+        return facts | _written(is_played @ (1 << np.arange(game.n_cells)))
+    shares, numbers = np.unique(policies, return_inverse=True)
+    return facts | {"shares": shares.tolist()} | _written(numbers.ravel())
+
+
+def _written(numbers: NDArray[np.intp]) -> dict[str, Any]:
+    base = len(_DIGITS)
+    n_digits = next(n for n in count(1) if base**n > numbers.max())
+    powers = base ** np.arange(n_digits)[::-1]
+    digits = numbers[:, None] // powers % base
+    return {"digits": n_digits, "rows": "".join(_DIGITS[digit] for digit in digits.ravel())}
+
+
+LIST = "exported.json"
+_MAKER = "ttt web --export"
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make the folder hold these files, by name, and a list of them; an earlier export is replaced.
+
+    Raises `ParameterError` for a folder that holds anything but an earlier export, or files that were put
+    where one of these goes; then nothing is written. Other files beside an earlier export stay.
+    """
+    own = own_files(folder)
+    for name in files:
+        if name not in own and (folder / name).exists():
+            raise ParameterError(f"{str(folder / name)!r} is not of an earlier export: choose another folder")
+    listing = json.dumps({"made_by": _MAKER, "files": sorted(files)}, indent=1).encode() + b"\n"
+    # The list says all that may be here before any of it is, so that an export that was killed can go on.
+    both = json.dumps({"made_by": _MAKER, "files": sorted(own | set(files))}, indent=1).encode() + b"\n"
+    write_atomically(folder / LIST, both)
+    for name in sorted(own - set(files)):
+        (folder / name).unlink(missing_ok=True)
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    write_atomically(folder / LIST, listing)
+
+
+def own_files(folder: Path) -> set[str]:
+    """The files that an earlier export has written to the folder.
+
+    Raises `ParameterError` for a folder that holds anything but an earlier export.
+    """
+    refusal = f"{str(folder)!r} is no folder of an earlier export, and not empty: choose another one"
+    if not folder.exists():
+        return set()
+    if not folder.is_dir():
+        raise ParameterError(f"{str(folder)!r} is no folder")
+    if not any(folder.iterdir()):
+        return set()
+    try:
+        with opened(folder / LIST) as file:
+            listing = json.load(file)
+    except OSError as error:
+        raise ParameterError(f"{refusal} ({LIST}: {reason(error)})") from error
+    except ValueError as error:
+        raise ParameterError(refusal) from error
+    if not isinstance(listing, dict) or listing.get("made_by") != _MAKER:
+        raise ParameterError(refusal)
+    names = listing.get("files")
+    if not isinstance(names, list) or not all(isinstance(n, str) and n == Path(n).name for n in names):
+        raise ParameterError(refusal)
+    return set(names)
