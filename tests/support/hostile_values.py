@@ -133,7 +133,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "scalar of float": lambda: np.float32(np.nan),
     "scalar of bool": lambda: np.True_,
     "scalar of text": lambda: np.str_("random"),
-    "scalar of time": lambda: np.datetime64("NaT"),
+    "scalar of time": lambda: np.datetime64("NaT", "s"),
     "array of no dimension": lambda: np.array(4),
     "array of nothing": lambda: np.array([]),
     "array of one": lambda: np.array([4]),

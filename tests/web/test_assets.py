@@ -10,7 +10,6 @@ from ttt_env.app.web.services import edition
 STATIC = Path(__file__).parents[2] / "ttt_env/app/web/static"
 PAGES = (
     "/play",
-    "/train",
     "/play?game=square-v0&see=1",
     "/inside",
     "/inside?view=tree",
@@ -31,17 +30,21 @@ def imports(name):
     return set(direct).union(*map(imports, direct))
 
 
-@pytest.mark.parametrize("address", PAGES)
-def test_a_page_takes_along_two_styles_one_small_script_and_modules_that_wait_for_nothing(address, client):
+@pytest.mark.parametrize(
+    ("address", "script"), [*((page, "page.js") for page in PAGES), ("/train", "train_page.js")]
+)
+def test_a_page_takes_along_two_styles_one_small_script_and_modules_that_wait_for_nothing(
+    address, script, client
+):
     text = client.get(address).text
     styles = re.findall(r'<link rel="stylesheet"[^>]*/([\w.]+)">', text)
     assert len(styles) == 2 and styles[0] == "page.css"
     scripts = re.findall(r"<script[^>]*>", text)
     # A script holds the page up unless it is a module.
     assert [name for script in scripts if "module" not in script for name in names(script)] == ["theme.js"]
-    assert set(re.findall(r'rel="modulepreload"[^>]*/(\w+\.js)"', text)) == imports("page.js")
+    assert set(re.findall(r'rel="modulepreload"[^>]*/(\w+\.js)"', text)) == imports(script)
     files = dict.fromkeys(names(text))
-    assert len(files) <= 13
+    assert len(files) <= 12
     assert sum((STATIC / name).stat().st_size for name in files) <= MAX_KILOBYTES * 1000
 
 

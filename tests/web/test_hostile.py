@@ -43,6 +43,7 @@ CERTIFICATE = {"game": [*GAME, "square-v0"], "agent": [*PLAYER, "person"]}
 
 FIELDS = {
     "/": {},
+    "/train": {},
     "/play": VISIT,
     "/play/move": VISIT,
     "/play/see": VISIT | {"simulations": [*NUMBER, "", "1001"]},

@@ -11,9 +11,9 @@ from ttt_env import Agent, certify, exploitability, get_game
 
 # The policy of a learner with this seed after so many games, and what the page says about it.
 LEARNED = """
-const [seed, games, done] = arguments, { src } = document.querySelector('script[src*="train.js"]');
+const [seed, games, done] = arguments, { src } = document.querySelector('script[src*="train_page.js"]');
 (async () => {
-  const { Learner } = await import(src);
+  const { Learner } = await import(new URL("train.js", src));
   const { enumerate } = await import(new URL("solver.js", src));
   const { answered } = await import(new URL("policies.js", src));
   const game = JSON.parse(document.getElementById("train").dataset.game);

@@ -257,5 +257,3 @@ export function startTraining() {
   showSettings();
   reset();
 }
-
-if (document.getElementById("train")) startTraining();
