@@ -114,7 +114,7 @@ def open_positions() -> list[Position]:
 
 
 def positions_of(seat: str, step: int) -> list[Position]:
-    """Of the positions in which this side is to move every so many."""
+    """Every `step`-th position in which this side is to move."""
     return [position for position in open_positions() if position.to_move == seat][::step]
 
 

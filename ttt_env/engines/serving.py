@@ -1,4 +1,4 @@
-"""What all engines share, whatever their protocol: boards, times, an agent that thinks, lines; and JSON."""
+"""The parts that all engines share (boards, times, an agent that thinks, lines), and the JSON protocol."""
 
 import json
 from abc import ABC, abstractmethod
