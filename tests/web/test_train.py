@@ -51,21 +51,13 @@ def page(chromium, site):
     return Visitor(chromium, site[0]).go("/train")
 
 
-def text(page, name):
-    return page.run(f"return document.getElementById({name!r}).textContent.trim()")
-
-
-def click(page, name):
-    page.run(f"document.getElementById({name!r}).click()")
-
-
 def learned(page, seed, games):
     told = page.browser.execute_async_script(LEARNED, seed, games)
     return Learned(told["rows"]), told
 
 
 def games_in(page):
-    found = re.search(r"fter ([\d,]+) games", text(page, "state"))
+    found = re.search(r"fter ([\d,]+) games", page.text("#state"))
     return int(found[1].replace(",", "")) if found else 0
 
 
@@ -80,35 +72,35 @@ def test_chances_are_those_of_the_best_response(games, page):
 
 
 def test_an_agent_that_is_called_unbeatable_is_certified(page):
-    click(page, "go")
-    page.wait(lambda: "Unbeatable" in text(page, "state"))
+    page.click("#go")
+    page.wait(lambda: "Unbeatable" in page.text("#state"))
     games = games_in(page)
     agent, told = learned(page, 1, games)
-    assert text(page, "as-x") == text(page, "as-o") == "0%" and told["asX"][1] == told["asO"][1] == 0
+    assert page.text("#as-x") == page.text("#as-o") == "0%" and told["asX"][1] == told["asO"][1] == 0
     assert certify(agent).unbeatable
     before, _ = learned(page, 1, games - 10)
     assert not certify(before).unbeatable
     assert page.run("return document.getElementById('proved').checkVisibility()")
-    assert text(page, "cell-4").endswith("100%0.00")  # the one answer to a corner
+    assert page.text("#cell-4").endswith("100%0.00")  # the one answer to a corner
 
 
 def test_without_exploration_it_stays_beatable_and_shows_how(page):
-    click(page, "never")
+    page.click("#never")
     page.wait(lambda: games_in(page) >= 500)
-    click(page, "go")
-    assert text(page, "go") == "Go on" and text(page, "as-x") != "0%"
-    click(page, "how")
-    page.wait(lambda: "wins" in text(page, "result"))
-    lost_as = max("XO", key=lambda seat: float(text(page, f"as-{seat.lower()}").rstrip("%")))
-    assert text(page, "result") == f"{'O' if lost_as == 'X' else 'X'} wins."
+    page.click("#go")
+    assert page.text("#go") == "Go on" and page.text("#as-x") != "0%"
+    page.click("#how")
+    page.wait(lambda: "wins" in page.text("#result"))
+    lost_as = max("XO", key=lambda seat: float(page.text(f"#as-{seat.lower()}").rstrip("%")))
+    assert page.text("#result") == f"{'O' if lost_as == 'X' else 'X'} wins."
 
 
 def test_it_is_played_against_at_any_time(page):
-    click(page, "go")
-    page.wait(lambda: "After" in text(page, "state"))
-    click(page, "go")
+    page.click("#go")
+    page.wait(lambda: "After" in page.text("#state"))
+    page.click("#go")
     page.run("document.querySelector('[data-play=X]').click()")
-    click(page, "cell-4")
+    page.click("#cell-4")
     stones = "return document.querySelectorAll('.tile > .stone').length"
     page.wait(lambda: page.run(stones) == 2)
     page.run("document.querySelector('.tile.free').click()")
@@ -117,6 +109,6 @@ def test_it_is_played_against_at_any_time(page):
 
 def test_it_learns_in_files(chromium, exported_folder):
     page = Visitor(chromium, f"{exported_folder.as_uri()}/").go("train.html")
-    click(page, "go")
-    page.wait(lambda: "Unbeatable" in text(page, "state"))
+    page.click("#go")
+    page.wait(lambda: "Unbeatable" in page.text("#state"))
     assert [entry for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"] == []

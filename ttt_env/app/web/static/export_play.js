@@ -1,13 +1,12 @@
 // The exported page for playing. Its state is in the address, behind #, by the same names as on the page of the server.
 
-import { answered, bestValues, policyOf } from "./policies.js";
+import { answered, bestValues, drawnCell, policyOf } from "./policies.js";
 import { byId, copyOf, draw, legalStart, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
 import { keepScore } from "./life.js";
-import { enumerate } from "./solver.js";
+import { TIE, enumerate, numberAfter } from "./solver.js";
 import { signed } from "./words.js";
 
 const PERSON = "person", SOFTMAX = "softmax", DELAY = 250; // milliseconds before an agent moves
-const NOTHING = 1e-9; // what rounding leaves
 
 /** What the address says; wrong parts are left out. */
 function readTable(hash, { game, agents, first }) {
@@ -44,7 +43,7 @@ function marked(insights) {
   const value = Math.max(...insights.map((each) => each.value));
   const candidates = insights.filter((each) => each.value === value);
   const against = Math.max(...candidates.map((each) => each.against));
-  return insights.map((each) => ({ ...each, isBest: candidates.includes(each) && against - each.against < NOTHING }));
+  return insights.map((each) => ({ ...each, isBest: candidates.includes(each) && against - each.against < TIE }));
 }
 
 export function startPlay(ttt) {
@@ -61,7 +60,6 @@ export function startPlay(ttt) {
   const seat = () => (table.x === PERSON ? "X" : "O");
   const player = () => (table.x === PERSON ? table.o : table.x);
   const against = (agent) => (seat() === "X" ? { x: PERSON, o: agent } : { x: agent, o: PERSON });
-  const numberOf = (cells) => cells.reduce((at, cell) => positions[at].moves.find(([each]) => each === cell)[1], 0);
 
   function known() {
     const facts = factsOf(player(), agents);
@@ -89,7 +87,7 @@ export function startPlay(ttt) {
   }
 
   /** The nearest number of moves, of these, after which the person is to move or the game is over. */
-  const turnAt = (counts) => counts.find((at) => seatOf(at) === seat() || !positions[numberOf(table.cells.slice(0, at))].moves.length);
+  const turnAt = (counts) => counts.find((at) => seatOf(at) === seat() || !positions[numberAfter(positions, table.cells.slice(0, at))].moves.length);
   const before = () => turnAt([...Array(table.at).keys()].reverse());
   const after = () => turnAt([...Array(table.cells.length).keys()].map((at) => at + 1).filter((at) => at > table.at));
 
@@ -104,7 +102,7 @@ export function startPlay(ttt) {
 
   function show() {
     clearTimeout(timer);
-    const cells = table.cells.slice(0, table.at), number = numberOf(cells), agent = known();
+    const cells = table.cells.slice(0, table.at), number = numberAfter(positions, cells), agent = known();
     const isOver = !positions[number].moves.length;
     const isMine = seatOf(table.at) === seat();
     const isSeen = table.sees && !isOver;
@@ -117,14 +115,7 @@ export function startPlay(ttt) {
     showMoves();
     showLinks(isOver);
     showSettings(agent);
-    if (goesOn) timer = setTimeout(() => play(drawn(number, agent.policy[number]), true), DELAY);
-  }
-
-  function drawn(number, chances) {
-    let rest = Math.random();
-    const { moves } = positions[number];
-    const at = chances.findIndex((chance) => (rest -= chance) < 0);
-    return moves[at >= 0 ? at : chances.findLastIndex((chance) => chance > 0)][0]; // what rounding leaves
+    if (goesOn) timer = setTimeout(() => play(drawnCell(positions[number], agent.policy[number]), true), DELAY);
   }
 
   function tell(isOver, goesOn, isMine, winner, called) {
@@ -199,7 +190,7 @@ export function startPlay(ttt) {
     showSlider("agent-opponent_temperature", isSoft ? opponent_temperature : undefined);
     // What a best answer gets more than the game is worth, by the agent's seat.
     const gained = { X: asX.loss[0] - asX.win[0] + best[0], O: asO.win[0] - asO.loss[0] - best[0] };
-    byId("strength").textContent = gained.X + gained.O < NOTHING
+    byId("strength").textContent = gained.X + gained.O < TIE
       ? `${key} gives nothing away.`
       : `${key} gives away ${signed(gained.X, 3).replace("+", "")} as X, ${signed(gained.O, 3).replace("+", "")} as O.`;
     const certificate = byId("certificate");

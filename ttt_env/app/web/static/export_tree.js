@@ -1,7 +1,8 @@
 // The exported game tree of softmax minimax: values and chances, computed here while the sliders move.
 
 import { boardAfter, byId, copyOf, draw, fill, legalStart, mark, seatOf, setLink, stateOf } from "./export_board.js";
-import { enumerate, softmax, sweep, valuesOfMoves } from "./solver.js";
+import { leastImage } from "./policies.js";
+import { enumerate, numberAfter, softmax, sweep, valuesOfMoves } from "./solver.js";
 import { percent, told } from "./words.js";
 
 const MAX_BOARDS = 80, MAX_ABREAST = 12, MAX_ABREAST_DENSE = 19; // as on the page of the server
@@ -17,15 +18,13 @@ export function startTree({ game, drawings }) {
   const positions = enumerate(game);
   const form = document.querySelector("form.boards"), tree = document.querySelector(".tree");
   const sliders = ["x-temperature", "o-temperature", "tree-plies"].map(byId);
-  const classes = new Map(); // of symmetric positions: the least pair of masks, by number
+  const classes = new Map(); // of symmetric positions, by number
   let cells;
 
   function classOf(number) {
     if (!classes.has(number)) {
-      const { mine, theirs } = positions[number];
-      const keys = game.symmetries.map((to) => to.reduce(
-        (key, image, cell) => key + (((mine >> cell) & 1) * 2 + ((theirs >> cell) & 1)) * 4 ** image, 0));
-      classes.set(number, Math.min(...keys));
+      const { mine, theirs } = leastImage(positions[number], game.symmetries);
+      classes.set(number, (mine << game.cells) | theirs);
     }
     return classes.get(number);
   }
@@ -67,7 +66,7 @@ export function startTree({ game, drawings }) {
   function show() {
     const [x, o, plies] = sliders.map((slider) => Number(slider.value));
     const temperatures = [x, o], outcomes = sweep(positions, x, o);
-    const number = cells.reduce((at, cell) => positions[at].moves.find(([each]) => each === cell)[1], 0);
+    const number = numberAfter(positions, cells);
     sliders.forEach((slider) => (slider.parentElement.querySelector("output").textContent = slider.value));
     const fits = pliesThatFit(number, plies);
     const root = grown(number, fits, outcomes, temperatures, []);

@@ -1,7 +1,7 @@
 // Figures that follow a slider at once, whatever time an answer of the server takes. A [data-sweep] part says of which
 // game, after which moves, and which sliders hold the temperatures of X and O; each [data-figure] in it, which figure.
 
-import { enumerate, softmax, sweep, valuesOfMoves } from "./solver.js";
+import { enumerate, numberAfter, softmax, sweep, valuesOfMoves } from "./solver.js";
 import { percent, signed, told } from "./words.js";
 
 const games = new Map(); // their positions, by what the page says of them
@@ -27,7 +27,7 @@ function foreseen({ game, played, x, o }) {
   const positions = positionsOf(game);
   const [ofX, ofO] = [x, o].map((id) => Number(document.getElementById(id).value));
   const outcomes = sweep(positions, ofX, ofO);
-  const number = played.reduce((at, cell) => positions[at].moves.find(([each]) => each === cell)[1], 0);
+  const number = numberAfter(positions, played);
   const position = positions[number];
   const values = valuesOfMoves(position, outcomes);
   const chances = softmax(values, position.ply % 2 ? ofO : ofX);

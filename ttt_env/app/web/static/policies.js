@@ -23,16 +23,23 @@ function codeOf(mine, theirs, ply, cells) {
   return code;
 }
 
-/** The code of the position in a table, and the symmetry that leads there: to the least masks of all symmetric ones. */
-function entryOf({ mine, theirs, ply }, { cells, symmetries }, isMerged) {
+/** The least masks of all images of a position under these symmetries, and the symmetry that leads there. */
+export function leastImage({ mine, theirs }, symmetries) {
   let least = null;
-  for (const symmetry of isMerged ? symmetries : symmetries.slice(0, 1)) { // the first one moves nothing
+  for (const symmetry of symmetries) {
     const image = [moved(mine, symmetry), moved(theirs, symmetry)];
     if (!least || image[0] < least.mine || (image[0] === least.mine && image[1] < least.theirs)) {
       least = { mine: image[0], theirs: image[1], symmetry };
     }
   }
-  return { code: codeOf(least.mine, least.theirs, ply, cells), symmetry: least.symmetry };
+  return least;
+}
+
+/** The code of the position in a table, and the symmetry that leads there. */
+function entryOf(position, { cells, symmetries }, isMerged) {
+  const open = isMerged ? symmetries : symmetries.slice(0, 1); // the first one moves nothing
+  const { mine, theirs, symmetry } = leastImage(position, open);
+  return { code: codeOf(mine, theirs, position.ply, cells), symmetry };
 }
 
 /** @param {Position[]} positions @param {Game} game @returns {Policy} of a table, whose rows ascend by code */
@@ -72,6 +79,13 @@ export function policyOf(positions, game, agents, name) {
   if (facts.epsilon === undefined) return policyOfTable(positions, game, facts);
   const policy = policyOf(positions, game, agents, facts.of);
   return policy.map((row) => row.map((share) => (1 - facts.epsilon) * share + facts.epsilon / row.length));
+}
+
+/** A cell drawn with the chances of the moves of this position. */
+export function drawnCell({ moves }, chances) {
+  let rest = Math.random();
+  const at = chances.findIndex((chance) => (rest -= chance) < 0);
+  return moves[at >= 0 ? at : chances.findLastIndex((chance) => chance > 0)][0]; // what rounding leaves
 }
 
 const best = (values) => softmax(values, 0);

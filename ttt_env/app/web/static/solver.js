@@ -1,7 +1,7 @@
 // Softmax minimax of games of up to nine cells, computed where the page is: all positions, and one sweep over them from
 // the ends to the start, as `ttt_env.analysis.induction` does it. 3×3 has 5,478 positions; a sweep takes about 1 ms.
 
-const TIE = 1e-9; // values closer than this count as equal: they may differ by rounding alone
+export const TIE = 1e-9; // values closer than this count as equal: they may differ by rounding alone
 
 /**
  * All positions of a game, each before those that follow it, so the empty board is the first. A position has its
@@ -26,6 +26,10 @@ export function enumerate({ cells, sets, misere }) {
   }
   return positions;
 }
+
+/** The number of the position after these moves from the empty board. */
+export const numberAfter = (positions, cells) =>
+  cells.reduce((at, cell) => positions[at].moves.find(([each]) => each === cell)[1], 0);
 
 /** Probabilities proportional to exp(value / temperature); 0 is uniform among the best. */
 export function softmax(values, temperature) {

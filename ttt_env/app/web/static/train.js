@@ -2,13 +2,12 @@
 // over all positions, as `ttt_env.certify` does it.
 
 import { byId, copyOf, draw, fill, mark, seatOf } from "./export_board.js";
-import { answered } from "./policies.js";
-import { enumerate, induce, softmax } from "./solver.js";
+import { answered, drawnCell, leastImage } from "./policies.js";
+import { TIE, enumerate, numberAfter, softmax } from "./solver.js";
 import { percent, signed } from "./words.js";
 
 const GAMES = 10; // of self-play, between two pictures
 const MOST_GAMES = 12_000; // then it gives up
-const ROUNDING = 1e-9; // what rounding leaves
 const PACE = 650; // milliseconds between the moves of a game that is shown
 const CORNER = [0]; // the game whose last position shows what it has learned: only the centre saves O
 
@@ -25,13 +24,11 @@ function randomNumbers(seed) {
 
 /** The class of symmetric positions that each position belongs to, by number. */
 function classesOf(positions, { cells, symmetries }) {
-  const moved = (mask, symmetry) => symmetry.reduce((image, to, cell) => image | (((mask >> cell) & 1) << to), 0);
-  const images = ({ mine, theirs }) => symmetries.map((each) => (moved(mine, each) << cells) | moved(theirs, each));
   const numbers = new Map();
   return positions.map((position) => {
-    const least = Math.min(...images(position));
-    if (!numbers.has(least)) numbers.set(least, numbers.size);
-    return numbers.get(least);
+    const { mine, theirs } = leastImage(position, symmetries), key = (mine << cells) | theirs;
+    if (!numbers.has(key)) numbers.set(key, numbers.size);
+    return numbers.get(key);
   });
 }
 
@@ -65,7 +62,7 @@ export class Learner {
       const { moves, ply } = this.positions[number];
       const values = this.valuesOf(this.positions[number]), highest = Math.max(...values);
       if (ply) this.learn(number, -highest, rate); // the last move was worth what it leaves to the other one
-      const best = values.findIndex((value) => value >= highest - ROUNDING);
+      const best = values.findIndex((value) => value >= highest - TIE);
       number = moves[this.random() < exploration ? Math.floor(this.random() * moves.length) : best][1];
     }
     this.learn(number, -this.positions[number].end, rate);
@@ -87,8 +84,8 @@ function lostGame(positions, policy, isX, { win, loss }) {
     const risk = ([, after]) => (isMine ? win[after] : loss[after]); // that the agent loses from there on
     const open = moves.filter((move, at) => !isMine || policy[number][at] > 0);
     const worst = isMine
-      ? open.reduce((a, b) => (risk(b) > risk(a) + ROUNDING ? b : a))
-      : open.reduce((a, b) => (loss[b[1]] - win[b[1]] > loss[a[1]] - win[a[1]] + ROUNDING ? b : a));
+      ? open.reduce((a, b) => (risk(b) > risk(a) + TIE ? b : a))
+      : open.reduce((a, b) => (loss[b[1]] - win[b[1]] > loss[a[1]] - win[a[1]] + TIE ? b : a));
     cells.push(worst[0]);
     number = worst[1];
   }
@@ -103,8 +100,7 @@ export function startTraining() {
 
   const setting = (id) => Number(byId(id).value);
   const chanceOf = { X: () => outcomes.asX.loss[0], O: () => outcomes.asO.win[0] }; // that it loses
-  const isUnbeatable = () => chanceOf.X() + chanceOf.O() < ROUNDING;
-  const numberOf = (cells) => cells.reduce((at, cell) => positions[at].moves.find(([each]) => each === cell)[1], 0);
+  const isUnbeatable = () => chanceOf.X() + chanceOf.O() < TIE;
 
   function judge() {
     policy = learner.policy();
@@ -130,7 +126,7 @@ export function startTraining() {
   }
 
   function train() {
-    clearTimeout(timer);
+    stop();
     if (isUnbeatable() || learner.games >= MOST_GAMES) {
       byId("seed").value = setting("seed") + 1;
       reset();
@@ -140,10 +136,12 @@ export function startTraining() {
     show();
   }
 
+  /** End the learning, the game that is shown, and the game of a person. */
   function stop() {
     cancelAnimationFrame(frame);
     clearTimeout(timer);
     frame = 0;
+    delete form.dataset.person;
   }
 
   function show() {
@@ -176,7 +174,7 @@ export function startTraining() {
 
   /** While it learns, the board says how the agent would answer a corner; later it shows a game. */
   function showBoard() {
-    const number = numberOf(shown);
+    const number = numberAfter(positions, shown);
     const isMine = form.dataset.person === seatOf(shown.length) && frame === 0;
     const board = draw(form, shown, game, { isOpen: isMine });
     byId("result").textContent = shown.length && !positions[number].moves.length
@@ -195,8 +193,6 @@ export function startTraining() {
 
   /** Show a game move by move. */
   function replay(cells) {
-    clearTimeout(timer);
-    delete form.dataset.person;
     shown = cells.slice(0, shown.length + 1);
     showBoard();
     if (shown.length < cells.length) timer = setTimeout(() => replay(cells), PACE);
@@ -212,31 +208,28 @@ export function startTraining() {
   }
 
   function answer() {
-    const number = numberOf(shown), { moves } = positions[number];
+    const number = numberAfter(positions, shown);
     showBoard();
-    if (!moves.length || seatOf(shown.length) === form.dataset.person) return;
-    let rest = Math.random();
-    const at = policy[number].findIndex((chance) => (rest -= chance) < 0);
+    if (!positions[number].moves.length || seatOf(shown.length) === form.dataset.person) return;
     timer = setTimeout(() => {
-      shown.push(moves[at < 0 ? policy[number].findLastIndex((chance) => chance > 0) : at][0]);
+      shown.push(drawnCell(positions[number], policy[number]));
       showBoard();
     }, PACE / 2);
   }
 
   byId("go").addEventListener("click", () => {
-    delete form.dataset.person;
     if (frame) { stop(); show(); } else train();
   });
-  byId("again").addEventListener("click", () => { delete form.dataset.person; reset(); });
+  byId("again").addEventListener("click", reset);
   byId("never").addEventListener("click", () => {
     byId("exploration").value = 0;
     showSettings();
-    delete form.dataset.person;
     reset();
     train();
   });
   byId("how").addEventListener("click", () => {
     const isX = chanceOf.X() > chanceOf.O();
+    stop();
     shown = [];
     replay(lostGame(positions, policy, isX, isX ? outcomes.asX : outcomes.asO));
   });
