@@ -310,6 +310,8 @@ def test_a_large_game_wins_in_one_move():
         ("seed=-1", "seed=-1 of mcts: integers from 0 to 18446744073709551615"),
         ("seed=18446744073709551616", "seed="),
         ("solve=2", "solve='2'"),
+        ("early_stop=2", "early_stop='2'"),
+        ("tolerance=-0.1", "tolerance=-0.1 of mcts: numbers from 0 to 1"),
     ],
 )
 def test_parameters_out_of_range_are_refused(spec, message):
@@ -446,3 +448,68 @@ def test_depth_and_visits_limit_what_is_shown():
     shown = search.tree(min_visits=50).children
     assert 0 < len(shown) < 9
     assert all(child.visits >= 50 for child in shown)
+
+
+def after_each(position, budget, seed, **settings):
+    """The simulations so far, the visits and the mean results of the moves, after each of a budget."""
+    search = Search(position, seed=seed, **settings)
+    for n in range(1, budget + 1):
+        assert search.step()
+        yield n, search.visits, search.wins / np.maximum(1, search.visits)
+
+
+@pytest.mark.parametrize(("budget", "seed"), [(1, 0), (10, 1), (200, 2), (201, 3), (1000, 4), (1001, 5)])
+@pytest.mark.parametrize("name", ["empty", "X on an edge", "late", "5,5,4 later", "misère lopsided"])
+def test_a_decided_search_stops_at_the_first_chance_and_plays_the_same_move(name, budget, seed):
+    position = POSITIONS[name]
+    whole = Search(position, solve=False, seed=seed)
+    whole.run(budget)
+    search = Search(position, solve=False, seed=seed, early_stop=True)
+    done = search.run(budget)
+    assert search.best_cells() == whole.best_cells()
+    expected = budget
+    for n, visits, _ in after_each(position, budget, seed, solve=False):
+        most, second = sorted(visits)[:-3:-1]
+        if most - second > budget - n > 0:
+            expected = n
+            break
+    assert done == expected
+    assert search.stopped_by == ("decided" if done < budget else None)
+
+
+def test_a_single_move_is_decided_after_one_simulation():
+    search = Search(Position.parse("XOX/OOX/.XO"), solve=False, early_stop=True)
+    assert search.run(1000) == 1
+    assert search.stopped_by == "decided"
+    assert search.run(seconds=60) < 1000
+
+
+@pytest.mark.parametrize(("tolerance", "seed"), [(0.001, 0), (0.02, 1), (0.02, 2), (0.2, 3)])
+def test_a_search_stops_when_its_answer_has_settled(seed, tolerance):
+    start, budget = TICTACTOE.start, 3000
+    search = Search(start, solve=False, seed=seed, tolerance=tolerance)
+    done = search.run(budget)
+    before, expected = None, budget
+    for n, visits, means in after_each(start, budget, seed, solve=False):
+        if n in (64, 128, 256, 512, 1024, 2048):
+            cells = np.flatnonzero(visits == visits.max())
+            if before and list(before[0]) == list(cells) and abs(before[1] - means[cells[0]]) < tolerance:
+                expected = n
+                break
+            before = cells, means[cells[0]]
+    assert done == expected
+    assert search.stopped_by == ("settled" if done < budget else None)
+    stepped = Search(start, solve=False, seed=seed, tolerance=tolerance)
+    while stepped.stopped_by is None and stepped.iterations < budget:
+        stepped.step()
+    assert stepped.iterations == done
+
+
+def test_what_ended_a_search_is_said():
+    agent = ttt_env.make_agent("mcts:solve=false,seed=0,early_stop")
+    reason = agent.explain(TICTACTOE.start).reason
+    assert agent.search.stopped_by == "decided"
+    assert reason.endswith("The search stopped early: the rest of its budget could not change that.")
+    won = Search(Position.parse("XX./OO./..."), early_stop=True, tolerance=0.5)
+    won.run(1000)
+    assert won.stopped_by == "proved"

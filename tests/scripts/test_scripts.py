@@ -45,6 +45,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
         "4 of 4 moves kept the win",
     ),
     "pictures.py": (["--out", "."], "game.gif"),
+    "early_stop.py": (["--positions", "2", "--budgets", "64"], "| qubic-v0 "),
     "proofs.py": (
         ["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--lines", "a.jsonl", "--save", "."],
         "first player wins",

@@ -26,6 +26,10 @@ from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, Position
 
 DEFAULT_SIMULATIONS = 1000
+_EARLY: dict[str, str] = {
+    "decided": " The search stopped early: the rest of its budget could not change that.",
+    "settled": " The search stopped early: its answer had settled.",
+}
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
 
 
@@ -49,6 +53,12 @@ class MCTS(Agent):
     with `evaluate=value-network:PATH` that of a file, says of the new position how it will end, between 0 for
     a loss and 1 for a win, as in programs like Leela Zero.
 
+    A search can stop before its budget is used up. With `early_stop` it does when the rest of the budget
+    cannot take the lead from the most visited move any more; without `solve` and with a seed this changes no
+    move, with `solve` only where the rest would have proved something (programs like Leela Chess Zero call it
+    smart pruning). With `tolerance`, such as 0.01, it stops when its answer has settled: at 64, 128, 256, …
+    simulations, if the best moves are the same as at half as many and their mean result has changed by less.
+
     With `seed` and a budget of simulations the agent has a fixed policy, drawn from the seed and the
     position. Without a seed every search differs: `choose` draws the seed from its `rng`, and goes on with
     the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
@@ -70,6 +80,8 @@ class MCTS(Agent):
         solve: bool = True,
         evaluate: str | None = None,
         threats: bool = False,
+        early_stop: bool = False,
+        tolerance: float | None = None,
     ) -> None:
         # Imports numba: only where a search is wanted.
         from ttt_env.agents.mcts.search import Search, checked_budget
@@ -77,7 +89,19 @@ class MCTS(Agent):
         super().__init__(game)
         if simulations is None and seconds is None:
             simulations = DEFAULT_SIMULATIONS
-        self._parameters = simulations, seconds, c, draw, playout, seed, solve, evaluate, threats
+        self._parameters = (
+            simulations,
+            seconds,
+            c,
+            draw,
+            playout,
+            seed,
+            solve,
+            evaluate,
+            threats,
+            early_stop,
+            tolerance,
+        )
         self._budget = checked_budget(simulations, seconds)
         self._seed = seed
         if evaluate is not None and playout != "random":
@@ -92,6 +116,8 @@ class MCTS(Agent):
             seed=seed or 0,
             network=network,
             threats=threats,
+            early_stop=early_stop,
+            tolerance=tolerance,
         )
         self._lock = Lock()
 
@@ -142,6 +168,7 @@ class MCTS(Agent):
                 self._run(position, randbits(64) if self._seed is None else self._seed)
             visits, wins, values = search.visits, search.wins, search.values
             total, value, policy = search.iterations, search.value, search.policy()
+            stopped_by = search.stopped_by
         cells = [cell for cell in position.legal_cells if policy[cell]]
         numbers = [
             CellNumbers("simulations", of_legal_cells(position, visits), "count"),
@@ -154,7 +181,7 @@ class MCTS(Agent):
             numbers.append(CellNumbers("proved value", proved))
         reason = f"Of {total:,} simulations {visits[cells[0]]:,} began with {named_cells(cells)}"
         if value is None:
-            reason += ", the most."
+            reason += f", the most.{_EARLY[stopped_by] if stopped_by else ''}"
         else:
             reason = f"The search has proved that {position.to_move} {RESULTS[value]}. {reason}."
         facts = {"simulations": total} | ({} if self._seed is None else {"seed": self._seed})

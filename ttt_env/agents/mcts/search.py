@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from functools import cache
 from math import inf, sqrt
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from ttt_env.rules import (
 from ttt_env.stopping import check_wanted, is_due
 
 PLAYOUTS = ("random", "win-block")
+StoppedBy = Literal["proved", "decided", "settled"]  # None where the budget was used up
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _NODE_BYTES = 32  # of a node; above 64 cells they are larger, and as many fewer
 _FIRST_SLOTS = 1 << 12
@@ -68,6 +70,12 @@ class Search:
     the same search. Several threads must not use it at once. An interrupt (Ctrl-C) ends `run` between two
     simulations, and what they found is kept.
 
+    With `early_stop` a run ends as soon as the simulations left cannot take the lead from the most visited
+    move, not even draw level with it; for a budget of seconds their number is estimated from the speed so
+    far. With `tolerance` it ends when the answer has settled: at 64, 128, 256, … simulations through the
+    root, if the best moves are those of half as many and the mean result of the first of them, between 0 and
+    1, has changed by less than `tolerance`. `stopped_by` says why the last run ended.
+
     Raises `IllegalMoveError` for a position in which the game is over, `ParameterError` for parameters out of
     their ranges.
 
@@ -89,12 +97,18 @@ class Search:
         seed: int = 0,
         network: BoardNetwork | None = None,
         threats: bool = False,
+        early_stop: bool = False,
+        tolerance: float | None = None,
     ) -> None:
         _check_settings(c, draw, playout, solve, threats)
+        self._early_stop = as_bool("early_stop", early_stop, "mcts")
+        self._tolerance = None if tolerance is None else as_number("tolerance", tolerance, "mcts", 1.0)
         self._settings = kernel.UctSettings(float(c), float(draw), playout == "win-block", solve)
         looks = threats and solve and not position.game.misere
         self._threats = new_threats(position.game) if looks else None
         self._sets = winning_sets(position.game)
+        self.stopped_by: StoppedBy | None = None
+        self._answer: tuple[list[int], float] | None = None
         self._network = None if network is None else network.compiled()
         self._tree = kernel.empty_tree(position.game, _FIRST_SLOTS)
         self.restart(position, seed)
@@ -109,24 +123,67 @@ class Search:
         _prepare(n_words(position.game.n_cells), self._threats is not None)
         self._tree.root[:] = kernel_masks([position.mine, position.theirs], position.game)
         kernel.plant(self._tree, self._threats, self._sets, np.uint64(seed))
-        self.position = position
+        self.position, self._answer = position, None
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
-        """Run so many simulations, or for so long, and return how many: fewer if the position is proved.
+        """Run so many simulations, or for so long, and return how many.
 
+        They are fewer if the position is proved, or where `early_stop` or `tolerance` ends the run.
         Raises `ParameterError` unless exactly one of the two is given, and positive.
         """
         simulations, seconds = checked_budget(simulations, seconds)
-        done, chunk = 0, _CHUNK if seconds is None else _FIRST_CHUNK
-        end = perf_counter() + (inf if seconds is None else seconds)
-        limit = inf if simulations is None else simulations
-        while done < limit and not self.is_proved:
+        done, chunk, start = 0, _CHUNK if seconds is None else _FIRST_CHUNK, perf_counter()
+        left = inf if simulations is None else simulations
+        self.stopped_by = None
+        while left > 0 and not self.is_proved and self.stopped_by is None:
             check_wanted()
-            done += self._iterate(int(min(chunk, limit - done)))
+            done += self._iterate(int(min(chunk, left, self._before_next_look(left))))
             chunk = min(2 * chunk, _CHUNK)
-            if seconds is not None and (perf_counter() >= end or is_due()):
-                break
+            if simulations is not None:
+                left = simulations - done
+            elif seconds is not None:
+                passed = perf_counter() - start
+                left = 0 if is_due() else done * (seconds / passed - 1)
+            self.stopped_by = self._reason_to_stop(left)
         return done
+
+    def _before_next_look(self, left: float) -> float:
+        """The simulations after which `_reason_to_stop` can find a reason, at the earliest."""
+        wanted = inf
+        if self._early_stop and left < inf:  # each adds at most one to the lead, and one less is left
+            wanted = max(1, (left - self.lead) // 2 + 1)
+        if self._tolerance is not None:
+            n = self.iterations
+            wanted = min(wanted, max(_FIRST_CHUNK, 1 << n.bit_length()) - n)
+        return wanted
+
+    def _reason_to_stop(self, left: float) -> StoppedBy | None:
+        if self.is_proved:
+            return "proved"
+        if self._tolerance is not None and self._has_settled(self._tolerance):
+            return "settled"
+        return "decided" if self._early_stop and 0 < left < self.lead else None
+
+    def _has_settled(self, tolerance: float) -> bool:
+        n = self.iterations
+        if n < _FIRST_CHUNK or n & (n - 1):
+            return False
+        before, cells = self._answer, self.best_cells()
+        self._answer = cells, float(self.wins[cells[0]] / max(1, self.visits[cells[0]]))
+        return before is not None and before[0] == cells and abs(before[1] - self._answer[1]) < tolerance
+
+    @property
+    def lead(self) -> float:
+        """The simulations by which the best move is ahead of all others that are not proved losses.
+
+        0 if several moves are best, infinite if there is no other.
+        """
+        best, visits, values = self.best_cells(), self.visits, self.values
+        if len(best) > 1:
+            return 0
+        lost = values == -1 if self._settings.solve else np.zeros(len(visits), bool)
+        others = [int(visits[cell]) for cell in self._candidates() if cell != best[0] and not lost[cell]]
+        return int(visits[best[0]]) - max(others, default=-inf)
 
     def step(self) -> bool:
         """Run one simulation; False if none is left to run because the position is proved.
@@ -157,7 +214,7 @@ class Search:
             return
         tree = kernel.empty_tree(self.position.game, len(self._tree.nodes))
         kernel.transplant(self._tree, slot, tree, np.full(int(self._tree.counts[0]), -1))
-        self._tree, self.position = tree, after
+        self._tree, self.position, self._answer = tree, after, None
         if self.is_proved and not self._slots:  # by threats, which name no move
             self.restart(after, int(self._tree.random[0]))
 
