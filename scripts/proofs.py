@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from marked import write_table
 
 import ttt_env
@@ -26,6 +27,7 @@ from ttt_env.storage.line_file import change_lines, read_lines
 
 FOLDER = Path(__file__).parent
 LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "values.md"
+FILES = VALUES.parent / "proofs"
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
 SOLVED = "van den Herik, Uiterwijk and van Rijswijck 2002"
@@ -73,7 +75,7 @@ GAMES = {
 """The games, and who has published their values."""
 
 VERDICTS = {1: "first player wins", 0: "draw", -1: "second player wins"}
-HEAD = ("game", "value", "by", "positions searched", "seconds", "published")
+HEAD = ("game", "value", "by", "positions searched", "seconds", "file", "published")
 
 
 def game_of(name: str) -> ttt_env.Game:
@@ -120,6 +122,17 @@ def row(line: dict[str, Any]) -> str:
     return f"{name}{figures}   {' and '.join(line['by']):17}{' '.join(map(str, line['line']))}"
 
 
+def file_of(name: str) -> str:
+    """A link to the file of the proof, with its positions and its size; empty if there is no file."""
+    path = FILES / f"{as_file_name(name)}.npz"
+    if not path.exists():
+        return ""
+    with np.load(path) as arrays:
+        n = sum(len(arrays[name]) for name in arrays.files if name.endswith("_positions"))
+    word = "position" if n == 1 else "positions"
+    return f"[{n:,} {word}, {path.stat().st_size / 1000:,.0f} kB](proofs/{path.name})"
+
+
 def table(lines: Iterable[dict[str, Any]]) -> str:
     """The lines as a Markdown table, in the order of `GAMES`."""
     by_name = {line["game"]: line for line in lines}
@@ -129,8 +142,9 @@ def table(lines: Iterable[dict[str, Any]]) -> str:
             line = by_name[name]
             seconds = f"{line['seconds']:,.2f}" if line["seconds"] >= 0.01 else "< 0.01"
             figures = (" and ".join(line["by"]), f"{line['nodes']:,}", seconds)
-            rows.append(("3×3×3" if name == "cube" else f"`{name}`", verdict(line), *figures, source))
-    return Table.of(HEAD, rows, "lllrrl").to_markdown(is_markup=True) + "\n"
+            game = "3×3×3" if name == "cube" else f"`{name}`"
+            rows.append((game, verdict(line), *figures, file_of(name), source))
+    return Table.of(HEAD, rows, "lllrrll").to_markdown(is_markup=True) + "\n"
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:
