@@ -1,27 +1,34 @@
 """Every document runs from top to bottom, as who reads it would try it."""
 
+import builtins
+import inspect
 import json
 import os
 import pydoc
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import gymnasium
 import pytest
+import typer
 
 import ttt_env
 from tests.reference import ENUMERABLE, POSITIONS
-from tests.support.documents import ROOT, Block, blocks_of, run_commands, run_session
+from tests.support.documents import ROOT, Block, blocks_of, run_commands, run_session, spans_of
 from tests.support.endpoint import Endpoint
 from tests.support.scripted_models import MODELS
-from ttt_env import get_game
+from ttt_env import errors, get_game
+from ttt_env.app import cli
 from ttt_env.engines.uci.engine import variants_file
 from ttt_env.rules import symmetries
 from ttt_env.text.protocol import read_answer, read_question
@@ -141,6 +148,159 @@ def test_links_lead_somewhere() -> None:
         assert [each for each in links if not (path.parent / each).exists()] == [], path
 
 
+def options_of(group: Any, name: str = "ttt") -> dict[str, set[str]]:
+    """The options of each command, by the words that call it."""
+    own = {option for each in group.params for option in (*each.opts, *each.secondary_opts)}
+    found = {name: own | {"--help", "-h"}}
+    for word, command in getattr(group, "commands", {}).items():
+        found |= options_of(command, f"{name} {word}")
+    return found
+
+
+COMMANDS = options_of(typer.main.get_command(cli.app))
+SCRIPT_OPTIONS = {
+    path.relative_to(ROOT).as_posix(): set(re.findall(r'"(--[a-z][a-z-]*)"', path.read_text("utf-8")))
+    for path in (ROOT / "scripts").rglob("*.py")
+}
+OPTIONS = set().union(*COMMANDS.values(), *SCRIPT_OPTIONS.values())
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+    "optional-dependencies"
+].keys()
+ENVIRONMENT, TWO_PLAYERS, VECTOR = (
+    type(each)
+    for each in (
+        ttt_env.make("tictactoe-v0", opponent="random"),
+        ttt_env.make("tictactoe-v0"),
+        ttt_env.make_vec("tictactoe-v0"),
+    )
+)
+CLASSES = {
+    name: value
+    for module in ("ttt_env", "ttt_env.text", "ttt_env.text.players", "ttt_env.training", "ttt_env.datasets")
+    for name, value in vars(import_module(module)).items()
+    if inspect.isclass(value)
+} | {each.__name__: each for each in (ENVIRONMENT, TWO_PLAYERS, VECTOR)}
+# The classes whose objects the pages give these names.
+OBJECTS = {
+    name.lower(): [CLASSES[name]]
+    for name in ("Agent", "Boards", "Certificate", "Match", "Position", "Proof", "Tournament")
+} | {"env": [ENVIRONMENT, TWO_PLAYERS, CLASSES["TextEnv"]], "envs": [VECTOR]}
+
+
+def has(owner: Any, name: str) -> bool:
+    """True if objects of this class, or a module, have this attribute: a field, too."""
+    if not inspect.isclass(owner):
+        return hasattr(owner, name)
+    is_set = re.search(rf"\bself\.{name}\b", inspect.getsource(owner))
+    return (
+        hasattr(owner, name)
+        or bool(is_set)
+        or any(name in each.__annotations__ for each in owner.__mro__[:-1])
+    )
+
+
+def resolves(dotted: str) -> bool:
+    """True if there is a thing of this full name."""
+    owner, _, name = dotted.rpartition(".")
+    return pydoc.locate(dotted) is not None or has(pydoc.locate(owner), name)
+
+
+def only_known(words: list[str], known: set[str]) -> bool:
+    """True if all options among these words are known."""
+    return {word.partition("=")[0] for word in words if word.startswith("--")} <= known
+
+
+def is_command(called: re.Match[str]) -> bool:
+    """True for a command of `ttt` with options that it has."""
+    words = shlex.split(called[0].replace("'", ""))
+    name = max((name for name in COMMANDS if f"{called[0]} ".startswith(f"{name} ")), key=len)
+    return (name != "ttt" or words[1][0] == "-" or words[1] == "COMMAND") and only_known(
+        words, COMMANDS[name]
+    )
+
+
+def is_script(called: re.Match[str]) -> bool:
+    """True for a script of the repository with options that it has."""
+    script, words = called[1], called[2].split()
+    return "NAME" in script or (script in SCRIPT_OPTIONS and only_known(words, SCRIPT_OPTIONS[script]))
+
+
+def takes(called: re.Match[str]) -> bool:
+    """True if the function has these parameters, or is none of the package."""
+    function = getattr(ttt_env, called[1], None)
+    if not inspect.isfunction(function):
+        return True
+    parameters = inspect.signature(function).parameters
+    named = set(re.findall(r"(?:^|, )(\w+)=", called[2]))
+    return named <= parameters.keys() or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
+# Code in running text, by its looks: whether it exists. The first that fits decides.
+RIGHT: dict[str, Callable[[re.Match[str]], bool]] = {
+    r"ttt (?=[\w-]).*": is_command,
+    r"make (\S+)": lambda found: bool(run_commands(found[0], ROOT)),
+    r"(?:python )?(scripts/[\w/]+\.py)(.*)": is_script,
+    r"--.*": lambda found: only_known(found[0].split(), OPTIONS),
+    r"ttt_env/[a-z]+-v0": lambda found: found[0] in gymnasium.registry,
+    r"((?:docs|scripts|tests|ttt_env|agents)/\S+)": lambda found: (ROOT / found[0]).exists(),
+    r"pip install .*\[([\w,]+)\]\"": lambda found: set(found[1].split(",")) <= EXTRAS,
+    r"(ttt_env(?:\.\w+)+).*": lambda found: resolves(found[1]),
+    r"(\w+)\((.*)\)": takes,
+    r"([A-Z][a-z]\w*)\.([a-z]\w*).*": lambda found: found[1] in CLASSES and has(CLASSES[found[1]], found[2]),
+    rf"({'|'.join(OBJECTS)})\.([a-z]\w*).*": lambda found: any(
+        has(each, found[2]) for each in OBJECTS[found[1]]
+    ),
+    r"[A-Z]\w+Error": lambda found: hasattr(errors, found[0]) or hasattr(builtins, found[0]),
+    r"(tictactoe|square|qubic)-v0(:.*)?": lambda found: bool(get_game(found[0])),
+}
+
+
+def is_right(span: str) -> bool:
+    """False if code looks like a command, an option, a path or a name of the package, and does not exist."""
+    fitting = ((re.fullmatch(looks, span), exists) for looks, exists in RIGHT.items())
+    return next((exists(found) for found, exists in fitting if found), True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.relative_to(ROOT).as_posix())
+        for path in (
+            *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+            *sorted((ROOT / "scripts").rglob("*.md")),
+            *(page for page in sorted(DOCS.rglob("*.md")) if page.name not in WRITTEN),
+        )
+    ],
+)
+def test_what_a_page_names_exists(path: Path) -> None:
+    assert [span for span in spans_of(path) if not is_right(span)] == []
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        "ttt trian",
+        "ttt train --untill",
+        "make tests-all",
+        "python scripts/leaderbord.py",
+        "scripts/leaderboard.py --nothing",
+        "--untill",
+        "docs/none.md",
+        'pip install ".[everything]"',
+        "certify(nothing=1)",
+        "ttt_env.certifi",
+        "Certificate.forfeit",
+        "Certificates.load",
+        "certificate.forfeit",
+        "NotJudgeError",
+        "square-v0:m=3",
+    ],
+)
+def test_a_name_that_does_not_exist_is_found(span: str) -> None:
+    with pytest.raises((AssertionError, ValueError)):
+        assert is_right(span)
+
+
 def test_help_is_a_table_of_contents() -> None:
     """Errors stand under `TttEnvError`, the modules of PettingZoo under the first of them."""
     told = pydoc.plain(pydoc.render_doc(ttt_env)).partition("PACKAGE CONTENTS")[0]
@@ -255,7 +415,6 @@ def test_the_page_of_a_game_states_facts(page: Path) -> None:
 
 
 def test_the_page_about_installing_lists_all_extras() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     rows = re.findall(r"^\| (`[^|]*`) \|", (DOCS / "install.md").read_text("utf-8"), re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert listed == extras.keys() - {"dev", "docs", "peers"}
+    assert listed == EXTRAS - {"dev", "docs", "peers"}

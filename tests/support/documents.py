@@ -32,6 +32,13 @@ def blocks_of(path: Path) -> list[Block]:
     return [block for block in found if not block.kind.startswith("{")]
 
 
+def spans_of(path: Path) -> list[str]:
+    """The code in the running text of a document, each once; of a role of Sphinx its target."""
+    text = re.sub(r"<!--.*?-->", "", _BLOCK.sub("", path.read_text("utf-8")), flags=re.DOTALL)
+    spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+    return list(dict.fromkeys(re.sub(r".* <(.*)>", r"\1", span) for span in spans))
+
+
 def run_session(text: str, namespace: dict[str, Any], name: str) -> None:
     """Run a `pycon` block in a namespace, which keeps what it defines, and compare what it prints."""
     test = doctest.DocTestParser().get_doctest(text, namespace, name, None, 0)
