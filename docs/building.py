@@ -16,7 +16,6 @@ HERE = Path(__file__).parent
 # Pages of the site that lie elsewhere in the repository, copied when the site is built.
 SCRIPTS = HERE.parent / "scripts"
 COPIED = {
-    SCRIPTS / "README.md": HERE / "experiments.md",
     SCRIPTS / "frameworks" / "README.md": HERE / "frameworks.md",
     HERE.parent / "CHANGELOG.md": HERE / "changelog.md",
     HERE.parent / "CONTRIBUTING.md": HERE / "contributing.md",

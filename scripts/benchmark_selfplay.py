@@ -76,11 +76,10 @@ try:
 except ImportError:
     pyspiel, PACKAGES = None, ["numba"]
 
-README = Path(__file__).parent / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "self-play.md"
 C = 1.25  # of PUCT
 CONCENTRATION = 10.0  # of the noise: its alpha is this by the number of legal moves, in OpenSpiel of all
 MOVES = 1024  # between two networks
-GOAL = 10.0
 PEER, PEER_COMPILED = "OpenSpiel", "OpenSpiel, network compiled by us"
 PEER_ANEW = "OpenSpiel, asked anew for each move"
 OURS = "ttt_env"
@@ -350,8 +349,8 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
         network, tree = (part / total.seconds for part in (total.network, total.tree))
         row = (
             contender,
-            f"{total.moves / total.cpu:.3g}",
-            f"{ratio(rounds, works[PEER]):.3g}" if PEER in works else "",
+            figure(total.moves / total.cpu),
+            figure(ratio(rounds, works[PEER])) if PEER in works else "",
             f"{total.asked / total.moves:.3g}",
             f"{total.asked / total.cpu:,.0f}",
             *(f"{share:.0%}" for share in (network, tree, 1 - network - tree)),
@@ -360,7 +359,6 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
     told = [
         f"{setup.game}, {setup.simulations} simulations a move; rounds: {len(lines)}",
         Table.of(head, rows).to_markdown(is_markup=True),
-        *([verdict(ratio(works[OURS], works[PEER]))] if PEER in works else []),
     ]
     return "\n\n".join(told) + "\n"
 
@@ -371,9 +369,9 @@ def ratio(ours: Sequence[Work], theirs: Sequence[Work]) -> float:
     return next(speeds) / next(speeds)
 
 
-def verdict(times: float) -> str:
-    """The ratio with its goal: reached or missed."""
-    return f"{times:.3g} times as fast; goal {GOAL:g}: {'reached' if times >= GOAL else 'MISSED'}"
+def figure(number: float) -> str:
+    """A number in three digits, or whole."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def main() -> None:
@@ -383,7 +381,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, each turn")
     parser.add_argument("--out", type=Path, help="a file of JSON lines, to which rounds are added")
     parser.add_argument("--table", action="store_true", help="of the lines in --out; measure nothing")
-    parser.add_argument("--write", action="store_true", help="only write those tables into README.md here")
+    parser.add_argument("--write", action="store_true", help="only write those tables into docs/experiments/self-play.md")
     arguments = parser.parse_args()
     lines = [] if arguments.out is None else read_lines(arguments.out)
 
@@ -394,7 +392,7 @@ def main() -> None:
         print(f"{line['game']}, {line['simulations']} simulations, round {line['round']}", flush=True)
 
     if arguments.write:
-        write_table(README, f"{table(lines)}\n", "selfplay")
+        write_table(PAGE, f"{table(lines)}\n", "selfplay")
         return
     if not arguments.table:
         prepare()

@@ -2,8 +2,8 @@
 
 Each is trained until its method has nothing more to give, as its function below says, and judged exactly; on
 games that cannot be enumerated by games with the agents in `JUDGES`. The files go to `agents/pretrained`, or
-to `--out`. `--table` trains nothing, and writes a table of all certificates and scorecards into README.md
-here.
+to `--out`. `--table` trains nothing, and writes a table of all certificates and scorecards into the page
+docs/experiments/pretrained.md.
 """
 
 import argparse
@@ -116,7 +116,7 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
     "alphazero@qubic": ("alphazero", QUBIC, partial(trained_on_large_board, 3_440, ())),
 }
 """The agent, the game, and the training of each file, by the file's name."""
-README = Path(__file__).parent / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "pretrained.md"
 JUDGES = ("random", "mcts:simulations=1000", "mcts:simulations=5000", "mcts:simulations=20000")
 """The opponents of an agent on a game that cannot be enumerated; the last one only on up to 30 cells."""
 
@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="only write the table")
     arguments = parser.parse_args()
     if arguments.table:
-        write_table(README, table(arguments.out), "pretrained")
+        write_table(PAGE, table(arguments.out), "pretrained")
         return
     for file in arguments.only:
         name, game, trained = AGENTS[file]

@@ -8,7 +8,7 @@ cells with 200.
 With `--lines FILE` each training is a line of JSON in that file, and one that is there is not run again: a
 run that was interrupted goes on, and the table is made from the lines. Seconds depend on what else the
 machine does; those of the processor ("cpu") and the steps less so. `--write` runs nothing, and writes the
-summary of all lines into README.md here.
+summary of all lines into docs/experiments/unbeatable.md.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from ttt_env.training.evaluation import Evaluation
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
 SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "seconds", "steps", "blunders left")
 FIGURES = ("cpu", "seconds", "steps", "blunders")
-README = Path(__file__).parent / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "unbeatable.md"
 TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which one it is
 
 
@@ -151,7 +151,7 @@ def main() -> None:
     options = parser.parse_args()
     known = read(options.lines)
     if options.write:
-        write_table(README, table(list(known.values())), "trainings")
+        write_table(PAGE, table(list(known.values())), "trainings")
         return
     print(f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
     summaries = []

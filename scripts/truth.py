@@ -4,7 +4,7 @@ Each claim is a function of `claims` that computes its figure exactly and gives 
 `python scripts/truth.py NAME …` computes the claims of these names now and prints them, `--write` makes the
 page. The figures of slow claims are in `scripts/figures/truth.jsonl`; `--measure` computes them again. The
 trainings of Daniels' network take half an hour of a core: their figures are read from the table of
-`value_network_figures.py` in `scripts/README.md`.
+`value_network_figures.py` in `docs/experiments/value-network.md`.
 """
 
 import argparse

@@ -36,7 +36,7 @@ from ttt_env.text.protocol import read_answer, read_question
 DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
 # By the build of the site, where there was one.
-WRITTEN = {"changelog.md", "commands.md", "contributing.md", "experiments.md", "frameworks.md"}
+WRITTEN = {"changelog.md", "commands.md", "contributing.md", "frameworks.md"}
 PAGES_THAT_TAKE_LONG = {"bots.md", "is-my-model-any-good.md", "strength.md", "tournaments.md"}
 # What takes long in a block of Python, and in its place what shows in seconds that the block runs.
 SHORTER = {

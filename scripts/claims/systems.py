@@ -19,7 +19,7 @@ from ttt_env.analysis.induction import backward_induction
 from ttt_env.analysis.layers import reachable
 
 GAME = ttt_env.get_game("tictactoe-v0")
-TRAININGS = Path(__file__).parent.parent / "README.md"
+TRAININGS = Path(__file__).parents[2] / "docs" / "experiments" / "value-network.md"
 TEMPERATURES = np.round(np.linspace(0.1, 1.0, 10), 1).tolist()
 
 SOFTMAX = "Softmax minimax with two temperatures"
@@ -151,9 +151,8 @@ def trainings() -> dict[str, Training]:
     """The table of `value_network_figures.py`, by the name of the training."""
     number = r"(-?[\d.]+)"
     spread = re.compile(rf"{number} \({number} to {number}\)")
-    section = TRAININGS.read_text("utf-8").partition("## The value network")[2]
     rows = {}
-    for line in section.splitlines():
+    for line in TRAININGS.read_text("utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 5 and spread.fullmatch(cells[1]):
             numbers = [spread.fullmatch(cell) for cell in cells[1:]]

@@ -1,4 +1,4 @@
-"""The tables of scripts/README.md and docs/values.md are what the scripts make of the files with results."""
+"""The tables of docs/experiments and docs/values.md are what the scripts make of the files with results."""
 
 import json
 import sys
@@ -19,7 +19,6 @@ from ttt_env.agents.pretrained import FOLDER  # noqa: E402
 from ttt_env.proofs.proof import prove  # noqa: E402
 from ttt_env.storage.line_file import read_lines  # noqa: E402
 
-TEXT = (SCRIPTS / "README.md").read_text(encoding="utf-8")
 PROVED = proofs.read(proofs.LINES)
 FAST = [name for name, proved in PROVED.items() if proved["nodes"] < 20_000]
 
@@ -40,16 +39,19 @@ def line(seconds, *, unbeatable, everywhere=None, until="unbeatable"):
 
 def test_that_of_trainings():
     lines = train_unbeatable.read(SCRIPTS / "figures" / "train-unbeatable.jsonl")
-    assert with_table(TEXT, train_unbeatable.table(list(lines.values())), "trainings") == TEXT
+    text = train_unbeatable.PAGE.read_text(encoding="utf-8")
+    assert with_table(text, train_unbeatable.table(list(lines.values())), "trainings") == text
 
 
 def test_that_of_the_agents_that_come_trained():
-    assert with_table(TEXT, build_pretrained.table(FOLDER), "pretrained") == TEXT
+    text = build_pretrained.PAGE.read_text(encoding="utf-8")
+    assert with_table(text, build_pretrained.table(FOLDER), "pretrained") == text
 
 
 def test_those_of_self_play():
     lines = read_lines(SCRIPTS / "figures" / "selfplay-speed.jsonl")
-    assert with_table(TEXT, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == TEXT
+    text = benchmark_selfplay.PAGE.read_text(encoding="utf-8")
+    assert with_table(text, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == text
 
 
 def test_that_of_the_values():

@@ -23,7 +23,6 @@ DOCS, SITE = ROOT / "docs", ROOT / "build" / "docs"
 WRITTEN = {
     "changelog",
     "contributing",
-    "experiments",
     "frameworks",
     "reference/commands",
     "genindex",
