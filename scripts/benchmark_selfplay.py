@@ -381,7 +381,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, each turn")
     parser.add_argument("--out", type=Path, help="a file of JSON lines, to which rounds are added")
     parser.add_argument("--table", action="store_true", help="of the lines in --out; measure nothing")
-    parser.add_argument("--write", action="store_true", help="only write those tables into docs/experiments/self-play.md")
+    parser.add_argument("--write", action="store_true", help=f"only write those tables into {PAGE.name}")
     arguments = parser.parse_args()
     lines = [] if arguments.out is None else read_lines(arguments.out)
 

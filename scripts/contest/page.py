@@ -1,6 +1,7 @@
 """The display of the lines: a table in Markdown, and a figure."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from math import inf
 from pathlib import Path
@@ -22,14 +23,16 @@ GAMES = {
 """The games of the leaderboard, by id."""
 COLUMNS = (
     "algorithm",
-    "taught by",
-    "at 0",
-    "steps",
-    "seconds",
     "CPU seconds",
+    "taught by",
+    "steps",
+    "at 0",
     "exploitability",
     "good",
     "perfect",
+    "seconds",
+    "CPU seconds, quartiles",
+    "steps, quartiles",
 )
 COLOURS = "tab20"
 CURVES = 6  # in a panel
@@ -68,44 +71,48 @@ class Runs:
         return quartiles
 
 
-def grouped(records: Sequence[Record]) -> dict[str, list[Runs]]:
-    """The runs of each game, those with the fewest steps first; the games of the leaderboard come first."""
+def grouped(records: Sequence[Record], by: str = "steps") -> dict[str, list[Runs]]:
+    """The runs of each game, with the least of this first; the games of the leaderboard come first."""
     by_key = sorted(records, key=key)
     runs = [Runs(list(group)) for _, group in groupby(by_key, lambda record: key(record)[:2])]
     games = [*GAMES, *sorted({each.game for each in runs} - set(GAMES))]
     return {
-        game: sorted((each for each in runs if each.game == game), key=_rank)
+        game: sorted((each for each in runs if each.game == game), key=partial(_rank, by))
         for game in games
         if any(each.game == game for each in runs)
     }
 
 
-def _rank(runs: Runs) -> tuple[float, float, float, str]:
-    median = runs.until_zero("steps")[1]
+def _rank(by: str, runs: Runs) -> tuple[float, float, float, str]:
+    median = runs.until_zero(by)[1]
     return -runs.n_at_zero / len(runs.records), median, runs.quartiles("exploitability")[1], runs.algorithm
 
 
 def table(records: Sequence[Record]) -> str:
     """A table in Markdown for each game, and below them what was run where."""
     parts = []
-    for game, rows in grouped(records).items():
-        body = Table.of(COLUMNS, [*map(_row, rows)], "ll").to_markdown(is_markup=True)
+    for game, rows in grouped(records, by="cpu_seconds").items():
+        body = Table.of(COLUMNS, [*map(_row, rows)], "lrl").to_markdown(is_markup=True)
         parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n\n")
     return "".join(parts) + (_notes(records) if records else "")
 
 
 def _row(runs: Runs) -> tuple[str, ...]:
-    at_zero = f"{runs.n_at_zero} of {len(runs.records)}"
+    cpu, steps = runs.until_zero("cpu_seconds"), runs.until_zero("steps")
     return (
         runs.algorithm,
+        _shown(cpu[1], _short),
         runs.teacher,
-        at_zero if runs.records[0]["is_seeded"] else f"{at_zero}, no seed",
-        _spread(runs.until_zero("steps"), lambda number: f"{number:,.0f}"),
-        _spread(runs.until_zero("seconds"), _short),
-        _spread(runs.until_zero("cpu_seconds"), _short),
+        _shown(steps[1], _whole),
+        f"{runs.n_at_zero} of {len(runs.records)}",
         _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
         percent(float(runs.quartiles("good")[1])),
         percent(float(runs.quartiles("perfect")[1])),
+        _shown(runs.until_zero("seconds")[1], _short),
+        *(
+            f"{_shown(need[0], shown)} to {_shown(need[2], shown)}"
+            for need, shown in ((cpu, _short), (steps, _whole))
+        ),
     )
 
 
@@ -113,9 +120,18 @@ def _short(seconds: float) -> str:
     return f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
 
 
+def _whole(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _shown(number: float, shown: Callable[[float], str]) -> str:
+    """The number, or a dash for what is infinite."""
+    return "–" if np.isinf(number) else shown(float(number))
+
+
 def _spread(quartiles: NDArray[np.float64], shown: Callable[[float], str]) -> str:
-    """The median, and the quartiles behind it if they differ; a dash for what is infinite."""
-    low, middle, high = ("–" if np.isinf(number) else shown(float(number)) for number in quartiles)
+    """The median, and the quartiles behind it if they differ."""
+    low, middle, high = (_shown(number, shown) for number in quartiles)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
