@@ -44,7 +44,25 @@ add_module_names = False
 
 html_theme = "furo"
 html_title = f"ttt_env {version}"
-html_favicon = "../scripts/figures/board.svg"
+html_favicon = html_logo = "../scripts/figures/board.svg"
+COLOURS = {  # those of the board, and of the web app
+    "light": {
+        "brand-primary": "#b83a14",
+        "brand-content": "#1b6f94",
+        "brand-visited": "#1b6f94",
+        "background-secondary": "#f7f5f0",
+    },
+    "dark": {
+        "brand-primary": "#ff8a66",
+        "brand-content": "#6fbfe3",
+        "brand-visited": "#6fbfe3",
+        "background-secondary": "#14171b",
+    },
+}
+html_theme_options = {
+    f"{mode}_css_variables": {f"color-{part}": colour for part, colour in parts.items()}
+    for mode, parts in COLOURS.items()
+}
 html_static_path = ["_static"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_css_files = ["site.css"]

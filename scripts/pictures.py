@@ -1,8 +1,8 @@
 """The pictures of the documentation: what agents show of themselves in a notebook.
 
 Writes the policy of softmax minimax in the position of Lachlan Gibson's "Making tic-tac-toe interesting with
-AI" and the game tree below it, the certificate of a beatable agent (each as SVG and PNG), and as an animated
-GIF the game that beats it.
+AI" and the game tree below it, the certificate of a beatable agent (each as SVG and PNG), and the game that
+beats it, as a diagram and as an animated GIF.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import ttt_env
 from ttt_env.agents.planning.planners import Softmax
+from ttt_env.render.svg import draw_diagram
 
 GAME = ttt_env.get_game("tictactoe-v0")
 POSITION = ttt_env.Position.parse("XX./OO./XO.", GAME)
@@ -37,7 +38,8 @@ def main() -> None:
     record = certificate.refutations["O"]
     assert record is not None, f"{BEATABLE} can be beaten"
     record.save(out / "game.gif")
-    print(out / "game.gif")
+    (out / "game.svg").write_text(draw_diagram(record), "utf-8")
+    print(out / "game.gif", out / "game.svg", sep="\n")
 
 
 if __name__ == "__main__":

@@ -247,7 +247,7 @@ RIGHT: dict[str, Callable[[re.Match[str]], bool]] = {
     r"(ttt_env(?:\.\w+)+).*": lambda found: resolves(found[1]),
     r"(\w+)\((.*)\)": takes,
     r"([A-Z][a-z]\w*)\.([a-z]\w*).*": lambda found: found[1] in CLASSES and has(CLASSES[found[1]], found[2]),
-    rf"({'|'.join(OBJECTS)})\.([a-z]\w*).*": lambda found: any(
+    rf"({'|'.join(OBJECTS)})\.(?!png|zip)([a-z]\w*).*": lambda found: any(
         has(each, found[2]) for each in OBJECTS[found[1]]
     ),
     r"[A-Z]\w+Error": lambda found: hasattr(errors, found[0]) or hasattr(builtins, found[0]),
