@@ -331,7 +331,7 @@ def described_in(pages: str) -> set[str]:
     "name", ["ttt_env", "ttt_env.training", "ttt_env.text", "ttt_env.text.players", "ttt_env.datasets"]
 )
 def test_the_reference_has_every_public_name(name: str) -> None:
-    described = described_in("api/*.md") | described_in("agents.md") | described_in("errors.md")
+    described = described_in("api/*.md") | described_in("agents/*.md") | described_in("errors*.md")
     public = {f"{name}.{each}" for each in import_module(name).__all__ if not each.endswith("_v0")}
     assert (
         public - described - {"ttt_env.text.players.CommandAgent"} == set()
@@ -345,7 +345,7 @@ def test_the_reference_has_the_environments() -> None:
 
 
 def test_the_reference_says_of_every_error_when_it_comes_and_what_to_do() -> None:
-    text = (DOCS / "reference" / "errors.md").read_text("utf-8")
+    text = "\n".join(page.read_text("utf-8") for page in (DOCS / "reference").glob("errors*.md"))
     of_error = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
     errors = {each.__name__ for each in subclasses_of(ttt_env.TttEnvError)}
     assert errors == of_error.keys()
@@ -363,8 +363,8 @@ def subclasses_of(kind: type) -> set[type]:
 
 
 def test_the_reference_has_every_agent() -> None:
-    text = (DOCS / "reference" / "agents.md").read_text("utf-8")
-    described = re.findall(r"^### (\S+)\n\n```{eval-rst}\n.. autoclass:: (\S+)\.(\w+)", text, re.MULTILINE)
+    text = "\n".join(page.read_text("utf-8") for page in (DOCS / "reference" / "agents").glob("*.md"))
+    described = re.findall(r"^## (\S+)\n\n```{eval-rst}\n.. autoclass:: (\S+)\.(\w+)", text, re.MULTILINE)
     agents = {name: (module, of_class) for name, module, of_class in described}
     ours = [point for point in entry_points(group="ttt_env.agents") if point.dist.name == "ttt-env"]
     assert agents == {point.name: (point.module, point.attr) for point in ours}

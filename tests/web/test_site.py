@@ -30,7 +30,7 @@ WRITTEN = {
 }
 PAGES = sorted({path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} | WRITTEN)
 MAIN = "index", "learn/", "understand/", "reference/", "truth", "values", "leaderboard"
-LONG = {f"reference/api/{room}" for room in ("environments", "games", "strength", "training")}
+LONG = {f"reference/api/{room}" for room in ("matches", "solving", "training", "datasets", "vector")}
 LINKS = {"a": "href", "link": "href", "area": "href", "object": "data"}  # elsewhere it is `src`
 
 pytestmark = pytest.mark.browser  # these run after the site is built
