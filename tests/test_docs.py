@@ -30,7 +30,7 @@ from tests.support.scripted_models import MODELS
 from ttt_env import errors, get_game
 from ttt_env.app import cli
 from ttt_env.engines.uci.engine import variants_file
-from ttt_env.rules import symmetries
+from ttt_env.rules import catalogue, symmetries
 from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
@@ -59,7 +59,8 @@ def takes_long(block: Block) -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which a document runs: nothing of it is left."""
+    """The folder in which a document runs: nothing of it is left, nor of the games that it registers."""
+    monkeypatch.setattr(catalogue, "_registered", {})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))

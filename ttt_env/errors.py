@@ -7,7 +7,15 @@ from typing import Any
 
 
 class TttEnvError(ValueError):
-    """The base class of all errors of this package."""
+    """The base class of all errors of this package.
+
+    >>> import ttt_env
+    >>> try:
+    ...     ttt_env.get_game("tictacto-v0")
+    ... except ttt_env.TttEnvError as error:
+    ...     print(str(error).partition("?")[0])
+    unknown game 'tictacto-v0': did you mean tictactoe-v0
+    """
 
 
 class GameError(TttEnvError):
@@ -38,7 +46,15 @@ class PolicyError(TttEnvError):
 
 
 class IllegalMoveError(TttEnvError):
-    """A move that the rules do not allow in this position."""
+    """A move that the rules do not allow in this position.
+
+    >>> import ttt_env
+    >>> try:
+    ...     ttt_env.Position.parse("X../.../...").play(0)
+    ... except ttt_env.IllegalMoveError as error:
+    ...     print(error)
+    cell 0 of X../.../... is taken; free are [1, 2, 3, 4, 5, 6, 7, 8]
+    """
 
 
 class CellError(IllegalMoveError, IndexError):

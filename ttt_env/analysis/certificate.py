@@ -60,6 +60,13 @@ class Certificate(Saved):
     positions of which several can be reached, and `inconsistent` has two positions of each class that it
     answers inconsistently. On games of more than 12 cells these three are known only of agents that were
     asked, and None for others.
+
+    >>> import ttt_env
+    >>> certificate = ttt_env.certify("win-block")
+    >>> certificate.unbeatable, certificate.worst_case, certificate.n_blunders
+    (False, {'X': -1, 'O': -1}, 467)
+    >>> str(certificate.refutations["O"])
+    'tictactoe-v0: 3 5 2 4 0 6 1'
     """
 
     FORMAT = "ttt_env certificate 4"

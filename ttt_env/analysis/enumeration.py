@@ -98,7 +98,8 @@ class CountedPly:
 class Enumeration(Saved):
     """The number of positions of a game by value, ply by ply from the empty board.
 
-    The values themselves are in the folder that the enumeration wrote: `Solution.load(folder, game)`.
+    The values themselves are in the folder that the enumeration wrote: `Solution.load(folder, game)`. The
+    example of `enumerate_positions` reads both.
     """
 
     FORMAT = "ttt_env enumeration 1"
@@ -213,6 +214,16 @@ def enumerate_positions(
 
     Raises `GameTooLargeError` for a game of more than 21 cells, `ResultFileError` if the folder holds
     another game, a damaged file, or not what a worker has written there, `OSError` if it cannot be written.
+
+    >>> import tempfile
+    >>> import ttt_env
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = ttt_env.enumerate_positions("tictactoe-v0", folder)
+    ...     solution = ttt_env.Solution.load(folder, "tictactoe-v0")
+    >>> found.positions, found.value
+    (5478, 0)
+    >>> solution.best_cells(ttt_env.Position.parse("X../.../..."))
+    [4]
     """
     game = get_game(game)
     check_filed(game)

@@ -62,6 +62,11 @@ def position_chats(
 
     Raises `ParameterError` for values that are not allowed, `GameTooLargeError` for a game of too many
     positions.
+
+    >>> from ttt_env.datasets import position_chats
+    >>> chat = next(position_chats("tictactoe-v0"))
+    >>> chat["position"], chat["messages"][-1]["content"]
+    ('.../.../...', '[0]')
     """
     game, form = get_game(game), AnswerFormat(answer)
     one_of("ties", ties, get_args(Ties))
@@ -111,6 +116,11 @@ def game_chats(
     conversation ends with the assistant's last move. `board` and `answer` are as in `TextEnv`.
 
     Raises the errors of `play_games` and `TextEnv`.
+
+    >>> from ttt_env.datasets import game_chats
+    >>> chat = next(game_chats("tictactoe-v0", games=1))
+    >>> chat["opponent"], [message["content"] for message in chat["messages"][1::2]]
+    ('minimax:prefer=fast', ['[1]', '[0]', '[6]', '[4]', '[5]'])
     """
     game = get_game(game)
     games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)
@@ -137,6 +147,15 @@ def write_chats(path: str | Path, chats: Iterable[Chat]) -> None:
     """Write conversations as JSON Lines, one a line in UTF-8.
 
     Raises `OSError` if the file cannot be written; there is then no part of it.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ttt_env.datasets import position_chats, write_chats
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "chats.jsonl"
+    ...     write_chats(path, position_chats("tictactoe-v0", one_per_class=True))
+    ...     print(len(path.read_text().splitlines()))
+    1022
     """
     lines = (f"{json.dumps(chat, ensure_ascii=False)}\n".encode() for chat in chats)
     write_atomically(path, lambda file: file.writelines(lines))

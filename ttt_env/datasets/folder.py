@@ -235,6 +235,14 @@ def write_dataset(
     Needs the extra `data`. Raises `GameTooLargeError` for a game of more than 18 cells, `ParameterError` for
     what is not allowed, and `ResultFileError` for a folder that holds anything but a data set of this kind;
     nothing has changed then.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ttt_env.datasets import write_dataset
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_dataset("tictactoe-v0", folder, kinds=["positions"])
+    ...     print(sorted(path.suffix for path in Path(folder).rglob("*.*")))
+    ['.json', '.json', '.md', '.parquet']
     """
     order = DatasetOrder(
         get_game(game),

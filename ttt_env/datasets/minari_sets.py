@@ -32,6 +32,10 @@ def reference_scores(opponent: AgentLike, game: Game | str = "tictactoe-v0") -> 
 
     Raises `PolicyError` for an opponent that declares no fixed policy, `GameTooLargeError` for a game of too
     many positions.
+
+    >>> from ttt_env.datasets import reference_scores
+    >>> reference_scores("random")
+    ReferenceScores(random=0.0, best=0.959829695767195)
     """
     game = get_game(game)
     agent = make_agent(opponent, game)

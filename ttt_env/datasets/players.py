@@ -64,6 +64,11 @@ def play_games(
 
     Raises `ParameterError` for another level, for a seed below 0, and for less than one game;
     `GameTooLargeError` for a game of too many positions.
+
+    >>> from ttt_env.datasets import play_games
+    >>> played = play_games("tictactoe-v0", "expert", games=2)[0]
+    >>> played.x, str(played.record)
+    ('minimax:prefer=fast', 'tictactoe-v0: 0 4 7 8 5 3 2 1 6')
     """
     game = get_game(game)
     games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)

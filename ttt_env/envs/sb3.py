@@ -31,6 +31,11 @@ def make_vec_env(
     `kwargs` are those of `make_vec`, without `autoreset_mode`. `seed` is used by the first `reset`.
 
     Raises `ImportError` without the extra `train`.
+
+    >>> import ttt_env
+    >>> envs = ttt_env.envs.sb3.make_vec_env("tictactoe-v0", n_envs=4, seed=0)
+    >>> envs.reset().shape
+    (4, 3, 3, 2)
     """
     if opponent is None:
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")

@@ -236,7 +236,14 @@ def _as_names(names: Sequence[str]) -> list[str]:
 
 
 class Transition(NamedTuple, Generic[Observed]):
-    """One transition of a player: its observation, action, reward, and its next observation."""
+    """One transition of a player: its observation, action, reward, and its next observation.
+
+    >>> import ttt_env
+    >>> rows = ttt_env.collect_episode(ttt_env.make("tictactoe-v0"), {"X": "minimax", "O": "random"}, seed=1)
+    >>> last = rows["X"][-1]
+    >>> last.action, last.reward, last.terminated
+    (3, 1.0, True)
+    """
 
     observation: Observed
     """The observation in which the player was to move."""

@@ -65,6 +65,11 @@ class Proof(Saved):
 
     The proof of a value holds on to its search, some megabytes up to a gigabyte, for its `strategies`; use
     `without_search` to keep many proofs.
+
+    >>> import ttt_env
+    >>> proof = ttt_env.prove("qubic-v0", nodes=1000)
+    >>> proof.value, proof.bounds
+    (None, (0, 1))
     """
 
     FORMAT = "ttt_env proof 1"
@@ -281,6 +286,12 @@ def prove(
     Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
     positive, `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
     checkpoint of another game or position, or one that cannot be written.
+
+    >>> import ttt_env
+    >>> ttt_env.prove("square-v0").value
+    0
+    >>> ttt_env.prove("square-v0:n=5").value
+    1
     """
     game = get_game(game)
     check_size(game)

@@ -127,6 +127,9 @@ class OpponentPool:
     "shared" to weights: a kind by its weight, and then one of that kind uniformly.
 
     Raises `ParameterError` for another `draw`, numbers below 0, or a pool that never has an opponent.
+
+    >>> from ttt_env.training import OpponentPool
+    >>> pool = OpponentPool(["random", "minimax"], past=4, responses=4, draw="prioritised")
     """
 
     def __init__(

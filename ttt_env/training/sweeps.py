@@ -143,6 +143,13 @@ def sweep(
     Raises, before any training begins, `ParameterError` for unknown algorithms and hyperparameters, for seeds
     and budgets that cannot be, `GameTooLargeError` for a game that cannot be enumerated, `ResultFileError` if
     `out` holds other results or another sweep writes to it, and `ImportError` if an extra is missing.
+
+    >>> import tempfile
+    >>> from ttt_env.training import sweep
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = sweep("tictactoe-v0", "q-learning", out=f"{folder}/sweep.jsonl", seeds=range(2))
+    >>> found.best.unbeatable, found.best.steps
+    (True, 2500)
     """
     trials = _trials(
         get_game(game), algos, seeds, _choices(search or {}, samples, rng), steps, seconds, until

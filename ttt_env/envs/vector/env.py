@@ -77,6 +77,14 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     before the reset: those that ended are in `info["_final_obs"]`, `bool[B]`.
 
     The types are those of NumPy; on a device the same arrays are tensors.
+
+    >>> import ttt_env
+    >>> envs = ttt_env.make_vec("tictactoe-v0", num_envs=3, opponent="random")
+    >>> observations, infos = envs.reset(seed=0)
+    >>> first_free = infos["action_mask"].argmax(axis=1)
+    >>> observations, rewards, terminated, truncated, infos = envs.step(first_free)
+    >>> observations.shape, terminated.tolist()
+    ((3, 3, 3, 2), [False, False, False])
     """
 
     _games: Games | None = None
