@@ -142,6 +142,12 @@ def test_pictures_are_there() -> None:
         assert [each for each in pictures if not (path.parent / each).is_file()] == [], path
 
 
+@pytest.mark.parametrize("path", sorted(DOCS.rglob("*.md")), ids=lambda path: path.name)
+def test_pictures_have_legends(path: Path) -> None:
+    after = re.findall(r"^!\[.*\)\n\s*(\S)", path.read_text("utf-8"), re.MULTILINE)
+    assert set(after) <= {"*"}
+
+
 def test_links_lead_somewhere() -> None:
     """On the site Sphinx sees to that; these are read in the repository."""
     for path in (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")):
