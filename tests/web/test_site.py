@@ -88,6 +88,20 @@ def test_no_page_is_wider_than_a_phone(page, visit):
     assert too_wide(visit(page, width=390)) == []
 
 
+def test_a_click_on_a_heading_sorts_a_table_of_figures(visit):
+    visitor = visit("leaderboard")
+    script = """const table = document.querySelector('table.sortable');
+        const heading = [...table.tHead.rows[0].cells].find((each) => each.textContent.trim() === 'steps');
+        heading.querySelector('button').click();
+        const found = [...table.tBodies[0].rows].map((row) => row.cells[heading.cellIndex].textContent.trim());
+        return [heading.ariaSort, found];"""
+    for order in ("ascending", "descending"):
+        stated, texts = visitor.run(script)
+        numbers = [int(text.replace(",", "")) for text in texts if text != "–"]
+        assert stated == order and numbers == sorted(numbers, reverse=order == "descending")
+        assert texts[len(numbers) :] == ["–"] * (len(texts) - len(numbers))
+
+
 def test_what_is_wrong_or_too_wide_is_found(visit):
     visitor = visit("index", width=390)
     visitor.run("document.querySelector('article').innerHTML += '<button></button><p style=width:500px>wide'")
