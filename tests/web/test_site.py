@@ -93,8 +93,8 @@ def test_a_click_on_a_heading_sorts_a_table_of_figures(visit):
     script = """const table = document.querySelector('table.sortable');
         const heading = [...table.tHead.rows[0].cells].find((each) => each.textContent.trim() === 'steps');
         heading.querySelector('button').click();
-        const found = [...table.tBodies[0].rows].map((row) => row.cells[heading.cellIndex].textContent.trim());
-        return [heading.ariaSort, found];"""
+        const cells = [...table.tBodies[0].rows].map((row) => row.cells[heading.cellIndex]);
+        return [heading.ariaSort, cells.map((cell) => cell.textContent.trim())];"""
     for order in ("ascending", "descending"):
         stated, texts = visitor.run(script)
         numbers = [int(text.replace(",", "")) for text in texts if text != "–"]
