@@ -64,7 +64,7 @@ def forget_overloads(_: Any) -> None:
 
 # Types that stand for others, as Sphinx writes these out, and their names.
 NAMED = {
-    r"~ttt_env\.agent\.Agent \| str \| ~[\w.]+\.Callable\[\[~[\w.]+\.Position\], int\] \| ~[\w.]+Model": (
+    r"~ttt_env\.agent(?:\.interface)?\.Agent \| str \| ~[\w.]+\.Callable\[\[~[\w.]+\.Position\], int\] \| ~[\w.]+Model": (
         "~ttt_env.agent.AgentLike"
     ),
     r"~numpy\._typing\._array_like\._Buffer \|.*?\[complex \| bytes \| str\]": "~numpy.typing.ArrayLike",
@@ -121,7 +121,7 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
         parts = link[2].split(".")
         tails = [".".join(parts[begin:]) for begin in range(len(parts))]
         known = [name for name in (link[2], *(f"{module}.{tail}" for tail in tails)) if name in described]
-        return link[0].replace(link[2], known[0]) if known else ""
+        return link[0].replace(link[2], described[known[0]].node_id) if known else ""
 
     originals = {name: HERE / path for path, name in app.builder.images.items()}
 
