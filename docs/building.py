@@ -64,7 +64,7 @@ def forget_overloads(_: Any) -> None:
 
 # Types that stand for others, as Sphinx writes these out, and their names.
 NAMED = {
-    r"~ttt_env\.agent(?:\.interface)?\.Agent \| str \| ~[\w.]+\.Callable\[\[~[\w.]+\.Position\], int\] \| ~[\w.]+Model": (
+    r"~ttt_env\.agent[.\w]*Agent \| str \| ~[\w.]+Callable\[\[~[\w.]+Position\], int\] \| ~[\w.]+Model": (
         "~ttt_env.agent.AgentLike"
     ),
     r"~numpy\._typing\._array_like\._Buffer \|.*?\[complex \| bytes \| str\]": "~numpy.typing.ArrayLike",
@@ -117,11 +117,15 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
     module = page.removeprefix("_modules/").replace("/", ".")
 
     def back(link: re.Match[str]) -> str:
-        """The link to what is described; `viewcode` takes all of a source to be in one public module."""
-        parts = link[2].split(".")
+        """The link to what is described; `viewcode` takes all of a source to be on one page."""
+        parts = link[1].split(".")
         tails = [".".join(parts[begin:]) for begin in range(len(parts))]
-        known = [name for name in (link[2], *(f"{module}.{tail}" for tail in tails)) if name in described]
-        return link[0].replace(link[2], described[known[0]].node_id) if known else ""
+        names = (link[1], *(f"{module}.{tail}" for tail in tails))
+        found = next((described[name] for name in names if name in described), None)
+        if found is None:
+            return ""
+        place = f"{app.builder.get_relative_uri(page, found.docname)}#{found.node_id}"
+        return f'<a class="viewcode-back" href="{place}">[docs]</a>'
 
     originals = {name: HERE / path for path, name in app.builder.images.items()}
 
@@ -130,7 +134,7 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
         is_chart = original is not None and b"Matplotlib" in original.read_bytes()
         return f'<span class="chart">{image[0]}</span>' if is_chart else image[0]
 
-    body = re.sub(r'<a class="viewcode-back" href="([^"#]*#)([^"]+)">\[docs\]</a>', back, body)
+    body = re.sub(r'<a class="viewcode-back" href="[^"#]*#([^"]+)">\[docs\]</a>', back, body)
     context["body"] = re.sub(r'<img [^>]*src="([^"]*/)?_images/([^"/]+)"[^>]*>', named, body)
 
 
