@@ -70,7 +70,12 @@ def make(
     """
     _check_game_once(id, kwargs)
     if opponent is None:
-        _check_needs_no_opponent(id, kwargs)
+        for name in filter(kwargs.__contains__, _SINGLE_AGENT_PARAMETERS):
+            game = getattr(id, "name", id)
+            raise ParameterError(
+                f"{name}={shown(kwargs[name])} needs an opponent, and none is given: "
+                f"make({shown(game)}, opponent='random', {name}={shown(kwargs[name])}) plays against one"
+            )
         return TwoPlayerEnv(id, **kwargs)
     env: SingleAgentEnv[Any] = SingleAgentEnv(id, opponent, **kwargs)
     env.spec = _spec(id, env.game, {**kwargs, "opponent": opponent})
@@ -145,16 +150,6 @@ def _check_game_once(id: Game | str, kwargs: dict[str, Any]) -> None:
         raise ParameterError(f"'game' is given twice, as {shown(id)} and as {shown(kwargs['game'])}")
 
 
-def _check_needs_no_opponent(id: Game | str, kwargs: dict[str, Any]) -> None:
-    """Raise `ParameterError` for a parameter that has no meaning where both players are stepped."""
-    for name in filter(kwargs.__contains__, _SINGLE_AGENT_PARAMETERS):
-        game = getattr(id, "name", id)
-        raise ParameterError(
-            f"{name}={shown(kwargs[name])} needs an opponent, and none is given: "
-            f"make({shown(game)}, opponent='random', {name}={shown(kwargs[name])}) plays against one"
-        )
-
-
 def _spec(id: Game | str, game: Game, kwargs: dict[str, Any]) -> EnvSpec:
     """The spec from which Gymnasium can make this env again."""
     name = id.partition(":")[0] if isinstance(id, str) else "game-v0"
@@ -190,21 +185,16 @@ def register_envs() -> None:
     """
     for name in CATALOGUE:
         if f"{NAMESPACE}/{name}" not in gymnasium.registry:
+            has_one_size = parameters_of_game(name).keys() <= {"misere"}
             gymnasium.register(
                 f"{NAMESPACE}/{name}",
                 _ENTRY_POINT,
-                max_episode_steps=_longest_episode(name),
+                max_episode_steps=get_game(name).n_cells if has_one_size else BOARD_CELLS,
                 kwargs={"game": name},
                 vector_entry_point=_VECTOR_ENTRY_POINT,
             )
         if f"{NAMESPACE}/{name}" not in getattr(pettingzoo, "aec_registry", [f"{NAMESPACE}/{name}"]):
             pettingzoo.register("aec", f"{NAMESPACE}/{name}", PettingZooModule(name).env)
-
-
-def _longest_episode(name: str) -> int:
-    """The largest number of steps, of all boards whose size the user may choose by parameters."""
-    has_one_size = parameters_of_game(name).keys() <= {"misere"}
-    return get_game(name).n_cells if has_one_size else BOARD_CELLS
 
 
 class PettingZooModule:

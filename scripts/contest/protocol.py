@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 import ttt_env
 from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.analysis.distance import distances
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
-from ttt_env.analysis.solution import solve
+from ttt_env.analysis.solution import distances, solve
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
 

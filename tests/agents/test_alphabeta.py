@@ -10,8 +10,7 @@ import pytest
 import ttt_env
 from tests.support.marks import slow
 from ttt_env.agents.planning.alphabeta import AlphaBeta
-from ttt_env.agents.planning.lookahead import utility
-from ttt_env.agents.planning.planners import Minimax
+from ttt_env.agents.planning.planners import Minimax, utility
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.game import random_position

@@ -11,8 +11,7 @@ import ttt_env
 from tests import reference
 from tests.support import naive
 from tests.support.naive import twin
-from ttt_env.agents.planning.lookahead import utility
-from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax, every_move
+from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax, every_move, utility
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 from ttt_env.rules.game import random_position

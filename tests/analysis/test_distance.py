@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import naive
 from ttt_env import Boards, Game, Position, get_game, solve
-from ttt_env.analysis.distance import distances
+from ttt_env.analysis.solution import distances
 from ttt_env.errors import GameTooLargeError
 
 TICTACTOE = get_game("tictactoe-v0")

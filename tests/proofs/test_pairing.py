@@ -11,8 +11,8 @@ import ttt_env
 from tests.support.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError
-from ttt_env.proofs.pairing import drawing_regions
 from ttt_env.proofs.proof import Proof, prove
+from ttt_env.proofs.strategy import drawing_regions
 from ttt_env.rules.game import random_position
 
 

@@ -1,15 +1,19 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
-from ttt_env.agent.answers import FORFEITS, TIMED_OUT, Answer, Forfeit, Outcome, quoted, read_cell
 from ttt_env.agent.asked import AskedAgent, FunctionAgent
 from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, Unit, named_cells
 from ttt_env.agent.interface import EFFORTS, Agent, AgentLike, Effort, Model
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class, learner_names
 from ttt_env.agent.making import effort_of, game_of, make_agent, named_agents
 from ttt_env.agent.policies import (
+    FORFEITS,
     NEGLIGIBLE,
     ROUNDING,
+    TIMED_OUT,
+    Answer,
     Floats,
+    Forfeit,
+    Outcome,
     chances,
     checked_cell,
     checked_policies,
@@ -18,6 +22,8 @@ from ttt_env.agent.policies import (
     chosen_in_game,
     generator_of,
     of_legal_cells,
+    quoted,
+    read_cell,
     sample,
     sample_each,
 )

@@ -5,9 +5,8 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from ttt_env.agent.answers import TIMED_OUT, Answer, Outcome, read_cell
 from ttt_env.agent.interface import Agent
-from ttt_env.agent.policies import checked_cell
+from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, read_cell
 from ttt_env.errors import NotJudgedError, PolicyError
 from ttt_env.rules import Game, Position, one_of
 

@@ -64,7 +64,8 @@ def make_agent(
             spec, game, **{name: value for name, value in given.items() if value is not None}
         )
     if isinstance(spec, str):
-        return _from_spec(split_spec(spec), game)
+        build, parameters = _parsed(split_spec(spec))
+        return build(game, **parameters)
     if isinstance(spec, Agent):
         if spec.game != game:
             raise UnknownAgentError(f"{spec!r} plays {spec.game.name}, not {game.name}")
@@ -127,11 +128,6 @@ def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[
             raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
         named[name] = agent
     return named
-
-
-def _from_spec(spec: Spec, game: Game) -> Agent:
-    build, parameters = _parsed(spec)
-    return build(game, **parameters)
 
 
 def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:

@@ -34,7 +34,10 @@ def check_certificate(certificate: "Certificate", most_listed: int) -> None:
     _check_value(certificate)
     _check_listed("blunders", certificate.blunders, certificate.n_blunders, most_listed)
     _check_listed("missed_wins", certificate.missed_wins, certificate.n_missed_wins, most_listed)
-    _check_forfeits(certificate)
+    positions = [forfeit.position for forfeit in certificate.forfeits]
+    is_over = any(position.is_over for position in positions)
+    _refuse_if(is_over, "forfeits", "the game is over in one of them")
+    _refuse_if(len(set(positions)) < len(positions), "forfeits", "a position is there twice")
     for seat in SEATS:
         _check_worst_case(certificate, seat)
         _check_positions(certificate, seat)
@@ -62,13 +65,6 @@ def _check_listed(part: str, boards: Boards, count: int, most: int) -> None:
     _refuse_if(len(boards) != due, f"{part}.positions", f"{len(boards):,} of them, where {due:,} are due")
     _refuse_if(bool(boards.is_over.any()), f"{part}.positions", "the game is over in one of them")
     _refuse_if(len(set(boards)) < len(boards), f"{part}.positions", "one of them is there twice")
-
-
-def _check_forfeits(c: "Certificate") -> None:
-    positions = [forfeit.position for forfeit in c.forfeits]
-    is_over = any(position.is_over for position in positions)
-    _refuse_if(is_over, "forfeits", "the game is over in one of them")
-    _refuse_if(len(set(positions)) < len(positions), "forfeits", "a position is there twice")
 
 
 def _check_worst_case(c: "Certificate", seat: Seat) -> None:

@@ -94,7 +94,10 @@ def check_answers(agent: Agent, boards: Boards, used: Agent | None = None) -> No
     """
     for part in _with_parts(agent):
         if part.is_fixed and not _is_unchanged(part):
-            some = boards[_spread(len(boards), _most_compared(part))]
+            has_several = _is_foreign(part, "policies") or (
+                part.plays_by == "choose" and _is_foreign(part, "choose")
+            )
+            some = boards[_spread(len(boards), ALL_COMPARED if has_several else SOME_COMPARED)]
             for start in range(0, len(some), _BATCH):
                 _compare(part, some[start : start + _BATCH], used if used and part is agent else part)
 
@@ -102,13 +105,6 @@ def check_answers(agent: Agent, boards: Boards, used: Agent | None = None) -> No
 def _spread(n_positions: int, most: int) -> NDArray[np.int64]:
     """The numbers of at most `most` positions, evenly spread."""
     return np.unique(np.linspace(0, n_positions - 1, min(n_positions, most)).astype(np.int64))
-
-
-def _most_compared(agent: Agent) -> int:
-    has_several = _is_foreign(agent, "policies") or (
-        agent.plays_by == "choose" and _is_foreign(agent, "choose")
-    )
-    return ALL_COMPARED if has_several else SOME_COMPARED
 
 
 def _compare(agent: Agent, boards: Boards, used: Agent) -> None:

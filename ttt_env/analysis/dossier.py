@@ -12,7 +12,7 @@ from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify, listed
 from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
 from ttt_env.analysis.recorded import Asking, RecordedAgent, answering
-from ttt_env.rules import Boards, Game, is_tabulated
+from ttt_env.rules import Game, is_tabulated
 from ttt_env.storage import game_to_dict
 
 LADDER = ("random", "block", "win-block", "weights", "newell-simon", "minimax")
@@ -77,7 +77,11 @@ def dossier(
     strength = Strength.of(agent, game, progress, workers, answers)
     facts, exploited = strength.certificate.to_dict(), strength.exploitability
     results = {str(opponent): _results(strength.match(opponent)) for opponent in opponents}
-    all_blunders = _all_blunders(strength.agent)
+    asked = strength.agent.agent if isinstance(strength.agent, RecordedAgent) else strength.agent
+    is_costly = isinstance(asked, AskedAgent) and not asked.is_cheap
+    all_blunders = (
+        blunders_everywhere(strength.agent) if is_tabulated(strength.agent.game) and not is_costly else None
+    )
     return {
         "format": facts.pop("format"),
         "game": facts.pop("game"),
@@ -126,13 +130,6 @@ def sampled_scorecard(
         "results": results,
         "versions": versions(),
     }
-
-
-def _all_blunders(agent: Agent) -> Boards | None:
-    """The agent's blunders in all positions, or None where too many questions would have to be asked."""
-    asked = agent.agent if isinstance(agent, RecordedAgent) else agent
-    is_costly = isinstance(asked, AskedAgent) and not asked.is_cheap
-    return blunders_everywhere(agent) if is_tabulated(agent.game) and not is_costly else None
 
 
 def _identity(file: str | Path | None) -> dict[str, str | None]:

@@ -119,18 +119,15 @@ def _explore(game: Game, x: Responder | None, o: Responder | None) -> list[Layer
     layers = [_layer(game, 0, np.zeros(1, np.int64))]
     while len(layers[-1].open):
         layer = layers[-1]
-        layers.append(_layer(game, layer.ply + 1, _successors_of(layer, o if layer.ply % 2 else x)))
+        respond = o if layer.ply % 2 else x
+        seen = np.zeros(grid(layer.game.n_cells, layer.ply + 1).n_slots, np.bool_)
+        for moves in layer.moves():
+            successors = moves.successors
+            if respond is not None:
+                successors = successors[moves.chosen_by(respond).T > 0]
+            seen[successors.ravel()] = True
+        layers.append(_layer(game, layer.ply + 1, np.flatnonzero(seen)))
     return layers
-
-
-def _successors_of(layer: Layer, respond: Responder | None) -> Slots:
-    seen = np.zeros(grid(layer.game.n_cells, layer.ply + 1).n_slots, np.bool_)
-    for moves in layer.moves():
-        successors = moves.successors
-        if respond is not None:
-            successors = successors[moves.chosen_by(respond).T > 0]
-        seen[successors.ravel()] = True
-    return np.flatnonzero(seen)
 
 
 def _layer(game: Game, ply: int, slots: Slots) -> Layer:

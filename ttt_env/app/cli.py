@@ -214,26 +214,27 @@ def train(
     }
     hyperparameters = {name: value for name, value in given.items() if value is not None}
     if seeds is not None or settings or asha or workers is not None or ray is not None:
-        from ttt_env.app.sweeping import SweepOrder, search_of, seeds_of, sweep_and_judge
+        from ttt_env.app.sweeping import search_of, seeds_of, sweep_and_judge
 
         if resume or tensorboard is not None:
             raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
         search = search_of(settings or [])
-        sweep_order = SweepOrder(
-            algo,
+        code = sweep_and_judge(
             game_of(game),
-            [seed] if seeds is None else seeds_of(seeds),
-            search | {name: [value] for name, value in hyperparameters.items() if name not in search},
+            algo,
+            out,
+            Console(),
+            seeds=[seed] if seeds is None else seeds_of(seeds),
+            search=search | {name: [value] for name, value in hyperparameters.items() if name not in search},
             steps=steps,
             seconds=seconds,
             until=one_of("until", until, get_args(Until)),
-            out=out,
             asha=asha,
             workers=workers,
-            ray=ray is not None,
+            backend="loky" if ray is None else "ray",
             address=None if ray == LOCAL_RAY else ray,
         )
-        raise typer.Exit(sweep_and_judge(sweep_order, Console()))
+        raise typer.Exit(code)
     from ttt_env.app.learning import default_file, train_and_judge
     from ttt_env.training.loop import TrainingOptions
 
@@ -434,17 +435,12 @@ def export(
     if out is not None:
         _write_table(agent, out, model)
     if onnx is not None:
-        _write_network(agent, onnx, model)
+        from ttt_env.integrations.onnx.export import export_onnx
 
-
-def _write_network(agent: Agent, out: Path, model: str) -> None:
-    """Write the network of an agent as an ONNX file, and say how large it is."""
-    from ttt_env.integrations.onnx.export import export_onnx
-
-    with progress_line(f"export {model}"):
-        write_file(out, lambda path: export_onnx(agent, path))
-    if out != STANDARD_OUTPUT:
-        typer.echo(f"the network in {out}, {out.stat().st_size / 1000:.0f} kB: play it as onnx:{out}")
+        with progress_line(f"export {model}"):
+            write_file(onnx, lambda path: export_onnx(agent, path))
+        if onnx != STANDARD_OUTPUT:
+            typer.echo(f"the network in {onnx}, {onnx.stat().st_size / 1000:.0f} kB: play it as onnx:{onnx}")
 
 
 def _write_table(agent: Agent, out: Path, model: str) -> None:

@@ -47,7 +47,19 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
     assert options.out is not None
     path, named = options.out, game_text or options.game.name
     options.learner.check(options.game, options.hyperparameters)
-    _check_files(options, path)
+    checkpoint = checkpoint_of(path)
+    if options.resume and not checkpoint.is_file():
+        raise PolicyFileError(
+            f"there is no checkpoint {checkpoint} to go on from: leave out --resume to begin a training, "
+            "or name the model of the one to go on with by --out"
+        )
+    trained, wanted = trained_as(path), f"{options.algo} on {options.game.name}"
+    if path.exists() and trained != wanted:
+        holds = f"holds {trained}" if trained else "is no model of `ttt train`"
+        raise PolicyFileError(
+            f"{path} {holds}, and {wanted} does not overwrite it: name another file by --out "
+            "(--resume only goes on with a training of the same algorithm and game)"
+        )
     say(f"Training {options.algo} on {options.game.name} {_plan(options)}\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     stopped, has_model = _with_bar(options, console)
@@ -64,26 +76,6 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
         say(scorecard(make_agent(spec, options.game), options.game, str(path)))
     say(_next_steps(options, spec, named))
     return 128 + stopped if stopped else 0
-
-
-def _check_files(options: TrainingOptions, path: Path) -> None:
-    """Check that there is a training to resume, and that no file of something else would be overwritten.
-
-    Raises `PolicyFileError` otherwise.
-    """
-    checkpoint = checkpoint_of(path)
-    if options.resume and not checkpoint.is_file():
-        raise PolicyFileError(
-            f"there is no checkpoint {checkpoint} to go on from: leave out --resume to begin a training, "
-            "or name the model of the one to go on with by --out"
-        )
-    trained, wanted = trained_as(path), f"{options.algo} on {options.game.name}"
-    if path.exists() and trained != wanted:
-        holds = f"holds {trained}" if trained else "is no model of `ttt train`"
-        raise PolicyFileError(
-            f"{path} {holds}, and {wanted} does not overwrite it: name another file by --out "
-            "(--resume only goes on with a training of the same algorithm and game)"
-        )
 
 
 def trained_as(path: Path) -> str | None:

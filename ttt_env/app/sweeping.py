@@ -4,8 +4,7 @@ import re
 import signal
 import sys
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from shlex import join
@@ -22,34 +21,10 @@ from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import TRIALS
 from ttt_env.storage.files import as_file_name
-from ttt_env.training.evaluation import Until
 from ttt_env.training.sweeps import Sweep, sweep
 from ttt_env.training.trial import TrialResult
 
 _SEEDS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
-
-
-@dataclass(frozen=True)
-class SweepOrder:
-    """An order of `ttt sweep`: the algorithm, its game, the seeds, hyperparameters, folder and time."""
-
-    algo: str
-    game: Game
-    seeds: Sequence[int]
-    search: dict[str, Any] = field(default_factory=dict)
-    steps: int | None = None
-    seconds: float | None = None
-    until: Until = "unbeatable"
-    out: Path | None = None
-    asha: bool = False
-    workers: int | None = None
-    ray: bool = False
-    address: str | None = None
-
-    @property
-    def folder(self) -> Path:
-        """The folder of models and results: by default one in `models/` that names algorithm and game."""
-        return self.out or Path(f"models/{self.algo}-{as_file_name(self.game.name)}-sweep")
 
 
 def seeds_of(text: str) -> list[int]:
@@ -101,14 +76,16 @@ def _values(text: str) -> list[Any]:
     return values
 
 
-def sweep_and_judge(order: SweepOrder, console: Console) -> int:
+def sweep_and_judge(game: Game, algo: str, out: Path | None, console: Console, **options: Any) -> int:
     """Run a sweep, print its results and the scorecard of its best model, and return the exit code.
 
     That is 0, or 128 plus the number of the signal that ended it; what is done is kept then, and the same
-    command goes on. Raises the errors of `sweep`.
+    command goes on. By default the folder is one in `models/` that names algorithm and game. `options` are
+    those of `sweep`, whose errors are raised.
     """
+    folder = out or Path(f"models/{algo}-{as_file_name(game.name)}-sweep")
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    found, stopped = _with_bar(order, console)
+    found, stopped = _with_bar(partial(sweep, game, algo, out=folder, **options), console)
     if found is None:
         say(f"Interrupted: what is done is kept.\nTo go on: {join(['ttt', *sys.argv[1:]])}")
         return 128 + stopped
@@ -120,7 +97,7 @@ def sweep_and_judge(order: SweepOrder, console: Console) -> int:
     return 0
 
 
-def _with_bar(order: SweepOrder, console: Console) -> tuple[Sweep | None, int]:
+def _with_bar(order: Callable[..., Sweep], console: Console) -> tuple[Sweep | None, int]:
     """Sweep. Returns what came out, None if a signal ended it, and that signal's number."""
     bar = Bar(BarColumn(bar_width=8), TimeElapsedColumn(), TextColumn("{task.description}"), console=console)
     task = bar.add_task("")
@@ -135,7 +112,7 @@ def _with_bar(order: SweepOrder, console: Console) -> tuple[Sweep | None, int]:
 
     try:
         with terminable():
-            return _sweep(order, report), 0
+            return order(report=report), 0
     except Terminated:
         return None, signal.SIGTERM
     except KeyboardInterrupt:
@@ -143,24 +120,6 @@ def _with_bar(order: SweepOrder, console: Console) -> tuple[Sweep | None, int]:
     finally:
         if bar.live.is_started:
             bar.stop()
-
-
-def _sweep(order: SweepOrder, report: Any) -> Sweep:
-    return sweep(
-        order.game,
-        order.algo,
-        out=order.folder,
-        seeds=order.seeds,
-        search=order.search,
-        steps=order.steps,
-        seconds=order.seconds,
-        until=order.until,
-        asha=order.asha,
-        workers=order.workers,
-        backend="ray" if order.ray else "loky",
-        address=order.address,
-        report=report,
-    )
 
 
 def _line(result: TrialResult) -> str:

@@ -8,7 +8,7 @@ import typer
 from ttt_env.app.console import INTERRUPTED, JsonOption, print_json, progress_line
 
 if TYPE_CHECKING:
-    from ttt_env.tournament.documents import Documents
+    pass
 
 
 def tournament(
@@ -56,15 +56,10 @@ def tournament(
     if as_json:
         print_json(results.to_dict())
     else:
-        _print_table(results)
+        proved = [f"{name}: {results.proved(name)}" for name in results.order]
+        lines = [*results.told(), *proved, *results.lost()]
+        typer.echo("\n".join([str(results.to_table()), "", *lines]))
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
     if is_interrupted:
         typer.echo("Interrupted: what was played is kept, and the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED)
-
-
-def _print_table(results: "Documents") -> None:
-    """Write the table, what is proved about each entry, and which games were lost by naming no free cell."""
-    proved = [f"{name}: {results.proved(name)}" for name in results.order]
-    lines = [*results.told(), *proved, *results.lost()]
-    typer.echo("\n".join([str(results.to_table()), "", *lines]))

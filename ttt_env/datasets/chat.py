@@ -8,8 +8,8 @@ from typing import Literal, NotRequired, TypedDict, get_args
 import numpy as np
 
 from ttt_env.agent import Agent, chosen_cell, make_agent
-from ttt_env.analysis.distance import distances
 from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.solution import distances
 from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
 from ttt_env.rules import SEATS, Boards, Game, Position, Seat, as_integer, canonical_boards, get_game, one_of
 from ttt_env.rules.symmetry import same_boards

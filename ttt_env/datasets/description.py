@@ -87,8 +87,10 @@ def parquet_file(folder: Path, path: str, description: str) -> DataFile:
 
 def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str:
     """The card as Markdown; `made_by` is the command or the code that makes the data again."""
+    tables = [file for file in files if file.columns]
+    configs = [f"- config_name: {file.name}\n  data_files: {file.path}" for file in tables]
     parts = [
-        _front_matter(files),
+        "\n".join(["---", "license: mit", *(["configs:", *configs] if configs else []), "---"]),
         f"# {title}",
         rules_text(game),
         _EXACT,
@@ -101,13 +103,6 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
         _DESCRIBED,
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _front_matter(files: Sequence[DataFile]) -> str:
-    """The head by which `load_dataset` of Hugging Face finds the tables; of a folder it reads one format."""
-    tables = [file for file in files if file.columns]
-    configs = [f"- config_name: {file.name}\n  data_files: {file.path}" for file in tables]
-    return "\n".join(["---", "license: mit", *(["configs:", *configs] if configs else []), "---"])
 
 
 def _size(file: DataFile) -> str:

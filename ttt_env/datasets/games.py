@@ -11,7 +11,7 @@ with extra_for("tables of games need", "data"):
     import pyarrow as pa
     from pyarrow import parquet
 
-from ttt_env.analysis.distance import distances
+from ttt_env.analysis.solution import distances
 from ttt_env.datasets.players import Level, play_games
 from ttt_env.datasets.positions import Columns, schema_of
 from ttt_env.rules import Boards, Game

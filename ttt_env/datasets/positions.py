@@ -14,8 +14,8 @@ with extra_for("tables of positions need", "data"):
     import pyarrow as pa
     from pyarrow import parquet
 
-from ttt_env.analysis.distance import distances
-from ttt_env.analysis.layers import Bools, Floats, reachable
+from ttt_env.analysis.layers import Bools, reachable
+from ttt_env.analysis.solution import distances
 from ttt_env.rules import (
     SEATS,
     Boards,
@@ -146,6 +146,9 @@ class PositionTable:
         known = distances(self.game)
         score, q = known.scores.of(boards), known.scores.q(boards)
         perfect = _lists_of_cells(q == score[:, None])
+        values = np.sign(q)
+        n_rows, n_cells = values.shape
+        numbers = pa.array(values.ravel(), pa.int8(), from_pandas=True)
         columns = {
             "position": _texts(boards),
             "ply": boards.ply,
@@ -153,7 +156,7 @@ class PositionTable:
             "mine": boards.mine,
             "theirs": boards.theirs,
             "value": np.sign(score),
-            "move_values": _lists_of_values(np.sign(q)),
+            "move_values": pa.ListArray.from_arrays(np.arange(n_rows + 1, dtype=np.int32) * n_cells, numbers),
             "distance": known.of(boards),
             "best_cells": _lists_of_cells(np.sign(q) == np.sign(score)[:, None]),
             "perfect_cells": perfect,
@@ -217,10 +220,3 @@ def _lists_of_cells(is_in: Bools) -> pa.Array:
     """For each row, `[B, cells]`, the list of the cells that are in it."""
     ends = np.concatenate([[0], is_in.sum(axis=1).cumsum()])
     return pa.ListArray.from_arrays(ends.astype(np.int32), np.nonzero(is_in)[1].astype(np.int8))
-
-
-def _lists_of_values(values: Floats) -> pa.Array:
-    """For each row, `[B, cells]`, the list of its numbers, with null for NaN."""
-    n_rows, n_cells = values.shape
-    numbers = pa.array(values.ravel(), pa.int8(), from_pandas=True)
-    return pa.ListArray.from_arrays(np.arange(n_rows + 1, dtype=np.int32) * n_cells, numbers)

@@ -64,7 +64,18 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         self._set_board()
         name = self.game.name.partition(":")[0].replace("-", "_")
         self.metadata = {**BoardEnv.metadata, "name": name, "is_parallelizable": False}  # type: ignore[misc]
-        names = _as_names(agent_names)
+        is_list = isinstance(agent_names, Sequence) and not isinstance(agent_names, str)
+        if (
+            not is_list
+            or len(agent_names) != 2
+            or not all(isinstance(name, str) and name for name in agent_names)
+        ):
+            raise ParameterError(
+                f"agent_names={shown(agent_names)}: two names are needed, such as ('player_0', 'player_1')"
+            )
+        if agent_names[0] == agent_names[1]:
+            raise ParameterError(f"agent_names={shown(agent_names)}: the two names must differ")
+        names = list(agent_names)
         self.possible_agents: list[str] = names
         self._other = dict(zip(names, reversed(names), strict=True))
         self.agents: list[str] = []
@@ -222,17 +233,6 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         # All rewards before the end are 0, so these are the cumulative ones, too.
         self._cumulative_rewards = {mover: reward, other: reward_of_other}
         self.terminations = {mover: True, other: True}
-
-
-def _as_names(names: Sequence[str]) -> list[str]:
-    is_list = isinstance(names, Sequence) and not isinstance(names, str)
-    if not is_list or len(names) != 2 or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError(
-            f"agent_names={shown(names)}: two names are needed, such as ('player_0', 'player_1')"
-        )
-    if names[0] == names[1]:
-        raise ParameterError(f"agent_names={shown(names)}: the two names must differ")
-    return list(names)
 
 
 class Transition(NamedTuple, Generic[Observed]):

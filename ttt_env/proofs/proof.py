@@ -25,8 +25,7 @@ from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import check_strategy, extracted
 from ttt_env.proofs.file import Filed
-from ttt_env.proofs.pairing import Regions, drawing_regions
-from ttt_env.proofs.strategy import Strategy
+from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.proofs.threat_search import WIDTH, ThreatProver, ThreatQuestion
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Masks
@@ -432,21 +431,18 @@ class _Prover:
                 max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
                 answer, is_exact = self._ask(seat, position, width, max_nodes)
                 if answer is None:
-                    if self._wins_by_threats(seat, position, rounds.pop(0)[1]):
+                    if seat not in self.threats:
+                        begin = time.monotonic()
+                        _prepare_threats()
+                        seconds = time.monotonic() - begin
+                        self.begun, self.deadline = self.begun + seconds, self.deadline + seconds
+                        self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
+                    if self.threats[seat].wins(position, rounds.pop(0)[1]):
                         return True
                     self._rounds_over[seat] += 1
             if answer or is_exact:
                 break
         return bool(answer)
-
-    def _wins_by_threats(self, seat: Seat, position: Position, max_expanded: int) -> bool:
-        if seat not in self.threats:
-            begin = time.monotonic()
-            _prepare_threats()
-            seconds = time.monotonic() - begin
-            self.begun, self.deadline = self.begun + seconds, self.deadline + seconds
-            self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
-        return self.threats[seat].wins(position, max_expanded)
 
     def _ask(self, seat: Seat, position: Position, width: int, max_nodes: float) -> tuple[bool | None, bool]:
         """True if the seat wins, None after `max_nodes` nodes; and True if that holds for every width."""

@@ -155,7 +155,14 @@ class Window:
             self._open(position)
         if self._state == "open":
             self._draw(position, last)
-            self._linger()
+            import pygame
+
+            clock = pygame.time.Clock()
+            waited = 0
+            while self._state == "open" and waited < 1000 / self.fps:
+                if any(event.type == pygame.QUIT for event in pygame.event.get()):
+                    self.close()
+                waited += clock.tick(_EVENT_RATE)
         elif self._state == "printing":
             print(draw_text(position, last))
 
@@ -186,17 +193,6 @@ class Window:
         pygame.display.set_caption(position.game.name)
         surface.blit(pygame.image.frombuffer(picture.tobytes(), size, "RGB"), (0, 0))
         pygame.display.flip()
-
-    def _linger(self) -> None:
-        """Wait 1/`fps` seconds, and close the window if its user does."""
-        import pygame
-
-        clock = pygame.time.Clock()
-        waited = 0
-        while self._state == "open" and waited < 1000 / self.fps:
-            if any(event.type == pygame.QUIT for event in pygame.event.get()):
-                self.close()
-            waited += clock.tick(_EVENT_RATE)
 
 
 def _opens_display(size: tuple[int, int]) -> bool:

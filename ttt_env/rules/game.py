@@ -66,12 +66,18 @@ class Game:
         misere: bool = False,
         coordinates: Iterable[tuple[float, float]] | None = None,
     ) -> None:
-        line, axes = _checked_name(name), checked_shape(shape)
+        if not isinstance(name, str) or not name.isprintable() or not name or name != name.strip():
+            raise GameError(
+                f"the name of a game is one line of printable text without space around it, not {shown(name)}"
+            )
+        if len(name) > NAME_LETTERS:
+            raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {shown(name)}")
+        axes = checked_shape(shape)
         sets = _checked_sets(winning_sets, prod(axes))
         places = None if coordinates is None else _checked_coordinates(coordinates, prod(axes))
-        self.__dict__.update(
-            name=line, shape=axes, winning_sets=sets, misere=_checked_flag(misere), coordinates=places
-        )
+        if not isinstance(misere, bool):
+            raise GameError(f"misere={shown(misere)}: True and False are allowed")
+        self.__dict__.update(name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places)
 
     def __hash__(self) -> int:
         return hash((self.name, self.misere))
@@ -474,22 +480,6 @@ def _runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> I
 
 def _cell(coordinates: list[int], shape: tuple[int, ...]) -> int:
     return sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates))
-
-
-def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name.isprintable() or not name or name != name.strip():
-        raise GameError(
-            f"the name of a game is one line of printable text without space around it, not {shown(name)}"
-        )
-    if len(name) > NAME_LETTERS:
-        raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {shown(name)}")
-    return name
-
-
-def _checked_flag(misere: object) -> bool:
-    if not isinstance(misere, bool):
-        raise GameError(f"misere={shown(misere)}: True and False are allowed")
-    return misere
 
 
 def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from ttt_env.text.answers import AnswerFormat, Reading
 from ttt_env.text.env import TextEnv
-from ttt_env.text.refutation import refutation_text
-from ttt_env.text.wording import board_text, prompt_text, rules_text
+from ttt_env.text.wording import board_text, prompt_text, refutation_text, rules_text
 
 __all__ = ["AnswerFormat", "Reading", "TextEnv", "board_text", "prompt_text", "refutation_text", "rules_text"]

@@ -230,25 +230,17 @@ class Contest:
         Raises `TournamentFileError` for an entry that is called fixed, and answers otherwise when it is asked
         again; `ResultFileError` if kept answers were changed, or cannot be written.
         """
-        self._certify()
-        self.rounds.play(self._meet)
-
-    def _meet(self, meetings: Sequence[Meeting]) -> Iterator[tuple[Meeting, Match | NotJudged]]:
-        """The results of a round: first those that are finished, then each meeting as it is played."""
-        finished = {each: match for each in meetings if (match := self.journal.match(each)) is not None}
-        yield from finished.items()
-        for meeting in meetings:
-            if meeting not in finished:
-                yield meeting, self._result(meeting)
-
-    def _certify(self) -> None:
         for entry in self.plan.entries:
             name = entry.name
             self._say(f"certifying {name}")
             certificate, lack, not_judged = None, self.players.lack_of_certificate(name), ""
             try:
                 if not lack:
-                    certificate = self._certificate(name)
+                    # Made now: one that lies in the folder is not believed.
+                    # Made now: one that lies in the folder is not believed.
+                    certificate = self.players.certificate(name)
+                    self.players.tabulate(name)
+                    certificate.save(self.certificate_file(name))
                 elif entry.is_fixed:
                     self.players.tabulate(name)
             except (TournamentFileError, ResultFileError):  # wrong about its program, or the kept answers are
@@ -260,17 +252,19 @@ class Contest:
                 lack = f"it fails where it is asked: {type(error).__name__}: {error}"
             brought = "" if entry.certificate is None else _compared(entry.certificate, certificate)
             self.verdicts[name] = Verdict(certificate, lack, brought, not_judged)
+        self.rounds.play(self._meet)
+
+    def _meet(self, meetings: Sequence[Meeting]) -> Iterator[tuple[Meeting, Match | NotJudged]]:
+        """The results of a round: first those that are finished, then each meeting as it is played."""
+        finished = {each: match for each in meetings if (match := self.journal.match(each)) is not None}
+        yield from finished.items()
+        for meeting in meetings:
+            if meeting not in finished:
+                yield meeting, self._result(meeting)
 
     def certificate_file(self, name: str) -> Path:
         """The file of an entry's certificate."""
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
-
-    def _certificate(self, name: str) -> Certificate:
-        """The certificate of an entry, made now; one that lies in the folder is not believed."""
-        certificate = self.players.certificate(name)
-        self.players.tabulate(name)
-        certificate.save(self.certificate_file(name))
-        return certificate
 
     def _result(self, meeting: Meeting) -> Match | NotJudged:
         """The result of a meeting, of which is computed or played what is missing."""

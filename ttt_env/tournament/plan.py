@@ -138,6 +138,9 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
     game = game_of(table.need("game", _text), folder)
     entries = _entries(table, folder)
     system: System = one_of("system", table.data.get("system", "all-play-all"), get_args(System))
+    keys = {key: value for key, value in data.items() if key != "entry"}
+    for entry in data["entry"]:
+        keys |= {f"entry {entry['name']!r}.{key}": value for key, value in entry.items() if key != "name"}
     return TournamentPlan(
         table.read("name", _text) or path.stem,
         game,
@@ -148,7 +151,7 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
         table.read("exact", as_bool) is not False,
         entries,
         folder,
-        _flat(data),
+        keys | {"entries": [entry["name"] for entry in data["entry"]]},
     )
 
 
@@ -234,14 +237,6 @@ def _rounds(table: _Table, system: System, n_entries: int) -> int:
     if rounds > (most := most_rounds(n_entries)):
         raise ParameterError(f"rounds={rounds}: {n_entries} entries can play at most {most} Swiss rounds")
     return rounds
-
-
-def _flat(data: Mapping[str, Any]) -> dict[str, Any]:
-    """All values by key; those of an entry as `entry NAME.key`, and the order of the entries as `entries`."""
-    keys = {key: value for key, value in data.items() if key != "entry"}
-    for entry in data["entry"]:
-        keys |= {f"entry {entry['name']!r}.{key}": value for key, value in entry.items() if key != "name"}
-    return keys | {"entries": [entry["name"] for entry in data["entry"]]}
 
 
 def _text(name: str, value: object, owner: str) -> str:

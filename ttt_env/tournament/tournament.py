@@ -1,6 +1,6 @@
 """Many agents against each other: cross table, ratings, exploitability."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -235,10 +235,25 @@ class Tournament(Saved):
         unjudged, system = entries.part("not_judged"), entries.choice("system", get_args(System))
         rounds = entries.integer("rounds", 1)
         is_wide = not entries.is_null("width")
+        meetings: dict[Meeting, Match] = {}
+        for each in entries.parts("meetings"):
+            first, second = each.choice("first", names), each.choice("second", names)
+            meeting = Meeting(each.integer("round", 1, rounds), first, second)
+            if first == second or {meeting, Meeting(meeting.round, second, first)} & meetings.keys():
+                raise each.error("second", f"{shown(first)} and {shown(second)} have met before")
+            meetings[meeting] = match = each.whole(Match.from_dict)
+            each.is_near("points", share(match), CLOSE)
+            for lost in (*match.forfeits[0], *match.forfeits[1]):
+                where = Fields({"forfeits": lost.position})
+                where.read("forfeits", partial(Position.parse, game=game))
+        parts = entries.parts("byes")
+        byes = {each.integer("round", 1, rounds): each.choice("name", names) for each in parts}
+        if parts and (system != "swiss" or len(names) % 2 == 0 or len(set(byes.values())) < len(parts)):
+            raise entries.error("byes", "nobody has one, or somebody has two")
         played = cls(
             game,
             names,
-            _read_meetings(entries, names, rounds, game),
+            meetings,
             {
                 name: agent.optional(agent.read, "exploitability", Exploitability.from_dict)
                 for name, agent in zip(names, agents, strict=True)
@@ -247,7 +262,7 @@ class Tournament(Saved):
             {name: unjudged.text(name) for name in entries.table("not_judged")},
             system,
             rounds,
-            _read_byes(entries, names, rounds, system),
+            byes,
         )
         entries.agrees("is_complete", played.is_complete)
         for name, agent in zip(names, agents, strict=True):
@@ -290,34 +305,6 @@ class Tournament(Saved):
 def _score_text(played: Match) -> str:
     """The score of the first agent, with its margin where it is sampled."""
     return signed(played.score, 2) + ("" if played.exact else f" ±{played.margin:.2f}")
-
-
-def _read_meetings(entries: Fields, names: Sequence[str], rounds: int, game: Game) -> dict[Meeting, Match]:
-    """The matches of the meetings; each pair is there once a round at most."""
-    meetings: dict[Meeting, Match] = {}
-    for each in entries.parts("meetings"):
-        first, second = each.choice("first", names), each.choice("second", names)
-        meeting = Meeting(each.integer("round", 1, rounds), first, second)
-        if first == second or {meeting, Meeting(meeting.round, second, first)} & meetings.keys():
-            raise each.error("second", f"{shown(first)} and {shown(second)} have met before")
-        meetings[meeting] = played = each.whole(Match.from_dict)
-        each.is_near("points", share(played), CLOSE)
-        for lost in (*played.forfeits[0], *played.forfeits[1]):
-            _check_position(each, lost.position, game)
-    return meetings
-
-
-def _read_byes(entries: Fields, names: Sequence[str], rounds: int, system: System) -> dict[int, str]:
-    """The byes by round: in a Swiss tournament of an odd number, for nobody twice."""
-    parts = entries.parts("byes")
-    byes = {each.integer("round", 1, rounds): each.choice("name", names) for each in parts}
-    if parts and (system != "swiss" or len(names) % 2 == 0 or len(set(byes.values())) < len(parts)):
-        raise entries.error("byes", "nobody has one, or somebody has two")
-    return byes
-
-
-def _check_position(match: Fields, text: str, game: Game) -> None:
-    match.read("forfeits", lambda _: Position.parse(text, game))
 
 
 def _check_gains(agent: Fields, played: Tournament, name: str) -> None:

@@ -255,7 +255,13 @@ class Training:
         self.count_seconds()
         evaluation, n_passed = self._evaluated()
         self.progress.evaluation = evaluation
-        self._keep_if_best(evaluation, (-n_passed, *evaluation.mistakes))
+        rank = (-n_passed, *evaluation.mistakes)
+        progress, is_sampled = self.progress, evaluation.exploitability is None
+        is_as_good = self.learner.keeps_latest and rank == progress.rank
+        if progress.best is None or is_sampled or is_as_good or rank < progress.rank:
+            progress.best, progress.rank, progress.kept = evaluation, rank, self.learner.kept()
+            if self.out is not None:
+                self.learner.save(self.out)
         self.learner.looked(evaluation)
         self.log(self.learner.scalars() | evaluation.scalars(), self.learner.steps)
         if self.report is not None:
@@ -280,14 +286,6 @@ class Training:
             if not evaluation.reaches(goal):
                 return evaluation, n_passed
         return evaluation, len(agents)
-
-    def _keep_if_best(self, evaluation: Evaluation, rank: tuple[float, ...]) -> None:
-        progress, is_sampled = self.progress, evaluation.exploitability is None
-        is_as_good = self.learner.keeps_latest and rank == progress.rank
-        if progress.best is None or is_sampled or is_as_good or rank < progress.rank:
-            progress.best, progress.rank, progress.kept = evaluation, rank, self.learner.kept()
-            if self.out is not None:
-                self.learner.save(self.out)
 
     def write(self) -> None:
         """Write the checkpoint, if there is to be one."""

@@ -156,7 +156,12 @@ def sweep(
     )
     one_of("backend", backend, get_args(Backend))
     if asha:
-        _check_asha(trials, backend)
+        if backend != "ray":
+            raise ParameterError('asha=True is done by Ray Tune: backend="ray" is needed (--ray)')
+        if any(trial.steps is None and trial.seconds is None for trial in trials):
+            raise ParameterError(
+                "asha=True stops trials after parts of their budget: steps= or seconds= is needed"
+            )
     if workers is not None:
         as_integer("workers", workers, "a sweep", 1)
     folder = as_path("out", out, "a sweep")
@@ -187,16 +192,6 @@ def sweep(
             report(None, len(trials) - len(left), len(trials))
         _run(left, folder, keep, asha, workers, backend)
     return Sweep(trials[0].game, folder, tuple(ended[trial.name] for trial in trials))
-
-
-def _check_asha(trials: Sequence[Trial], backend: Backend) -> None:
-    """Raise `ParameterError` where ASHA cannot stop trials."""
-    if backend != "ray":
-        raise ParameterError('asha=True is done by Ray Tune: backend="ray" is needed (--ray)')
-    if any(trial.steps is None and trial.seconds is None for trial in trials):
-        raise ParameterError(
-            "asha=True stops trials after parts of their budget: steps= or seconds= is needed"
-        )
 
 
 def _run(

@@ -69,18 +69,14 @@ class WinningSets(BaseFeaturesExtractor):
 
     def forward(self, planes: torch.Tensor) -> torch.Tensor:  # noqa: D102
         mine, theirs = planes.reshape(planes.shape[0], self.n_cells, 2).permute(2, 1, 0)
-        sets = self.states(self._states(mine, theirs) + self._rows_of_sets)
+        own, other = (self._incidence @ mine).long(), (self._incidence @ theirs).long()
+        of_other = torch.where(own == 0, self._largest + other, self._dead)
+        sets = self.states(torch.where(other == 0, own, of_other) + self._rows_of_sets)
         stones = self.stones((mine + 2 * theirs).long() + self._rows_of_cells)
         cells = torch.relu(stones + _summed(self._incidence_of_cells, sets))
         for exchange in self.rounds:
             cells = exchange(cells, sets, self._incidence, self._incidence_of_cells)
         return cells.transpose(0, 1).flatten(1)
-
-    def _states(self, mine: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
-        """The state of each winning set, `[sets, B]`, for stones `[cells, B]`."""
-        own, other = (self._incidence @ mine).long(), (self._incidence @ theirs).long()
-        of_other = torch.where(own == 0, self._largest + other, self._dead)
-        return torch.where(other == 0, own, of_other)
 
 
 class _Round(nn.Module):
@@ -230,7 +226,13 @@ class _OnItsGame:
     def _setup_model(self) -> None:
         on_sets = issubclass(self.policy_class, (WinningSetsActorCriticPolicy, WinningSetsDQNPolicy))
         if on_sets and self.env is not None:
-            options = {"game": _game_seen_in(self.env), **self.policy_kwargs}
+            game: Game | None = self.env.get_attr("game")[0] if self.env.has_attr("game") else None
+            if game is None or self.env.observation_space.shape != (*game.shape, 2):
+                raise ParameterError(
+                    "WinningSetsPolicy needs environments of ttt_env.envs.sb3.make_vec_env "
+                    'with observation="planes", the default'
+                )
+            options = {"game": game, **self.policy_kwargs}
             names = ("game", "width", "rounds")
             given = {name: options.pop(name) for name in names if name in options}
             self.policy_kwargs = {
@@ -240,17 +242,6 @@ class _OnItsGame:
                 **options,
             }
         super()._setup_model()  # type: ignore[misc]
-
-
-def _game_seen_in(envs: Any) -> Game:
-    """The game of these environments. Raises `ParameterError` unless they show it as planes."""
-    game: Game | None = envs.get_attr("game")[0] if envs.has_attr("game") else None
-    if game is None or envs.observation_space.shape != (*game.shape, 2):
-        raise ParameterError(
-            "WinningSetsPolicy needs environments of ttt_env.envs.sb3.make_vec_env "
-            'with observation="planes", the default'
-        )
-    return game
 
 
 class WinningSetsPPO(_OnItsGame, MaskablePPO):

@@ -291,7 +291,12 @@ def ray_cluster(address: str | None = None, cpus: int | None = None) -> Iterator
         ray = imported_ray()
         is_connected = ray.is_initialized()
         if is_connected:
-            _check_connected_to(ray, address)
+            here = ray.get_runtime_context().gcs_address
+            if address not in (None, "auto", here):
+                raise ParameterError(
+                    f"address={shown(address)}: this process is connected to the Ray cluster at {here}; "
+                    "ray.shutdown() leaves it"
+                )
         elif address is None:
             ray.init(
                 "local", num_cpus=cpus, include_dashboard=False, log_to_driver=False, logging_level="error"
@@ -310,16 +315,6 @@ def ray_cluster(address: str | None = None, cpus: int | None = None) -> Iterator
     finally:
         if not is_connected:
             ray.shutdown()
-
-
-def _check_connected_to(ray: Any, address: str | None) -> None:
-    """Raise `ParameterError` if Ray is connected to another cluster than the one at the address."""
-    here = ray.get_runtime_context().gcs_address
-    if address not in (None, "auto", here):
-        raise ParameterError(
-            f"address={shown(address)}: this process is connected to the Ray cluster at {here}; "
-            "ray.shutdown() leaves it"
-        )
 
 
 def _check_answers(address: str) -> None:

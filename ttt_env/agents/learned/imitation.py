@@ -153,21 +153,6 @@ def _logged(path: Path, game: Game) -> list[LoggedGame]:
 
 
 def _learned(game: Game, games: Sequence[LoggedGame]) -> _Habits:
-    stones, cells, is_unnamed = _moves_of_people(game, games)
-    keys, moved_by = canonical_rows(game, stones)
-    canonical, which = np.unique(keys, return_inverse=True)
-    counts = np.zeros((2, len(canonical), game.n_cells), np.int64)
-    np.add.at(counts, (is_unnamed, which, motions(game)[moved_by, cells]), 1)
-    together = np.stack([_counted_together(game, canonical, rows) if rows.any() else rows for rows in counts])
-    totals = together.sum(axis=0)
-    # A game comes to a position once at most, so that each move counted there is of another game.
-    return _Habits(game, canonical, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
-
-
-def _moves_of_people(
-    game: Game, games: Sequence[LoggedGame]
-) -> tuple[Stones, NDArray[np.intp], NDArray[np.intp]]:
-    """The positions in which people moved, their cells, and 1 if the player is not named, else 0, `[B]`."""
     stones, cells = [np.zeros((0, game.n_cells), np.uint8)], [np.zeros(0, np.intp)]
     is_unnamed = [np.zeros(0, np.intp)]
     for record, x, o, *_ in games:
@@ -180,7 +165,15 @@ def _moves_of_people(
         stones.append(np.where(ago > 0, 2 + ago % 2, 1).astype(np.uint8))
         cells.append(moves[plies])
         is_unnamed.append(np.array([x is None, o is None], np.intp)[plies % 2])
-    return np.concatenate(stones), np.concatenate(cells), np.concatenate(is_unnamed)
+    keys, moved_by = canonical_rows(game, np.concatenate(stones))
+    canonical, which = np.unique(keys, return_inverse=True)
+    counts = np.zeros((2, len(canonical), game.n_cells), np.int64)
+    image = motions(game)[moved_by, np.concatenate(cells)]
+    np.add.at(counts, (np.concatenate(is_unnamed), which, image), 1)
+    together = np.stack([_counted_together(game, canonical, rows) if rows.any() else rows for rows in counts])
+    totals = together.sum(axis=0)
+    # A game comes to a position once at most, so that each move counted there is of another game.
+    return _Habits(game, canonical, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
 
 
 def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:

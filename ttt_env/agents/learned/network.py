@@ -83,7 +83,13 @@ class NetworkAgent(Agent):
         for start in range(0, len(boards), _BATCH):
             scores[start : start + _BATCH] = self._scores(boards[start : start + _BATCH])
         if len(boards) > 1:
-            self._check_alone(boards[-1:], scores)
+            last = boards[-1:]
+            alone, together = self._scores(last)[0], scores[-1]
+            if np.abs(alone - together).max() > _ROUNDING * np.abs(scores).max():
+                raise self._error(
+                    f"gives {together.tolist()} in {last[0]} in a batch, and alone {alone.tolist()}; "
+                    "is there chance in it, or batch normalisation?"
+                )
         return softmax(self.temperature)(scores, boards.legal)
 
     def _explained(self, position: Position) -> Explanation:
@@ -116,15 +122,6 @@ class NetworkAgent(Agent):
             first = int(wrong[0])
             raise self._error(f"gives {scores[first].tolist()} in {boards[first]}")
         return np.where(boards.legal, scores, 0.0)
-
-    def _check_alone(self, last: Boards, scores: Floats) -> None:
-        """Raise `PolicyError` if the last position has other scores alone than these, `[B, cells]`."""
-        alone, together = self._scores(last)[0], scores[-1]
-        if np.abs(alone - together).max() > _ROUNDING * np.abs(scores).max():
-            raise self._error(
-                f"gives {together.tolist()} in {last[0]} in a batch, and alone {alone.tolist()}; "
-                "is there chance in it, or batch normalisation?"
-            )
 
     def _error(self, fault: str) -> PolicyError:
         return PolicyError(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.agent import (
     NO_LIMIT,
@@ -193,21 +192,15 @@ def explored(game: Game) -> tuple[Codes, "Graph"]:
         raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a table of Q-values")
     layers, degrees, successors, known = [Boards.start(game)], [], [], 1
     while layers[-1].legal.any():
-        after, numbers = _next_layer(layers[-1])
-        layers.append(after)
-        degrees.append(layers[-2].legal.sum(axis=1))
+        rows, cells = np.nonzero(layers[-1].legal)
+        after, _ = canonical_boards(layers[-1][rows].play(cells))
+        _, kept, numbers = np.unique(codes(after), return_index=True, return_inverse=True)
+        degrees.append(layers[-1].legal.sum(axis=1))
+        layers.append(after[kept])
         successors.append(numbers + known)
-        known += len(after)
+        known += len(kept)
     degrees.append(layers[-1].legal.sum(axis=1))
     first = np.concatenate([[0], np.cumsum(np.concatenate(degrees))])
     rewards = [layer.is_won * np.int8(-1 if game.misere else 1) for layer in layers]
     graph = Graph(first, np.concatenate(successors).astype(np.int32), np.concatenate(rewards))
     return np.concatenate([codes(layer) for layer in layers]), graph
-
-
-def _next_layer(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
-    """The positions of the next ply, up to symmetry, and which of them each move leads to, row by row."""
-    rows, cells = np.nonzero(boards.legal)
-    after, _ = canonical_boards(boards[rows].play(cells))
-    _, kept, numbers = np.unique(codes(after), return_index=True, return_inverse=True)
-    return after[kept], numbers

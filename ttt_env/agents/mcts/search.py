@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from math import inf, sqrt
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Floats
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.mcts import search_kernel as kernel
-from ttt_env.agents.mcts.tree import Node, read_node
+from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import kernel_masks, winning_sets
 from ttt_env.compiled.threats import UNKNOWN, new_threats
@@ -24,6 +25,7 @@ from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules import (
     MASK_CELLS,
+    SEATS,
     Game,
     Position,
     as_bool,
@@ -36,6 +38,66 @@ from ttt_env.rules import (
     one_of,
 )
 from ttt_env.stopping import check_wanted, is_due
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the tree; `cell` is the move that leads to it, None at the root.
+
+    `wins` and `value` are for the player who made that move. `wins` sums up the results of its visits, 1 for
+    a win and the `draw` of the search for a draw. `value` is 1, 0 or −1 where a win, draw or loss is certain,
+    by the rules or by proof, else None. `children` are in the order in which they were first tried.
+    """
+
+    cell: int | None
+    visits: int
+    wins: float
+    value: int | None
+    children: tuple["Node", ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The node and all nodes below it as dictionaries and lists for JSON."""
+        return {**vars(self), "children": [child.as_dict() for child in self.children]}
+
+    def picture(self, position: Position, path: tuple[int | None, ...]) -> TreeNode:
+        """The node and all nodes below it for a drawing: labels w/n, and the nodes on the path marked.
+
+        `path` begins with the cell of this node if the node is on it.
+        """
+        is_marked = path[:1] == (self.cell,)
+        outcome = () if self.value is None else (_outcome(position, self.value),)
+        children = tuple(
+            child.picture(position.child(child.cell), path[1:] if is_marked else ())
+            for child in self.children
+            if child.cell is not None
+        )
+        return TreeNode(position, self.cell, (f"{self.wins:g}/{self.visits}", *outcome), children, is_marked)
+
+
+def _outcome(position: Position, value: int) -> str:
+    """A proved value for the player who has just moved, in words: a draw, or who wins."""
+    if value == 0:
+        return "draw"
+    return f"{SEATS[(position.ply + (value == 1)) % 2]} wins"
+
+
+def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
+    """The node in this slot, with those below it within the depth and with at least `min_visits` visits."""
+    node, nodes = tree.nodes[slot], tree.nodes
+    first, value = int(node["first_child"]), int(node["value"])
+    children = [
+        read_node(tree, child, max_depth - 1, min_visits)
+        for child in range(first, first + int(node["n_children"]))
+        if max_depth > 0 and nodes["visits"][child] >= min_visits
+    ]
+    return Node(
+        cell=int(node["cell"]) if slot else None,
+        visits=int(node["visits"]),
+        wins=float(node["wins"]),
+        value=None if value == UNKNOWN else value,
+        children=tuple(children),
+    )
+
 
 PLAYOUTS = ("random", "win-block")
 StoppedBy = Literal["proved", "decided", "settled"]  # None where the budget was used up
@@ -305,14 +367,10 @@ class Search:
         """
         visits = self.visits
         values = self.values if self._settings.solve else np.full(len(visits), np.nan)
-        cells = self._candidates()
+        words = np.atleast_1d(self._tree.nodes[0]["untried"]).astype("<u8")
+        cells = sorted([*self._slots, *cells_of(int.from_bytes(words.tobytes(), "little"))])
         ranks = [(values[cell] == 1, values[cell] != -1, visits[cell]) for cell in cells]
         return [cell for cell, rank in zip(cells, ranks, strict=True) if rank == max(ranks)]
-
-    def _candidates(self) -> list[int]:
-        """The moves that were tried or are to be: all that are legal, but for those that threats rule out."""
-        words = np.atleast_1d(self._tree.nodes[0]["untried"]).astype("<u8")
-        return sorted([*self._slots, *cells_of(int.from_bytes(words.tobytes(), "little"))])
 
     def policy(self) -> Floats:
         """Uniform among `best_cells`, `[cells]`."""

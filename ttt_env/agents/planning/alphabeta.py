@@ -88,31 +88,22 @@ class AlphaBeta(Agent):
                 self._searcher.begin(inf)
                 return self._searcher.look(position, max_depth)
             self._searcher.begin(self.seconds)
-            return self._deepen(position, max_depth)
-
-    def _deepen(self, position: Position, max_depth: int) -> Lookahead:
-        """The result of the deepest search for which there is time."""
-        deepest = _any_move(position)
-        try:
-            for depth in range(1, max_depth + 1):
-                deeper = self._searcher.look(position, depth)
-                if deeper.value == -1.0 and depth > 1:
-                    return replace(deepest, value=-1.0)
-                deepest = deeper
-                if deepest.value == 1.0:  # a win stays one at every depth
-                    break
-        except _OutOfTimeError:
-            pass
-        return deepest
+            deepest = Lookahead(tuple(position.legal_cells), 0.0, (), 0, 0)
+            try:
+                for depth in range(1, max_depth + 1):
+                    deeper = self._searcher.look(position, depth)
+                    if deeper.value == -1.0 and depth > 1:
+                        return replace(deepest, value=-1.0)
+                    deepest = deeper
+                    if deepest.value == 1.0:  # a win stays one at every depth
+                        break
+            except _OutOfTimeError:
+                pass
+            return deepest
 
     @cached_property
     def _searcher(self) -> "_Searcher":
         return _Searcher(self.game)
-
-
-def _any_move(position: Position) -> Lookahead:
-    """The result before any search: all legal moves, worth 0."""
-    return Lookahead(tuple(position.legal_cells), 0.0, (), 0, 0)
 
 
 class _OutOfTimeError(Exception):

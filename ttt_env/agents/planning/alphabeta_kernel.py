@@ -155,7 +155,7 @@ def _not_losing(
 
 @inner
 def _utility(mine: np.uint64, theirs: np.uint64, sets: WinningSets) -> int:
-    """`ttt_env.agents.planning.lookahead.utility` in fifths."""
+    """`ttt_env.agents.planning.planners.utility` in fifths."""
     threats = _n_threats(mine, theirs, sets) - _n_threats(theirs, mine, sets)
     if sets.misere:
         threats = -threats

@@ -19,16 +19,104 @@ from ttt_env.agent import (
     named_cells,
     of_legal_cells,
 )
-from ttt_env.agents.planning.lookahead import lookahead
-from ttt_env.analysis.distance import distances
+from ttt_env.agents.heuristics.threats import n_threats
+from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
-from ttt_env.analysis.layers import Moves, reachable
-from ttt_env.analysis.solution import ValueAgent, solve
-from ttt_env.analysis.value_tree import value_tree
+from ttt_env.analysis.layers import Moves, Responder, reachable
+from ttt_env.analysis.solution import ValueAgent, distances, solve
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.render.tree import TreeNode
-from ttt_env.render.words import RESULTS
+from ttt_env.render.words import RESULTS, percent, signed
 from ttt_env.rules import Boards, Game, Position, as_integer, as_number, check_enumerable, is_enumerable
+
+_PER_THREAT = 0.2
+_MAX_UTILITY = 0.99  # less than a win, because the game is not over
+
+
+def utility(boards: Boards) -> Floats:
+    """The estimated value of unfinished positions for the player to move, `[B]`, inside (−1, 1).
+
+    0.2 for every winning set that the player has but for one empty cell, −0.2 for every such set of the
+    opponent (misère: the other way round), cut off at ±0.99.
+    """
+    game = boards.game
+    threats = n_threats(game, boards.mine, boards.theirs) - n_threats(game, boards.theirs, boards.mine)
+    per_threat = -_PER_THREAT if game.misere else _PER_THREAT
+    return np.clip(per_threat * threats, -_MAX_UTILITY, _MAX_UTILITY)
+
+
+@lru_cache(maxsize=8)
+def lookahead(game: Game, depth: int | None, seconds: float | None = None) -> Agent:
+    """The agent that plays the best moves of a minimax to this depth, or as deep as it gets in this time.
+
+    Raises `GameTooLargeError` if the game has too many cells for either.
+    """
+    if depth is None or seconds is not None or not is_enumerable(game):
+        return AlphaBeta(game, depth, seconds)
+    values_and_responder = _SweptValues(game, depth), best
+    return ValueAgent(game, values_and_responder, values_and_responder)
+
+
+class _SweptValues(Values):
+    """The values of moves by a sweep over the next `depth` plies: one sweep for each ply asked for."""
+
+    def __init__(self, game: Game, depth: int) -> None:
+        super().__init__(game, [])
+        self._depth = depth
+        self._next: dict[int, Values] = {}
+
+    def q(self, boards: Boards) -> Floats:
+        q = np.full((len(boards), self.game.n_cells), np.nan)
+        for ply, at in boards.by_ply():
+            if ply not in self._next:
+                layers = reachable(self.game)[ply : ply + self._depth + 1]
+                outcomes = backward_induction(layers, best, best, leaves=utility)
+                self._next[ply] = Values(self.game, outcomes.values().layers[1:2], ply + 1)
+            q[at] = self._next[ply].q(boards[at])
+        return q
+
+
+def value_tree(
+    position: Position, depth: int, values: Values, responders: tuple[Responder, Responder]
+) -> TreeNode:
+    """The tree of `depth` plies below `position`, where X and O choose their moves by these responders.
+
+    Below each board is its value for X, and above it the probability of the move to it; the edges to
+    the most probable moves stand out.
+
+    Raises `ParameterError` for a position of another game and for a depth below 0.
+    """
+    if position.game != values.game:
+        raise ParameterError(f"{position!r} is no position of {values.game.name}")
+    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
+        raise ParameterError(f"depth={depth!r} of a tree: integers from 0 on are allowed")
+
+    def children(parent: Position, plies: int) -> tuple[TreeNode, ...]:
+        if plies == 0 or parent.is_over:
+            return ()
+        boards = Boards.of([parent])
+        q = values.q(boards)
+        policy = responders[parent.ply % 2](q, boards.legal)[0]
+        is_likely = np.isclose(policy, policy.max())
+        return tuple(
+            TreeNode(
+                child := parent.child(cell),
+                cell,
+                (percent(policy[cell]), _for_x(parent, q[0, cell])),
+                children(child, plies - 1),
+                bool(is_likely[cell]),
+            )
+            for cell in parent.legal_cells
+        )
+
+    value = values.of(Boards.of([position]))[0]
+    return TreeNode(position, None, (_for_x(position, value),), children(position, depth))
+
+
+def _for_x(mover: Position, value: float) -> str:
+    """A value for the player to move in this position, as text, from the side of X."""
+    return f"X {signed(value if mover.to_move == 'X' else -value, 2)}"
+
 
 _TIE = 1e-12  # of the largest score: equal sums over up to 18! games differ by rounding
 _memoised = lru_cache(maxsize=8)

@@ -34,17 +34,13 @@ def replay_all(records: list[GameRecord], console: Console, ask: Ask | None) -> 
     """Show the games one after another: step by step if there is somebody to `ask`."""
     try:
         for record in records:
-            _replay_one(record, console, ask)
+            console.print(Text(str(record), "bold"), soft_wrap=True)
+            ply = 0
+            while ply <= len(record.cells):
+                _show(record, ply, console)
+                ply = max(0, ply + (1 if ask is None else _asked_step(ask)))
     except (EOFError, KeyboardInterrupt):
         console.print()
-
-
-def _replay_one(record: GameRecord, console: Console, ask: Ask | None) -> None:
-    console.print(Text(str(record), "bold"), soft_wrap=True)
-    ply = 0
-    while ply <= len(record.cells):
-        _show(record, ply, console)
-        ply = max(0, ply + (1 if ask is None else _asked_step(ask)))
 
 
 def _asked_step(ask: Ask) -> int:

@@ -245,7 +245,9 @@ class BitStore:
             # A cell of another word is shifted out.
             bits = np.left_shift(is_legal, self._in_word(cells, number), dtype=np.uint64, casting="unsafe")
             np.bitwise_or(mine[number], bits, out=stones[number])
-        won = self._own_through(stones, cells)
+        sets = (of_word.take(cells, axis=1) for of_word in self._sets_through)
+        owned = (masks & word == masks for masks, word in zip(sets, stones, strict=True))
+        won: NDArray[np.bool_] = reduce(np.logical_and, owned).any(axis=0)
         words = zip(stones, theirs, self._full_words, strict=True)
         full = reduce(np.logical_and, (mine | theirs == all_cells for mine, theirs, all_cells in words))
         after_legal = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
@@ -256,13 +258,6 @@ class BitStore:
     def _in_word(self, cells: Cells, number: int) -> Cells:
         """The places of cells in one of the words, `[B]`: 64 or more, or below 0, outside."""
         return cells - MASK_CELLS * number if number else cells
-
-    def _own_through(self, stones: State, cells: Cells) -> NDArray[np.bool_]:
-        """True where stones, `[words, B]`, own a winning set through these cells, `bool[B]`."""
-        sets = (of_word.take(cells, axis=1) for of_word in self._sets_through)
-        owned = (masks & word == masks for masks, word in zip(sets, stones, strict=True))
-        won: NDArray[np.bool_] = reduce(np.logical_and, owned).any(axis=0)
-        return won
 
     def codes(self, state: State) -> Array:  # noqa: D102
         return state[-1].astype(np.int64)

@@ -210,19 +210,15 @@ class _OfAlphaZero(ScoresOfCells):
 
     def scores(self, cells: Tensor) -> Tensor:
         images = cells[:, self.get_buffer("from_images")]  # [B, symmetries, cells, 2]
-        chosen = self._smallest(images)
-        image = torch.gather(images, 1, chosen[:, None, None, None].expand(-1, 1, self.n_cells, 2))[:, 0]
-        logits = self._logits(image)
-        return torch.gather(logits, 1, self.get_buffer("to_images")[chosen])
-
-    def _smallest(self, images: Tensor) -> Tensor:
-        """The first image with the smallest mask of the mover, then of the other, as its number, `[B]`."""
         is_least = torch.ones_like(images[:, :, 0, 0])
         masks = images.transpose(2, 3) @ self.get_buffer("bits")  # [B, symmetries, 2, parts]
         for part in masks.flatten(2).unbind(2):
             smallest = torch.where(is_least > 0, part, torch.inf).amin(dim=1, keepdim=True)
             is_least = is_least * (part == smallest)
-        return is_least.argmax(dim=1)
+        chosen = is_least.argmax(dim=1)
+        image = torch.gather(images, 1, chosen[:, None, None, None].expand(-1, 1, self.n_cells, 2))[:, 0]
+        logits = self._logits(image)
+        return torch.gather(logits, 1, self.get_buffer("to_images")[chosen])
 
     def _logits(self, cells: Tensor) -> Tensor:
         w = self.get_buffer

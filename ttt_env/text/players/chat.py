@@ -84,7 +84,16 @@ class ChatEndpoint:
         while True:
             attempt += 1
             try:
-                return self._attempt(request, asker)
+                if self._is_closed:
+                    raise PlayerError(f"{asker} is closed")
+                reply = asyncio.run_coroutine_threadsafe(self._reply(request, asker), self._loop.loop)
+                try:
+                    return reply.result()
+                except CancelledError:
+                    raise PlayerError(f"{asker} is closed") from None
+                except BaseException:
+                    reply.cancel()  # Ctrl-C
+                    raise
             except Accident as accident:
                 own_pause = min(FIRST_PAUSE * 2.0 ** min(attempt - 1, 10), LONGEST_OWN_PAUSE)
                 pause = own_pause if accident.pause is None else accident.pause
@@ -94,18 +103,6 @@ class ChatEndpoint:
                     told = f"gave no answer in {tries}: {self._told(str(accident))}{more}"
                     raise NotJudgedError(asker, None, told) from None
             time.sleep(pause)
-
-    def _attempt(self, request: Mapping[str, Any], asker: str) -> Reply:
-        if self._is_closed:
-            raise PlayerError(f"{asker} is closed")
-        reply = asyncio.run_coroutine_threadsafe(self._reply(request, asker), self._loop.loop)
-        try:
-            return reply.result()
-        except CancelledError:
-            raise PlayerError(f"{asker} is closed") from None
-        except BaseException:
-            reply.cancel()  # Ctrl-C
-            raise
 
     async def _reply(self, request: Mapping[str, Any], asker: str) -> Reply:
         from openai import APIConnectionError, APIStatusError, OpenAIError
@@ -124,7 +121,9 @@ class ChatEndpoint:
                 text += f" (the environment variable {self._key_variable} is not set)"
             raise PlayerError(f"{asker} cannot be asked: {text}") from None
         except APIConnectionError as error:
-            raise Accident(str(_root(error))) from None
+            while (cause := error.__cause__ or error.__context__) is not None:
+                error = cause
+            raise Accident(str(error)) from None
         except OpenAIError as error:
             raise PlayerError(f"{asker} cannot be asked: {self._told(str(error))}") from None
         return self._read(headers, body, asker)
@@ -200,13 +199,6 @@ def _message_of(error: "APIStatusError") -> str:
         return _error_in(json.loads(text))[1] or text
     except (ValueError, RecursionError):
         return text
-
-
-def _root(error: BaseException) -> BaseException:
-    """The exception that this one comes from in the end, such as that of the socket."""
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    return error
 
 
 def _passes(status: int) -> bool:
@@ -351,7 +343,11 @@ class ChatAgent(PromptAgent):
         if not isinstance(key_variable, str) or not _VARIABLE.fullmatch(key_variable):
             raise ParameterError("key_variable: the name of an environment variable is needed, not a key")
         self.key_variable = key_variable
-        key = _key_in(key_variable)
+        key = os.environ.get(key_variable, "").strip()
+        if not (key.isascii() and (key.isprintable() or not key)):
+            raise ParameterError(
+                f"the key in the environment variable {key_variable} has letters that no key has"
+            )
         self._endpoint = ChatEndpoint(self.url, key, key_variable, self.timeout, self.retries)
 
     def __repr__(self) -> str:
@@ -389,13 +385,6 @@ class ChatAgent(PromptAgent):
         if self.max_tokens is not None:
             request["max_tokens"] = self.max_tokens
         return self._endpoint.ask(request, repr(self))
-
-
-def _key_in(variable: str) -> str:
-    key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and (key.isprintable() or not key)):
-        raise ParameterError(f"the key in the environment variable {variable} has letters that no key has")
-    return key
 
 
 def _checked_url(url: object) -> str:

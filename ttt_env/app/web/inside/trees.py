@@ -11,8 +11,7 @@ from itertools import groupby
 from math import isclose, log, sqrt
 from operator import attrgetter
 
-from ttt_env.agents.mcts.search import Search
-from ttt_env.agents.mcts.tree import Node
+from ttt_env.agents.mcts.search import Node, Search
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.app.web.computing import Keeper
