@@ -345,7 +345,9 @@ def certify(
     >>> {name: each.unbeatable for name, each in certify(["minimax", "block"]).items()}
     {'minimax': True, 'block': False}
     """
-    judged = _keeping_answers(answering(agent, game, progress, workers, answers))
+    judged = answering(agent, game, progress, workers, answers)
+    if is_tabulated(judged.game) and not (isinstance(judged, RecordedAgent) or is_own(judged)):
+        judged = RecordedAgent(judged)  # its answers are asked for several times
     with asking(judged):
         return _certificate_of(judged)
 
@@ -399,12 +401,6 @@ class _Heard:
     def consistency(self) -> Consistency:
         """The consistency of the answers in these positions: see `consistency`."""
         return consistency(Boards.joined(self._agent.game, self._boards), np.concatenate(self._policies))
-
-
-def _keeping_answers(agent: Agent) -> Agent:
-    """The agent, with a memory of its answers if it is not this package's own and the game is small."""
-    is_kept = isinstance(agent, RecordedAgent) or is_own(agent)
-    return agent if is_kept or not is_tabulated(agent.game) else RecordedAgent(agent)
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:

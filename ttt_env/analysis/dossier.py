@@ -76,12 +76,14 @@ def dossier(
     """
     strength = Strength.of(agent, game, progress, workers, answers)
     facts, exploited = strength.certificate.to_dict(), strength.exploitability
-    results = {str(opponent): _results(strength.match(opponent)) for opponent in opponents}
-    asked = strength.agent.agent if isinstance(strength.agent, RecordedAgent) else strength.agent
-    is_costly = isinstance(asked, AskedAgent) and not asked.is_cheap
-    all_blunders = (
-        blunders_everywhere(strength.agent) if is_tabulated(strength.agent.game) and not is_costly else None
-    )
+    results = {
+        str(opponent): {"as_X": met.as_x._asdict(), "as_O": met.as_o._asdict()}
+        for opponent, met in zip(opponents, map(strength.match, opponents), strict=True)
+    }
+    judged = strength.agent
+    asked = judged.agent if isinstance(judged, RecordedAgent) else judged
+    is_costly = isinstance(asked, AskedAgent) and not asked.is_cheap  # too many questions to ask
+    all_blunders = None if is_costly or not is_tabulated(judged.game) else blunders_everywhere(judged)
     return {
         "format": facts.pop("format"),
         "game": facts.pop("game"),
@@ -138,10 +140,6 @@ def _identity(file: str | Path | None) -> dict[str, str | None]:
         return {"file": None, "sha256": None}
     path = Path(file)
     return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-
-
-def _results(computed: Match) -> dict[str, dict[str, float]]:
-    return {"as_X": computed.as_x._asdict(), "as_O": computed.as_o._asdict()}
 
 
 def versions() -> dict[str, str]:

@@ -550,16 +550,12 @@ def best_response(
     solution = solve(judged.game) if keep_value else None
     respond = best if solution is None else solution.keeping(best)
     with asking(judged):
-        as_x, as_o = _responses(judged, respond)
+        if source_of(judged) == "recorded":
+            as_o = _outcomes(judged, None, respond).values()
+            as_x = _outcomes(None, judged, respond).values()
+        else:
+            layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
+            check_declared(judged, layers)
+            as_x = backward_induction(layers, respond, responder).values()
+            as_o = backward_induction(layers, responder, respond).values()
     return ValueAgent(judged.game, (as_x, best), (as_o, best), keeps=solution)
-
-
-def _responses(judged: Agent, respond: Responder) -> tuple[Values, Values]:
-    """The values of the responses to an agent as X and as O."""
-    if source_of(judged) == "recorded":
-        as_o = _outcomes(judged, None, respond).values()
-        return _outcomes(None, judged, respond).values(), as_o
-    layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
-    check_declared(judged, layers)
-    as_x = backward_induction(layers, respond, responder).values()
-    return as_x, backward_induction(layers, responder, respond).values()

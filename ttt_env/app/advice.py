@@ -10,8 +10,7 @@ from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.solution import solve
 from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves, short_proof
 from ttt_env.render.words import RESULTS, cells_text, signed
-from ttt_env.rules.game import Position
-from ttt_env.rules.sizes import MASK_CELLS
+from ttt_env.rules import MASK_CELLS, Position
 
 _SIMULATIONS = 20_000  # some tenths of a second
 

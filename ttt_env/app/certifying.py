@@ -28,9 +28,8 @@ from ttt_env.app.console import (
 )
 from ttt_env.app.scorecard import scorecard, verdicts
 from ttt_env.errors import ParameterError
-from ttt_env.rules.game import Game
-from ttt_env.rules.specs import split_spec
-from ttt_env.storage.files import as_file_name
+from ttt_env.rules import Game, split_spec
+from ttt_env.storage import as_file_name
 from ttt_env.storage.models import file_of, spec_of
 from ttt_env.text import refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent

@@ -20,8 +20,7 @@ try:
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
     raise SystemExit(str(missing_extra("the command line needs", "cli"))) from missing
 
-from ttt_env.agent import Agent, agent_names, make_agent
-from ttt_env.agent.learner import learner_names
+from ttt_env.agent import Agent, agent_names, learner_names, make_agent
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
@@ -37,10 +36,8 @@ from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
 from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
-from ttt_env.rules.catalogue import game_names, get_game, register_game
-from ttt_env.rules.checks import one_of
-from ttt_env.rules.game import Game, Position
-from ttt_env.storage.game_file import load_game
+from ttt_env.rules import Game, Position, game_names, get_game, one_of, register_game
+from ttt_env.storage import load_game
 from ttt_env.storage.game_log import GameLog
 from ttt_env.storage.models import game_of, spec_of
 from ttt_env.tournament import tournament

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from ttt_env.agent import agent_names
-from ttt_env.rules.catalogue import game_names, get_game
-from ttt_env.rules.checks import one_of
+from ttt_env.rules import game_names, get_game, one_of
 from ttt_env.storage.models import game_of
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ import re
 import textwrap
 from typing import Any
 
-from ttt_env.agent import AgentLike, agent_class, agent_names
-from ttt_env.agent.learner import learner_names
-from ttt_env.rules.catalogue import game_names
-from ttt_env.rules.specs import parameters_of
+from ttt_env.agent import AgentLike, agent_class, agent_names, learner_names
+from ttt_env.rules import game_names, parameters_of
 
 _TYPES = {AgentLike: "agent"}  # the union is too long to be shown
 

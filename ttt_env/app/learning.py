@@ -16,14 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from ttt_env.agent import make_agent
-from ttt_env.agent.learner import learner_class
+from ttt_env.agent import learner_class, make_agent
 from ttt_env.app.console import program_here
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable
-from ttt_env.storage.files import as_file_name
+from ttt_env.rules import Game, is_enumerable
+from ttt_env.storage import as_file_name
 from ttt_env.storage.models import spec_of
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, checkpoint_of

@@ -8,9 +8,7 @@ from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.evaluation import Match, Result, match
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.game import SEATS, Game, Seat
-from ttt_env.rules.sizes import TABLE_CELLS, is_tabulated, n_placements
+from ttt_env.rules import SEATS, TABLE_CELLS, Game, Seat, get_game, is_tabulated, n_placements
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame
 
 _MAX_SECONDS = 20.0  # that an agent may take for its policy in all positions

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ProofError
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Position, Seat
+from ttt_env.rules import Masks, Position, Seat
 from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
@@ -37,17 +36,6 @@ class Guide(Protocol):
 
 
 CountReport = Callable[[int], None]  # called with the number of positions that are done
-
-
-def extracted(
-    start: Position, seat: Seat, wins: bool, guide: Guide, report: CountReport | None = None
-) -> Strategy:
-    """The strategy of a seat that wins, or does not lose, from `start` on.
-
-    Raises `ProofError` if a move of the guide does not keep the result, or the strategy has more than
-    `MOST_POSITIONS`.
-    """
-    return _Extraction(start, seat, wins, guide, report).strategy()
 
 
 def check_strategy(strategy: Strategy) -> None:
@@ -101,11 +89,11 @@ def _first_positions(
     return merge(own_first, kernel.permutations_of(start.game))[0]
 
 
-class _Extraction:
-    """The positions of a strategy, from those with the fewest stones to those with the most."""
+class Extraction:
+    """Collects the positions of a strategy, from those with the fewest stones to those with the most."""
 
     def __init__(
-        self, start: Position, seat: Seat, wins: bool, guide: Guide, report: CountReport | None
+        self, start: Position, seat: Seat, wins: bool, guide: Guide, report: CountReport | None = None
     ) -> None:
         from ttt_env.compiled.threats import new_threats
         from ttt_env.proofs import strategy_kernel as kernel
@@ -119,6 +107,11 @@ class _Extraction:
         self._n_positions = 0
 
     def strategy(self) -> Strategy:
+        """The strategy of the seat, which wins or does not lose from `start` on.
+
+        Raises `ProofError` if a move of the guide does not keep the result, or the strategy has more than
+        `MOST_POSITIONS`.
+        """
         layer = _first_positions(
             self._start, self._seat, lambda start, moves: self._covered(start, moves, budget=0)[1]
         )

@@ -3,26 +3,20 @@
 from collections.abc import Collection, Mapping
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import GameTooLargeError, PolicyFileError, TttEnvError, shown
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import SEATS, Game, Position, Seat
-from ttt_env.rules.sizes import MASK_CELLS, check_size
+from ttt_env.rules import MASK_CELLS, SEATS, Game, Masks, Position, Seat, check_size
 from ttt_env.rules.symmetry import automorphisms
-from ttt_env.storage.policy_file import (
-    IDENTITY,
-    Arrays,
-    Form,
-    array_names,
-    game_of_file,
-    read_arrays,
-    save_arrays,
-)
+from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
+from ttt_env.storage.policy_file import IDENTITY, game_of_file
+
+if TYPE_CHECKING:
+    from ttt_env.proofs.proof import Proof
 
 KIND = "proof"
 FORMAT = "ttt_env proof 1"
@@ -113,7 +107,7 @@ def _result(position: Position) -> int:
     return 0 if position.winner is None else 1 if position.winner == position.to_move else -1
 
 
-def write(path: str | Path, filed: Filed) -> None:
+def write(path: str | Path, filed: "Filed | Proof") -> None:
     """Write a proof. Raises `PolicyFileError` if that fails."""
     position = filed.position
     arrays: Arrays = {

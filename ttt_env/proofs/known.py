@@ -4,8 +4,7 @@ from functools import lru_cache
 
 from ttt_env.analysis.solution import solve
 from ttt_env.proofs.proof import Proof, prove
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import INTERACTIVE_CELLS, MASK_CELLS
+from ttt_env.rules import INTERACTIVE_CELLS, MASK_CELLS, Game, Position
 
 PROOF_NODES = 4_000  # some hundredths of a second
 _MEMO_SIZE = 1 << 14

@@ -23,8 +23,7 @@ from ttt_env.errors import (
 )
 from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs import file as proof_file
-from ttt_env.proofs.extraction import check_strategy, extracted
-from ttt_env.proofs.file import Filed
+from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.proofs.threat_search import WIDTH, ThreatProver, ThreatQuestion
 from ttt_env.render.words import RESULTS
@@ -111,7 +110,7 @@ class Proof(Saved):
         if self.value is None or position.is_over:
             return ()
         return tuple(
-            extracted(position, seat, wins, _Guide(self._searched, seat, wins), report)
+            Extraction(position, seat, wins, _Guide(self._searched, seat, wins), report).strategy()
             for seat, wins in proof_file.claims(position, self.bounds)
         )
 
@@ -156,17 +155,7 @@ class Proof(Saved):
         if "strategies" not in self.__dict__:
             self.__dict__["strategies"] = self._extracted(progress)
         try:
-            proof_file.write(
-                path,
-                Filed(
-                    self.position,
-                    self.bounds,
-                    self.principal_variation,
-                    self.nodes,
-                    self.seconds,
-                    self.strategies,
-                ),
-            )
+            proof_file.write(path, self)
         except PolicyFileError as error:
             raise ResultFileError(str(error)) from error
 
@@ -183,14 +172,7 @@ class Proof(Saved):
             filed = proof_file.read(path)
         except PolicyFileError as error:
             raise ResultFileError(str(error)) from error
-        proof = cls(
-            filed.position,
-            filed.bounds,
-            filed.principal_variation,
-            filed.nodes,
-            filed.seconds,
-            _regions_of(filed.position, filed.bounds),
-        )
+        proof = cls(*filed[:-1], _regions_of(filed.position, filed.bounds))
         proof.__dict__["strategies"] = filed.strategies
         return proof
 

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game, Position, Seat, cells_of
-from ttt_env.rules.sizes import MASK_CELLS, check_size
+from ttt_env.rules import MASK_CELLS, Game, Masks, Position, Seat, cells_of, check_size
 
 Regions = tuple[tuple[int, ...], ...]
 

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game, Position, Seat
-from ttt_env.storage.policy_file import Arrays
+from ttt_env.rules import Game, Masks, Position, Seat
+from ttt_env.storage import Arrays
 
 _QUIET_MOVES = 3  # of the winner on the way to an end
 _CANDIDATES = 10  # quiet moves in a position whose replies get a short trial

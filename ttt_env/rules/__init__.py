@@ -1,6 +1,6 @@
 """The games: rules alone, without frameworks, drawings or agents. Other rooms import them from here."""
 
-from ttt_env.rules.boards import Boards, Masks
+from ttt_env.rules.boards import Boards, Masks, bit_counts, each, have_bits, packed, set_masks
 from ttt_env.rules.catalogue import (
     CATALOGUE,
     checked_rules,
@@ -48,5 +48,5 @@ from ttt_env.rules.sizes import (
     n_placements,
     n_words,
 )
-from ttt_env.rules.specs import check_names, parameters_of, split_items, split_spec
-from ttt_env.rules.symmetry import canonical, canonical_boards, motions, symmetries
+from ttt_env.rules.specs import check_names, parameters_of, split_items, split_spec, unwrapped
+from ttt_env.rules.symmetry import canonical, canonical_boards, motions, same_boards, symmetries

@@ -165,8 +165,9 @@ class Documents:
         ]  # fmt: skip
         rows = []
         for standing in self.standings:
-            rank, name, *numbers = standing
-            points, is_exact, margin, *others = numbers
+            rank, name, points, is_exact, margin, *others = standing
+            verdict = self.verdict(name)
+            proved = None if verdict.certificate is None else verdict.certificate.unbeatable
             cells = [
                 (None, None) if (met := self.tournament.matches.get((standing.name, other))) is None
                 else (share(met), met.margin / 2)
@@ -174,18 +175,11 @@ class Documents:
             ]  # fmt: skip
             row = [
                 rank, name, self.authors[standing.name], points, margin, is_exact, *others,
-                self._unbeatable(standing.name),
+                NOT_JUDGED if verdict.not_judged else proved,
                 *chain(*cells),
             ]  # fmt: skip
             rows.append(row)
         return Table.of(head, rows).to_csv()
-
-    def _unbeatable(self, name: str) -> bool | str | None:
-        """The verdict on an entry as a cell of a table."""
-        verdict = self.verdict(name)
-        if verdict.not_judged:
-            return NOT_JUDGED
-        return None if verdict.certificate is None else verdict.certificate.unbeatable
 
     def to_dict(self) -> dict[str, Any]:
         """The tournament as `Tournament.from_dict` reads it, with its entries and games."""

@@ -21,18 +21,8 @@ Kind = Literal["spec", "command", "model"]
 Value = TypeVar("Value")
 MODEL_SUFFIXES = (".npz", ".onnx")
 _KEYS = (
-    "name",
-    "game",
-    "system",
-    "rounds",
-    "games",
-    "seed",
-    "timeout",
-    "startup",
-    "memory",
-    "exact",
-    "entry",
-)
+    "name", "game", "system", "rounds", "games", "seed", "timeout", "startup", "memory", "exact", "entry",
+)  # fmt: skip
 _ENTRY_KEYS = (
     "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "startup", "fixed",
     "certify", "certificate",

@@ -102,9 +102,14 @@ def swiss_round(points: Mapping[str, float], met: Iterable[Pair], byes: Collecti
     with extra_for("Swiss pairings need", "tournament"):
         import networkx
     graph = networkx.Graph()
-    costs = dict(_costs([points[name] for name in table], Counter(map(frozenset, met)), table))
-    if is_odd:
-        costs |= _costs_of_bye([points[name] for name in table], [name in byes for name in table])
+    scores, last = [points[name] for name in table], len(table)
+    costs = dict(_costs(scores, Counter(map(frozenset, met)), table))
+    if is_odd:  # the bye stands behind the table, and is given once
+        costs |= {
+            (one, last): (0, _halves(scores[one] - scores[-1]) ** 2, (last - 1 - one) ** 2, 0)
+            for one, name in enumerate(table)
+            if name not in byes
+        }
     base = 1 + sum(max(criteria) for criteria in zip(*costs.values(), strict=True)) * len(table)
     weights = {edge: _number(criteria, base) for edge, criteria in costs.items()}
     highest = max(weights.values())
@@ -134,16 +139,6 @@ def _costs(
             yield (one, other), (times, apart**2, from_bottom**2 + (other - place[points[other]]) ** 2, 0)
         else:
             yield (one, other), (times, 0, 0, (other - one - size[points[one]] // 2) ** 2)
-
-
-def _costs_of_bye(points: list[float], had: list[bool]) -> dict[Edge, Criteria]:
-    """The same for the bye, who stands behind the table; it is given once."""
-    last = len(points)
-    return {
-        (one, last): (0, _halves(points[one] - points[-1]) ** 2, (last - 1 - one) ** 2, 0)
-        for one in range(last)
-        if not had[one]
-    }
 
 
 def _halves(points: float) -> int:

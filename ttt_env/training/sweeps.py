@@ -71,7 +71,10 @@ class Sweep:
 
     def to_table(self) -> Table:
         """Algorithms and hyperparameters over their seeds: medians, and the worst exploitability."""
-        groups = self._groups()
+        groups: dict[tuple[str, str], list[TrialResult]] = {}
+        for trial in self.trials:
+            settings = ", ".join(f"{name}={value}" for name, value in trial.hyperparameters.items())
+            groups.setdefault((trial.algorithm, settings), []).append(trial)
         trials = list(groups.values())
         known = [
             [each.exploitability for each in group if each.exploitability is not None] for group in trials
@@ -93,14 +96,6 @@ class Sweep:
             ),
             notes=[f"{trial.trial}: {trial.error}" for trial in self.trials if trial.ended == "error"],
         )
-
-    def _groups(self) -> dict[tuple[str, str], list[TrialResult]]:
-        """The trials that differ in their seed alone, by algorithm and hyperparameters."""
-        groups: dict[tuple[str, str], list[TrialResult]] = {}
-        for trial in self.trials:
-            settings = ", ".join(f"{name}={value}" for name, value in trial.hyperparameters.items())
-            groups.setdefault((trial.algorithm, settings), []).append(trial)
-        return groups
 
 
 def sweep(

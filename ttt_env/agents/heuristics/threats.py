@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks
-from ttt_env.rules.boards import bit_counts, each, have_bits, packed, set_masks
+from ttt_env.rules import Boards, Game, Masks, bit_counts, each, have_bits, packed, set_masks
 
 NONE = np.uint64(0)
 _BLOCKED = np.uint8(128)  # more missing cells than anybody asks about

@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, chances, named_cells, of_legal_cells
 from ttt_env.agents.heuristics.threats import OpenSets, open_sets
 from ttt_env.compiled.sets import holding
-from ttt_env.rules import Boards, Game, Masks, Position
-from ttt_env.rules.boards import bit_counts, each, have_bits, set_masks
+from ttt_env.rules import Boards, Game, Masks, Position, bit_counts, each, have_bits, set_masks
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 from ttt_env.agent import Effort
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import check_size
+from ttt_env.rules import Game, check_size
 from ttt_env.storage.policy_file import game_name, is_for
 
 FOLDER = Path(str(files(__name__)))

@@ -143,18 +143,17 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     def _set_replies(self, replies: Replies | None) -> None:
         self._replies = replies
-        self._n_draws = self._rows_of_draws()
-        self._steps = self._fastest_steps()
-
-    def _fastest_steps(self) -> Steps:
-        """Compiled steps in NumPy's memory where a step is a few look-ups, else those on whole arrays."""
-        parts = self._openings, self._replies, self._worth()
-        are_look_ups = self._openings.are_look_ups(self._replies) and not self._backend.is_remote
+        most = codes.OPPONENT if replies is not None and replies.is_mixed else codes.SEAT
+        rows = 0 if replies is None else most + 1  # of random numbers that a step draws
+        self._n_draws = codes.RESAMPLE + 1 if self.illegal == "resample" else rows
+        parts = self._openings, replies, self._worth()
+        are_look_ups = self._openings.are_look_ups(replies) and not self._backend.is_remote
         if are_look_ups and isinstance(self._store, TableStore):
             from ttt_env.envs.vector.compiled import CompiledSteps
 
-            return CompiledSteps(self._store, *parts)
-        return ArraySteps(self._store, *parts)
+            self._steps: Steps = CompiledSteps(self._store, *parts)  # in NumPy's memory
+        else:
+            self._steps = ArraySteps(self._store, *parts)
 
     def _worth(self) -> Worth:
         """The rewards of the looker and of the other for each code of a board, and who has won."""
@@ -171,14 +170,6 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             winners[looker, codes.WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
             winners[looker, codes.FORFEITED_BY_OTHER] = looker if is_against else codes.NOBODY
         return Worth(of_looker, of_looker[codes.OF_OTHER], winners)
-
-    def _rows_of_draws(self) -> int:
-        """The number of rows of random numbers that a step draws."""
-        if self.illegal == "resample":
-            return codes.RESAMPLE + 1
-        if self._replies is None:
-            return 0
-        return codes.OPPONENT + 1 if self._replies.is_mixed else codes.SEAT + 1
 
     @property
     def boards(self) -> Boards:

@@ -248,7 +248,8 @@ def _reply_of(choice: dict[str, Any]) -> Reply | None:
     if text is None or ("content" not in message and not refusal and not calls):
         return None
     note = _NOTES.get(str(choice.get("finish_reason")), "")
-    if refusal or _has_refusal(message.get("content")):
+    parts = message["content"] if isinstance(message.get("content"), list) else []
+    if refusal or any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts):
         note = f"a refusal: {refusal}" if isinstance(refusal, str) else "a refusal"
     elif calls:
         note = f"a tool call, and no tool was offered: {json.dumps(calls)}"
@@ -281,11 +282,6 @@ def _text_of(content: object) -> str | None:
         if kind == "text":
             texts.append(str(text))
     return "".join(texts)
-
-
-def _has_refusal(content: object) -> bool:
-    parts = content if isinstance(content, list) else []
-    return any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts)
 
 
 _URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")

@@ -22,8 +22,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self
 
 from ttt_env.agent import Answer, AskedAgent, Effort, Outcome, quoted
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, UntrustedAnswersError, shown
-from ttt_env.rules import Game, Position, as_integer, as_path, as_positive, get_game
-from ttt_env.rules.specs import unwrapped
+from ttt_env.rules import Game, Position, as_integer, as_path, as_positive, get_game, unwrapped
 
 TRIES = 3
 """The most times that a program is asked in a position; after the first a fresh process is asked."""

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ttt_env.agent.learner import Budget
+from ttt_env.agent import Budget
 from ttt_env.envs.sb3 import make_vec_env
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules import Game, is_enumerable
 from ttt_env.training.pool import OpponentPool, RandomStarts
 from ttt_env.training.recipe import recipe, recipe_names
 from ttt_env.training.selfplay import ModelLearner
