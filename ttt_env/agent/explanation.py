@@ -43,11 +43,11 @@ class CellNumbers:
 class Explanation:
     """The reasons for an agent's move in `position`.
 
-    `policy` is the chance of each legal cell, `reason` says in whole sentences what decides. `numbers` are
-    the agent's figures for the cells, the most telling first; cells without a figure are missing there.
-    `facts` are further findings by name, each a text, a number or a list of them. `sets` are the winning
-    sets that the reason is about, as cells. `parts` are the explanations of the agents that this one is
-    made of.
+    `policy` is the chance of each legal cell, `reason` says in whole sentences what decides; `{cells}` in it
+    is replaced by the cells that may be played. `numbers` are the agent's figures for the cells, the most
+    telling first; cells without a figure are missing there. `facts` are further findings by name, each a
+    text, a number or a list of them. `sets` are the winning sets that the reason is about, as cells. `parts`
+    are the explanations of the agents that this one is made of.
 
     >>> from ttt_env import make_agent
     >>> explanation = make_agent("weights").explain(Position.parse("XX./OO./..."))
@@ -62,6 +62,9 @@ class Explanation:
     facts: Mapping[str, Any] = field(default_factory=dict)
     sets: tuple[tuple[int, ...], ...] = ()
     parts: tuple["PartExplanation", ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", self.reason.replace("{cells}", named_cells(self.cells)))
 
     @property
     def cells(self) -> list[int]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent.explanation import Explanation
+from ttt_env.agent.explanation import CellNumbers, Explanation
 from ttt_env.agent.policies import Floats, chances, checked_policy, chosen_cell, drawn, generator_of
 from ttt_env.agent.registry import name_of
 from ttt_env.errors import IllegalMoveError, PolicyError
@@ -155,8 +155,11 @@ class Agent:
 
     def _explained(self, position: Position) -> Explanation:
         """`explain` in a position of this game that is not over."""
-        reason = f"{name_of(self)} says which cells it plays, and no more."
-        return Explanation(position, chances(self, position), reason)
+        return self._why(position, f"{name_of(self)} says which cells it plays, and no more.")
+
+    def _why(self, position: Position, reason: str, *numbers: CellNumbers, **more: Any) -> Explanation:
+        """The explanation with the agent's own policy in the position; `more` are fields of `Explanation`."""
+        return Explanation(position, chances(self, position), reason, numbers, **more)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; takes one `rng.random()`.

@@ -18,7 +18,6 @@ from ttt_env.agent import (
     effort_of,
     make_agent,
     name_of,
-    named_cells,
     of_legal_cells,
 )
 from ttt_env.agents.heuristics.rules import Random
@@ -50,7 +49,7 @@ class BestResponse(Planner):
     def _explained(self, position: Position) -> Explanation:
         why, name = super()._explained(position), name_of(self.agent)
         numbers = replace(why.numbers[0], meaning=f"expected result against {name}")
-        reason = f"Against {name} {named_cells(why.cells)} has the highest expected wins less losses."
+        reason = f"Against {name} {{cells}} has the highest expected wins less losses."
         after = position.play(why.cells[0])
         parts = (
             () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
@@ -93,7 +92,7 @@ class Punish(BestResponse):
         q = solve(self.game).values.q(Boards.of([position]))[0]
         values = CellNumbers("value under best play", of_legal_cells(position, q))
         reason = (
-            f"Of the moves that give nothing away under best play {named_cells(why.cells)} has the highest "
+            f"Of the moves that give nothing away under best play {{cells}} has the highest "
             f"expected wins less losses against {name}."
         )
         return replace(why, reason=reason, numbers=(values, *why.numbers))

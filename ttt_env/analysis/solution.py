@@ -1,13 +1,12 @@
 """The solution of a game, and agents that move by action values."""
 
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Explanation, Unit, chances, named_cells, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Unit, of_legal_cells
 from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, Floats, Moves, Responder, reachable
@@ -108,10 +107,8 @@ class ValueAgent(Agent):
         return CellNumbers(meaning, of_legal_cells(position, values.q(Boards.of([position]))[0]), unit)
 
     def _explained(self, position: Position) -> Explanation:
-        why = Explanation(position, chances(self, position), "", (self.numbers(position),))
-        return replace(
-            why, reason=f"Of the values of all moves that of {named_cells(why.cells)} is the largest."
-        )
+        reason = "Of the values of all moves that of {cells} is the largest."
+        return self._why(position, reason, self.numbers(position))
 
 
 class Solution:

@@ -1,14 +1,11 @@
 """`ttt tournament`: a tournament that a file describes, played and shown."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ttt_env.app.console import INTERRUPTED, JsonOption, print_json, progress_line
-
-if TYPE_CHECKING:
-    pass
 
 
 def tournament(

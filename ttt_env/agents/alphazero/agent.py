@@ -1,7 +1,6 @@
 """AlphaZero as an agent: a network alone, or a search that it guides."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from threading import Lock
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit, named_cells, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit, of_legal_cells
 from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
 from ttt_env.render.words import RESULTS
@@ -149,13 +148,12 @@ class AlphaZero(Agent):
             by_cell = {c: n for c, n in of_legal_cells(position, rows[0, cells]).items() if not isnan(n)}
             if by_cell:
                 shown.append(CellNumbers(name, by_cell, unit))
-        why = Explanation(position, policy, "", tuple(shown))
         if self.simulations == 1:
-            return replace(why, reason=f"The network gives {named_cells(why.cells)} the largest probability.")
-        reason = f"Of {found.visits[0].sum():,} simulations most began with {named_cells(why.cells)}."
+            reason = "The network gives {cells} the largest probability."
+            return Explanation(position, policy, reason, tuple(shown))
+        reason = f"Of {found.visits[0].sum():,} simulations most began with {{cells}}."
         if not isnan(found.proved[0]):
             proved = RESULTS[int(found.proved[0])]
-            reason = (
-                f"The search has proved that {position.to_move} {proved}, and plays {named_cells(why.cells)}."
-            )
-        return replace(why, reason=reason, facts={"simulations": self.simulations, "seed": self._seed})
+            reason = f"The search has proved that {position.to_move} {proved}, and plays {{cells}}."
+        facts = {"simulations": self.simulations, "seed": self._seed}
+        return Explanation(position, policy, reason, tuple(shown), facts)

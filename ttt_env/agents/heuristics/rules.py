@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from ttt_env.agent import Agent, Explanation, Floats, chances, named_cells
+from ttt_env.agent import Agent, Explanation, Floats, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
 from ttt_env.errors import ParameterError, unknown
 from ttt_env.rules import Boards, Game, Masks, Position, cells_of
@@ -40,7 +40,7 @@ class Random(Agent):
         return (free & -free).bit_length() - 1
 
     def _explained(self, position: Position) -> Explanation:
-        return Explanation(position, chances(self, position), "Every free cell has the same chance.")
+        return self._why(position, "Every free cell has the same chance.")
 
 
 def win(sight: Sight) -> Masks:
@@ -186,10 +186,10 @@ class Rules(Agent):
             if cells := cells_of(as_ints(rule(sight))[0] & position.legal_mask):
                 reason, sets = _told(name, cells, position)
                 facts = {"rule": name, "rules in order": list(self.rules)}
-                return Explanation(position, chances(self, position), reason, facts=facts, sets=sets)
+                return self._why(position, reason, facts=facts, sets=sets)
         reason = f"No rule fires, of {', '.join(self.rules)}: any free cell has the same chance."
         facts = {"rule": "none", "rules in order": list(self.rules)}
-        return Explanation(position, chances(self, position), reason, facts=facts)
+        return self._why(position, reason, facts=facts)
 
 
 _SENTENCES = {

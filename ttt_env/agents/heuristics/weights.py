@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, chances, named_cells, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, named_cells, of_legal_cells
 from ttt_env.agents.heuristics.threats import OpenSets, open_sets
 from ttt_env.compiled.sets import holding
 from ttt_env.rules import Boards, Game, Masks, Position, bit_counts, each, have_bits, set_masks
@@ -65,7 +65,7 @@ class Weights(Agent):
         reason, sets = _why(position, mine, theirs)
         if theirs > mine:
             numbers.reverse()  # the larger weights decide
-        return Explanation(position, chances(self, position), reason, tuple(numbers), sets=sets)
+        return self._why(position, reason, *numbers, sets=sets)
 
 
 def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, tuple[tuple[int, ...], ...]]:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +16,9 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     PartExplanation,
-    chances,
     effort_of,
     make_agent,
     name_of,
-    named_cells,
     of_legal_cells,
 )
 from ttt_env.errors import GameLogError
@@ -91,15 +88,14 @@ class Imitation(Agent):
             for who, row in zip(("people", "players not named"), cells, strict=True)
             if row.any() or who == "people"
         ]
-        why = Explanation(position, chances(self, position), "", tuple(numbers))
         n_games = int(games.sum())
         reason = (
             f"In {n_games:,} recorded game{'s' * (n_games != 1)} a player was to move in this position or a "
-            f"symmetric one, and most often chose {named_cells(why.cells)}. Cells that a symmetry of the "
+            f"symmetric one, and most often chose {{cells}}. Cells that a symmetry of the "
             "position maps to each other count as one; moves of agents do not count."
         )
         facts = {"games": n_games, "of people": int(games[0]), "of players not named": int(games[1])}
-        return replace(why, reason=reason, facts=facts)
+        return self._why(position, reason, *numbers, facts=facts)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
         if self.is_fixed or self._habits.policies(_stones(position))[0][0]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import ROUNDING, Agent, AgentLike, Effort, Explanation, Floats, chances, checked_policies
+from ttt_env.agent import ROUNDING, Agent, AgentLike, Effort, Explanation, Floats, checked_policies
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
@@ -169,7 +169,7 @@ class Lookup(Agent):
                 there = {f"{name} there": fact for name, fact in _code_facts(kept).items()}
                 facts |= {"position in the table": str(kept)} | there | {"each cell lies there on": motion}
         facts["positions in the table"] = len(self)
-        return Explanation(position, chances(self, position), reason, facts=facts)
+        return self._why(position, reason, facts=facts)
 
 
 def _code_facts(position: Position) -> dict[str, Any]:

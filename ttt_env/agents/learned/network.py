@@ -3,12 +3,11 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, chances, named_cells, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import flat_of
 from ttt_env.errors import ParameterError, PolicyError, shown
@@ -94,13 +93,12 @@ class NetworkAgent(Agent):
 
     def _explained(self, position: Position) -> Explanation:
         scores = of_legal_cells(position, self._scores(Boards.of([position]))[0])
-        why = Explanation(
-            position, chances(self, position), "", (CellNumbers("network’s score", scores, "number"),)
-        )
-        if not self.temperature:
-            return replace(why, reason=f"The network gives {named_cells(why.cells)} the highest score.")
-        reason = f"The chance of a cell grows with the network’s score as exp(score / {self.temperature:g})."
-        return replace(why, reason=reason)
+        reason = "The network gives {cells} the highest score."
+        if self.temperature:
+            reason = (
+                f"The chance of a cell grows with the network’s score as exp(score / {self.temperature:g})."
+            )
+        return self._why(position, reason, CellNumbers("network’s score", scores, "number"))
 
     def _scores(self, boards: Boards) -> Floats:
         """The scores of the cells, `[B, cells]`; 0 on taken ones."""

@@ -1,6 +1,5 @@
 """Tabular Q-learning: one table for both seats, learned in self-play."""
 
-from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,6 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     Learner,
-    chances,
-    named_cells,
     of_legal_cells,
 )
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes
@@ -88,8 +85,8 @@ class QLearning(Agent):
 
     def _explained(self, position: Position) -> Explanation:
         q = of_legal_cells(position, self.q(Boards.of([position]))[0])
-        why = Explanation(position, chances(self, position), "", (CellNumbers("Q-value", q),))
-        return replace(why, reason=f"In the learned table {named_cells(why.cells)} has the largest Q-value.")
+        reason = "In the learned table {cells} has the largest Q-value."
+        return self._why(position, reason, CellNumbers("Q-value", q))
 
     def save(self, path: str | Path) -> None:
         """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""

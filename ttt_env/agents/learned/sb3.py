@@ -7,7 +7,6 @@ only numbers: `Lookup.of(agent).save(path)`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from zipfile import ZipFile
@@ -21,8 +20,6 @@ from ttt_env.agent import (
     Effort,
     Explanation,
     Floats,
-    chances,
-    named_cells,
     of_legal_cells,
 )
 from ttt_env.analysis.induction import softmax
@@ -128,13 +125,10 @@ class SB3(Agent):
         else:
             shares = softmax(1.0)(scores, boards.legal)[0]
             numbers = CellNumbers("network’s probability", of_legal_cells(position, shares), "chance")
-        why = Explanation(position, chances(self, position), "", (numbers,))
-        reason = (
-            f"To {named_cells(why.cells)} the network gives the largest {numbers.meaning.partition(' ')[2]}."
-        )
+        reason = f"To {{cells}} the network gives the largest {numbers.meaning.partition(' ')[2]}."
         if not self._deterministic and not self._has_values:
             reason = "It draws from the network’s probabilities of the free cells."
-        return replace(why, reason=reason)
+        return self._why(position, reason, numbers)
 
     def _scores(self, boards: Boards) -> Floats:
         """The logarithms of the model's probabilities, or its action values, `[B, cells]`; not masked."""

@@ -1,7 +1,6 @@
 """The value network of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,12 +15,11 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     Learner,
-    chances,
-    named_cells,
     of_legal_cells,
 )
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
 from ttt_env.agents.pretrained import effort_of_network, pretrained_file
+from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.rules import Boards, Game, Position, as_number, check_size, one_of
 from ttt_env.storage import save_arrays
@@ -71,10 +69,7 @@ class ValueNetwork(Agent):
         return agent
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        values = self._values(boards)
-        is_best = boards.legal & (values == values.max(axis=1, keepdims=True))
-        policies: Floats = is_best / is_best.sum(axis=1, keepdims=True)
-        return policies
+        return highest(self._values(boards), boards.legal)
 
     def _values(self, boards: Boards) -> Floats:
         """The network's value of the position after each move, for its mover, `[B, cells]`; else −∞."""
@@ -85,13 +80,9 @@ class ValueNetwork(Agent):
 
     def _explained(self, position: Position) -> Explanation:
         values = of_legal_cells(position, self._values(Boards.of([position]))[0])
-        why = Explanation(
-            position, chances(self, position), "", (CellNumbers("network’s value after it", values),)
-        )
-        reason = (
-            f"Of the positions one move ahead the network likes best that after {named_cells(why.cells)}."
-        )
-        return replace(why, reason=reason, facts={"units of each layer": self.network.sizes})
+        reason = "Of the positions one move ahead the network likes best that after {cells}."
+        numbers = CellNumbers("network’s value after it", values)
+        return self._why(position, reason, numbers, facts={"units of each layer": self.network.sizes})
 
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""

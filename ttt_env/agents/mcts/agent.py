@@ -15,7 +15,6 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     make_agent,
-    named_cells,
     of_legal_cells,
     sample,
 )
@@ -179,7 +178,7 @@ class MCTS(Agent):
         proved = {cell: float(values[cell]) for cell in position.legal_cells if not isnan(values[cell])}
         if proved:
             numbers.append(CellNumbers("proved value", proved))
-        reason = f"Of {total:,} simulations {visits[cells[0]]:,} began with {named_cells(cells)}"
+        reason = f"Of {total:,} simulations {visits[cells[0]]:,} began with {{cells}}"
         if value is None:
             reason += f", the most.{_EARLY[stopped_by] if stopped_by else ''}"
         else:

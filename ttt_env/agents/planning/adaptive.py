@@ -1,14 +1,13 @@
 """An agent that learns during a game how precisely its opponent plays."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, named_cells, of_legal_cells, sample
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells, sample
 from ttt_env.agents.planning.planners import Softmax
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.induction import best
@@ -115,12 +114,11 @@ class Adaptive(Agent):
         policy = of_legal_cells(position, self.policy(position))
         expected = of_legal_cells(position, self._expected([position]))
         numbers = CellNumbers("expected result, if all temperatures are as likely", expected)
-        why = Explanation(position, policy, "", (numbers,))
         reason = (
             "As long as no move of the opponent is known, each temperature is as likely as the others: "
-            f"{named_cells(why.cells)} has the highest expected result."
+            "{cells} has the highest expected result."
         )
-        return replace(why, reason=reason)
+        return Explanation(position, policy, reason, (numbers,))
 
 
 def _check_tabulated(game: Game) -> None:

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, named_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.rules import Game, Position
 from ttt_env.stopping import check_wanted, is_due
@@ -67,7 +67,7 @@ class AlphaBeta(Agent):
         cells = list(found.cells)
         best = "all moves are worth the same"
         if len(cells) < len(position.legal_cells):
-            best = f"{named_cells(cells)} is best; the others are worth less, how much it has not looked"
+            best = "{cells} is best; the others are worth less, how much it has not looked"
         reason = f"Looking {found.depth} moves ahead, {best}."
         facts = {
             "moves looked ahead": found.depth,

@@ -15,8 +15,6 @@ from ttt_env.agent import (
     Effort,
     Explanation,
     Floats,
-    chances,
-    named_cells,
     of_legal_cells,
 )
 from ttt_env.agents.heuristics.threats import n_threats
@@ -199,19 +197,19 @@ class Minimax(Planner):
         if self._values is None:
             if not is_enumerable(self.game):
                 return why
-            reason = f"Looking {self._depth} moves ahead, {named_cells(why.cells)} is best."
+            reason = f"Looking {self._depth} moves ahead, {{cells}} is best."
             return replace(why, reason=reason, facts={"moves looked ahead": self._depth})
         scores = why.numbers[0].by_cell
         values = {cell: float(np.sign(score)) for cell, score in scores.items()}
         numbers = [CellNumbers("value under best play", values)]
         value = max(values.values())
-        keeps = f"{named_cells(why.cells)} keeps to it" if value > -1 else "whatever it plays"
+        keeps = "{cells} keeps to it" if value > -1 else "whatever it plays"
         reason = f"Under best play of both {position.to_move} {RESULTS[int(value)]}, and {keeps}"
         if self._prefer == "fast":
             after = distances(self.game).of(Boards.of(position.child(cell) for cell in scores))
             n_moves = dict(zip(scores, after.astype(float).tolist(), strict=True))
             numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
-            reason += {1: " soonest", -1: f": latest after {named_cells(why.cells)}"}.get(int(value), "")
+            reason += {1: " soonest", -1: ": latest after {cells}"}.get(int(value), "")
         return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
 
 
@@ -314,14 +312,11 @@ class BruteForce(Planner):
 
     def _explained(self, position: Position) -> Explanation:
         sums = of_legal_cells(position, self.scores(Boards.of([position]))[0])
-        why = Explanation(
-            position, chances(self, position), "", (CellNumbers("sum over all games", sums, "number"),)
-        )
         reason = (
-            f"Added up over all games that can follow, {named_cells(why.cells)} has the largest sum. A game "
-            "that ends with k stones counts 50/(k+1) won, 10/(k+1) drawn, −10/(k+1) lost."
+            "Added up over all games that can follow, {cells} has the largest sum. A game that ends with k "
+            "stones counts 50/(k+1) won, 10/(k+1) drawn, −10/(k+1) lost."
         )
-        return replace(why, reason=reason)
+        return self._why(position, reason, CellNumbers("sum over all games", sums, "number"))
 
 
 def _unit(game: Game) -> int:

@@ -14,7 +14,6 @@ from ttt_env.agent import (
     effort_of,
     make_agent,
     name_of,
-    named_cells,
 )
 from ttt_env.errors import PolicyFileError
 from ttt_env.proofs import file as proof_file
@@ -83,6 +82,6 @@ class ProvedStrategy(Agent):
             return Explanation(position, part.why.policy, reason, parts=(part,))
         strategy = self._strategies[position.to_move]
         aim = "wins" if strategy.wins else "does not lose"
-        reason = f"By the strategy of the proof {position.to_move} {aim} with {named_cells([cell])}."
+        reason = f"By the strategy of the proof {position.to_move} {aim} with {{cells}}."
         policy = dict.fromkeys(position.legal_cells, 0.0) | {cell: 1.0}
         return Explanation(position, policy, reason)
