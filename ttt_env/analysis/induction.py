@@ -148,6 +148,12 @@ class Values:
             values[at] = self.layers[ply - self.first_ply][slots]
         return values
 
+    def highest(self, boards: Boards) -> Bools:
+        """True for the moves of the highest value, `[B, cells]`; all False where the game is over."""
+        q = np.where(boards.legal, self.q(boards), -np.inf)
+        is_highest: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
+        return is_highest
+
     def q(self, boards: Boards) -> Floats:
         """The value of each move for the player who makes it, `[B, cells]`; NaN where the move is illegal."""
         q = np.full((len(boards), self.game.n_cells), np.nan)

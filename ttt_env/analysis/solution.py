@@ -35,9 +35,7 @@ class Distances:
 
     def perfect(self, boards: Boards) -> Bools:
         """True for perfect moves, `[B, cells]`; all False where the game is over."""
-        q = np.where(boards.legal, self.scores.q(boards), -np.inf)
-        perfect: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
-        return perfect
+        return self.scores.highest(boards)
 
 
 def distances(game: Game | str) -> Distances:
@@ -143,9 +141,7 @@ class Solution:
 
     def good(self, boards: Boards) -> Bools:
         """True for moves that keep a position's value, `[B, cells]`; all False where the game is over."""
-        q = np.where(boards.legal, self.values.q(boards), -np.inf)
-        good: Bools = boards.legal & (q == q.max(axis=1, keepdims=True))
-        return good
+        return self.values.highest(boards)
 
     def keeping(self, respond: Responder) -> Responder:
         """The responder that moves as `respond` does, among the moves that keep the value of the position."""

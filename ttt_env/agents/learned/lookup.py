@@ -53,6 +53,19 @@ def codes(boards: Boards) -> Codes:
     return base_3
 
 
+def rows_of(boards: Boards, table: Codes, agent: Agent, asked: Boards) -> NDArray[np.intp]:
+    """The rows of the boards in an agent's table of ascending codes, `[B]`.
+
+    Raises `PolicyError` for one without a row, which names the position of `asked` that it is looked up for.
+    """
+    wanted = codes(boards)
+    rows = np.minimum(np.searchsorted(table, wanted), len(table) - 1)
+    missing = np.flatnonzero(table[rows] != wanted)
+    if len(missing):
+        raise PolicyError(f"the table of {agent!r} has no entry for {asked[int(missing[0])]}")
+    return rows
+
+
 def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
     """The free cells of the boards with these base-3 codes, `[B, cells]`."""
     weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
@@ -144,12 +157,7 @@ class Lookup(Agent):
         if self._solution is not None:
             return self._solution.policy().policies(boards)
         merged, back = _merge(boards) if self._merged else (boards, None)
-        wanted = codes(merged)
-        rows = np.minimum(np.searchsorted(self._codes, wanted), len(self._codes) - 1)
-        missing = np.flatnonzero(self._codes[rows] != wanted)
-        if len(missing):
-            raise PolicyError(f"the table of {self!r} has no entry for {boards[int(missing[0])]}")
-        policies = self._policies[rows].astype(np.float64)
+        policies = self._policies[rows_of(merged, self._codes, self, boards)].astype(np.float64)
         policies /= policies.sum(axis=1, keepdims=True)
         return policies if back is None else np.take_along_axis(policies, back, axis=1)
 

@@ -17,10 +17,10 @@ from ttt_env.agent import (
     Learner,
     of_legal_cells,
 )
-from ttt_env.agents.learned.lookup import Codes, check_coded, codes
+from ttt_env.agents.learned.lookup import Codes, check_coded, codes, rows_of
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.induction import best
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules import Boards, Game, Position, as_number, canonical_boards, is_enumerable, n_placements
 from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 
@@ -69,16 +69,9 @@ class QLearning(Agent):
         q = np.full(boards.legal.shape, np.nan)
         rows, cells = np.nonzero(boards.legal)
         if len(rows):
-            q[rows, cells] = self._values_of(boards[rows].play(cells))
+            after = boards[rows].play(cells)
+            q[rows, cells] = self._values[rows_of(canonical_boards(after)[0], self._positions, self, after)]
         return q
-
-    def _values_of(self, boards: Boards) -> Floats:
-        wanted = codes(canonical_boards(boards)[0])
-        at = np.minimum(np.searchsorted(self._positions, wanted), len(self._positions) - 1)
-        missing = np.flatnonzero(self._positions[at] != wanted)
-        if len(missing):
-            raise PolicyError(f"the table of {self!r} has no entry for {boards[int(missing[0])]}")
-        return self._values[at]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         return best(self.q(boards), boards.legal)
