@@ -26,7 +26,9 @@ from ttt_env.app.console import (
     STANDARD_OUTPUT,
     Command,
     JsonOption,
+    argument,
     check_outputs,
+    option,
     print_json,
     progress_line,
     write_file,
@@ -71,18 +73,16 @@ ttt -h lists all commands, and -h behind one of them shows its options."""
 CLONE = Path(__file__).parents[2]  # of the repository, if the package runs from one
 GameOption = Annotated[
     str,
-    typer.Option(
+    option(
+        "GAME",
+        "id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
         "--game",
-        metavar="GAME",
         autocompletion=game_names,
-        help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
     ),
 ]
-RayOption = Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=_RAY)]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="the same seed gives the same random numbers")]
-ReplySeed = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="the same seed makes agents reply in the same way")
-]
+RayOption = Annotated[str | None, option("[ADDRESS]", _RAY)]
+Seed = Annotated[int, option("N", "the same seed gives the same random numbers", min=0)]
+ReplySeed = Annotated[int | None, option("N", "the same seed makes agents reply in the same way", min=0)]
 
 
 def _print_version(is_asked: bool) -> None:
@@ -108,11 +108,9 @@ def options(
 
 @_command(epilog="Example: ttt demo --seconds 20")
 def demo(
-    seconds: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="how long to train")] = 60.0,
+    seconds: Annotated[float, option("SECONDS", "how long to train", min=0.1)] = 60.0,
     seed: Seed = 0,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="the file of the best model")] = Path(
-        "models/demo.zip"
-    ),
+    out: Annotated[Path, option("FILE", "the file of the best model")] = Path("models/demo.zip"),
 ) -> None:
     """Train an agent for a minute, and prove how strong it is."""
     from ttt_env.app.learning import train_and_judge
@@ -125,74 +123,53 @@ def demo(
 @_command(epilog="Example: ttt train dqn --out models/dqn.zip")
 def train(
     algo: Annotated[
-        str,
-        typer.Argument(metavar="ALGORITHM", autocompletion=learner_names, help=", ".join(learner_names())),
+        str, argument("ALGORITHM", ", ".join(learner_names()), autocompletion=learner_names)
     ] = "maskable-ppo",
     opponent: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="AGENT",
-            autocompletion=agent_names,
-            help=f"{_AGENTS}, to learn against; may be given several times",
+        option(
+            "AGENT", f"{_AGENTS}, to learn against; may be given several times", autocompletion=agent_names
         ),
     ] = None,
     game: GameOption = "tictactoe-v0",
     seconds: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0.1, help="how long to train; by default as the recipe says"),
+        float | None, option("SECONDS", "how long to train; by default as the recipe says", min=0.1)
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="how many moves of the agent, or games, to train")
+        int | None, option("N", "how many moves of the agent, or games, to train", min=1)
     ] = None,
     seed: Seed = 0,
     until: Annotated[
-        str,
-        typer.Option(
-            metavar="GOAL", help="stop once it is unbeatable, or optimal everywhere; budget: do not stop"
-        ),
+        str, option("GOAL", "stop once it is unbeatable, or optimal everywhere; budget: do not stop")
     ] = "unbeatable",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="the file of the best model; by default in models/")
-    ] = None,
-    tensorboard: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="folder for TensorBoard's logs")
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "the file of the best model; by default in models/")] = None,
+    tensorboard: Annotated[Path | None, option("FOLDER", "folder for TensorBoard's logs")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="continue the training that writes to --out")
     ] = False,
     seeds: Annotated[
-        str | None,
-        typer.Option(metavar="SEEDS", help="a sweep: train from each of these seeds, 0-99 or 0,3,7"),
+        str | None, option("SEEDS", "a sweep: train from each of these seeds, 0-99 or 0,3,7")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME=VALUES",
+            "a sweep: try these values, learning_rate=3e-4,1e-3; may be given several times",
             "--set",
-            metavar="NAME=VALUES",
-            help="a sweep: try these values, learning_rate=3e-4,1e-3; may be given several times",
         ),
     ] = None,
     asha: Annotated[
         bool, typer.Option("--asha", help="of a sweep, with --ray: stop trainings that fall behind")
     ] = False,
-    workers: Annotated[int | None, typer.Option(metavar="N", min=1, help=f"of a sweep: {_WORKERS}")] = None,
-    ray: Annotated[str | None, typer.Option(metavar="[ADDRESS]", help=f"of a sweep: {_RAY}")] = None,
+    workers: Annotated[int | None, option("N", f"of a sweep: {_WORKERS}", min=1)] = None,
+    ray: Annotated[str | None, option("[ADDRESS]", f"of a sweep: {_RAY}")] = None,
     hidden: Annotated[
-        str | None,
-        typer.Option(metavar="SIZES", help="of value-network: units of the hidden layers, 18,9,3"),
+        str | None, option("SIZES", "of value-network: units of the hidden layers, 18,9,3")
     ] = None,
-    start: Annotated[
-        str | None, typer.Option(metavar="WEIGHTS", help="of value-network: uniform01 or symmetric")
-    ] = None,
-    view: Annotated[
-        str | None, typer.Option(metavar="VIEW", help="of value-network: mover, xo, or xo+turn")
-    ] = None,
-    empty: Annotated[
-        float | None, typer.Option(metavar="X", help="of value-network: input of an empty cell, 0.01")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(metavar="X", help="of value-network: the learning rate, 0.025")
-    ] = None,
+    start: Annotated[str | None, option("WEIGHTS", "of value-network: uniform01 or symmetric")] = None,
+    view: Annotated[str | None, option("VIEW", "of value-network: mover, xo, or xo+turn")] = None,
+    empty: Annotated[float | None, option("X", "of value-network: input of an empty cell, 0.01")] = None,
+    learning_rate: Annotated[float | None, option("X", "of value-network: the learning rate, 0.025")] = None,
 ) -> None:
     """Train an agent, and prove how strong it is.
 
@@ -254,29 +231,20 @@ def train(
 @_command(epilog="Example: ttt bench random minimax mcts:simulations=100,seed=0")
 def bench(
     agents: Annotated[
-        list[str],
-        typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"two or more, each {_AGENTS}"),
+        list[str], argument("AGENT", f"two or more, each {_AGENTS}", autocompletion=agent_names)
     ],
     game: GameOption = "tictactoe-v0",
     width: Annotated[
-        float,
-        typer.Option(metavar="X", help="sampled scores: play until the 95 % interval is this narrow"),
+        float, option("X", "sampled scores: play until the 95 % interval is this narrow")
     ] = 0.05,
     workers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help=f"{_WORKERS}; by default one, with Ray one for each CPU"),
+        int | None, option("N", f"{_WORKERS}; by default one, with Ray one for each CPU")
     ] = None,
     ray: RayOption = None,
     seed: Seed = 0,
-    csv: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help=f"write the table to this CSV file too; {_DASH}"),
-    ] = None,
+    csv: Annotated[Path | None, option("FILE", f"write the table to this CSV file too; {_DASH}")] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help=f"draw a heat map to this file too (SVG, PNG, PDF); {_DASH}, as SVG"
-        ),
+        Path | None, option("FILE", f"draw a heat map to this file too (SVG, PNG, PDF); {_DASH}, as SVG")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -311,58 +279,39 @@ def bench(
 @_command(epilog="Example: ttt certify bot.py --json > certificate.json")
 def certify(
     agents: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"one or more, each {_AGENTS}"),
+        list[str] | None, argument("AGENT", f"one or more, each {_AGENTS}", autocompletion=agent_names)
     ] = None,
     game: GameOption = "tictactoe-v0",
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help=f"file of the certificate; by default beside the model's file; {_DASH}",
-        ),
+        Path | None, option("FILE", f"file of the certificate; by default beside the model's file; {_DASH}")
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="of several agents, processes that share the work; else questions at once",
-        ),
+        option("N", "of several agents, processes that share the work; else questions at once", min=1),
     ] = None,
     ray: RayOption = None,
     as_json: JsonOption = False,
     command: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND", help='a program that answers questions on standard input: "python mybot.py"'
-        ),
+        str | None, option("COMMAND", 'a program that answers questions on standard input: "python mybot.py"')
     ] = None,
     url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="an OpenAI-compatible endpoint: http://localhost:8000/v1"),
+        str | None, option("URL", "an OpenAI-compatible endpoint: http://localhost:8000/v1")
     ] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="name of the model at --url")] = None,
+    model: Annotated[str | None, option("NAME", "name of the model at --url")] = None,
     temperature: Annotated[
-        float | None, typer.Option(metavar="X", help="temperature of the model; by default the endpoint's")
+        float | None, option("X", "temperature of the model; by default the endpoint's")
     ] = None,
     key_variable: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="environment variable with the key: OPENAI_API_KEY by default"),
+        str | None, option("NAME", "environment variable with the key: OPENAI_API_KEY by default")
     ] = None,
     timeout: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0.001, help="seconds for an answer: 60, of a model 600"),
+        float | None, option("SECONDS", "seconds for an answer: 60, of a model 600", min=0.001)
     ] = None,
     startup: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0.001, help="seconds for a program to start: 30"),
+        float | None, option("SECONDS", "seconds for a program to start: 30", min=0.001)
     ] = None,
     answers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="file that keeps the answers, to go on from; by default in models/"
-        ),
+        Path | None, option("FILE", "file that keeps the answers, to go on from; by default in models/")
     ] = None,
 ) -> None:
     """Prove that an agent is unbeatable, or show what beats it.
@@ -406,15 +355,11 @@ def certify(
 
 @_command(epilog="Example: ttt export models/dqn.zip models/dqn.npz")
 def export(
-    model: Annotated[str, typer.Argument(metavar="AGENT", autocompletion=agent_names, help=_AGENTS)],
-    out: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE", help=f"the table to write, such as policy.npz; {_DASH}"),
-    ] = None,
+    model: Annotated[str, argument("AGENT", _AGENTS, autocompletion=agent_names)],
+    out: Annotated[Path | None, argument("FILE", f"the table to write, such as policy.npz; {_DASH}")] = None,
     game: GameOption = "tictactoe-v0",
     onnx: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help=f"write the model's network as this ONNX file instead; {_DASH}"),
+        Path | None, option("FILE", f"write the model's network as this ONNX file instead; {_DASH}")
     ] = None,
 ) -> None:
     """Turn an agent into a table of plain numbers.
@@ -460,50 +405,33 @@ def _write_table(agent: Agent, out: Path, model: str) -> None:
 def solve(
     game: Annotated[
         str | None,
-        typer.Argument(
-            metavar="GAME",
+        argument(
+            "GAME",
+            "id of the game, or the .json file of one of yours; by default tictactoe-v0",
             autocompletion=game_names,
-            help="id of the game, or the .json file of one of yours; by default tictactoe-v0",
         ),
     ] = None,
     parameters: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME=VALUE", help="parameters of the game, such as m=5 n=5 k=4"),
+        list[str] | None, argument("NAME=VALUE", "parameters of the game, such as m=5 n=5 k=4")
     ] = None,
     named: Annotated[
         str | None,
-        typer.Option(
-            "--game",
-            metavar="GAME",
-            autocompletion=game_names,
-            help="the game, as the other commands take it",
-        ),
+        option("GAME", "the game, as the other commands take it", "--game", autocompletion=game_names),
     ] = None,
     position: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POSITION", help="position to solve, such as X../.O./...; by default the empty board"
-        ),
+        str | None, option("POSITION", "position to solve, such as X../.O./...; by default the empty board")
     ] = None,
-    nodes: Annotated[int | None, typer.Option(metavar="N", help="stop after so many positions")] = None,
-    seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="stop after so many seconds")
-    ] = None,
+    nodes: Annotated[int | None, option("N", "stop after so many positions")] = None,
+    seconds: Annotated[float | None, option("SECONDS", "stop after so many seconds")] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help=f"write the values of all positions to this file (.npz); {_DASH}"),
+        Path | None, option("FILE", f"write the values of all positions to this file (.npz); {_DASH}")
     ] = None,
     proof_file: Annotated[
         Path | None,
-        typer.Option(
-            "--proof",
-            metavar="FILE",
-            help="write the proof, with the strategies that show it, to this file (.npz)",
-        ),
+        option("FILE", "write the proof, with the strategies that show it, to this file (.npz)", "--proof"),
     ] = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="file that keeps what the search knows, to go on from"),
+        Path | None, option("FILE", "file that keeps what the search knows, to go on from")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -556,20 +484,13 @@ def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -
 
 @_command(epilog="Example: ttt play minimax --seat O")
 def play(
-    players: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PLAYER", autocompletion=agent_names, help=_PLAYERS),
-    ] = None,
+    players: Annotated[list[str] | None, argument("PLAYER", _PLAYERS, autocompletion=agent_names)] = None,
     game: GameOption = "tictactoe-v0",
     seat: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEAT", help="your seat in the first game, X or O; the seats swap after each game"
-        ),
+        str | None, option("SEAT", "your seat in the first game, X or O; the seats swap after each game")
     ] = None,
     games: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="play so many games without asking for another one"),
+        int | None, option("N", "play so many games without asking for another one", min=1)
     ] = None,
     record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
     seed: ReplySeed = None,
@@ -588,20 +509,16 @@ def play(
 @_command(epilog="Example: ttt text minimax --seat X --board coordinates")
 def text(
     opponent: Annotated[
-        str, typer.Argument(metavar="AGENT", autocompletion=agent_names, help=f"your opponent: {_AGENTS}")
+        str, argument("AGENT", f"your opponent: {_AGENTS}", autocompletion=agent_names)
     ] = "minimax",
     game: GameOption = "tictactoe-v0",
-    seat: Annotated[str, typer.Option(metavar="SEAT", help="your seat: X, O or random")] = "random",
-    illegal: Annotated[
-        str, typer.Option(metavar="RULE", help="what a reply that is no move does: retry or lose")
-    ] = "retry",
-    reward: Annotated[
-        str, typer.Option(metavar="KIND", help="the reward of a move: result, regret or shaped")
-    ] = "result",
+    seat: Annotated[str, option("SEAT", "your seat: X, O or random")] = "random",
+    illegal: Annotated[str, option("RULE", "what a reply that is no move does: retry or lose")] = "retry",
+    reward: Annotated[str, option("KIND", "the reward of a move: result, regret or shaped")] = "result",
     board: Annotated[
-        str, typer.Option(metavar="STYLE", help="how a prompt draws the board: grid, coordinates or line")
+        str, option("STYLE", "how a prompt draws the board: grid, coordinates or line")
     ] = "grid",
-    answer: Annotated[str, typer.Option(metavar="PATTERN", help="how a reply names a cell")] = "[{cell}]",
+    answer: Annotated[str, option("PATTERN", "how a reply names a cell")] = "[{cell}]",
     seed: ReplySeed = None,
 ) -> None:
     """Play as a language model does: prompts out, replies in."""
@@ -622,16 +539,10 @@ _command("tournament", epilog="Example: ttt tournament class.toml")(tournament_o
 @_command(epilog="Example: ttt replay tictactoe-v0: 4 1 0 8 2 6")
 def replay(
     record: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECORD", help="a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line"
-        ),
+        list[str], argument("RECORD", "a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line")
     ],
     game: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="the .json file of the game that was played, if it is one of yours"
-        ),
+        Path | None, option("FILE", "the .json file of the game that was played, if it is one of yours")
     ] = None,
 ) -> None:
     """Show a game move by move, with its mistakes.
@@ -649,39 +560,28 @@ def replay(
 @_command(epilog="Example: ttt web --models models/demo.zip")
 def web(
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="address to listen on; any but this one lets others in")
+        str, option("HOST", "address to listen on; any but this one lets others in")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="port to listen on; 0 is any free one")
-    ] = 8000,
+    port: Annotated[int, option("PORT", "port to listen on; 0 is any free one", min=0, max=65535)] = 8000,
     models: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODEL",
-            help="a model's file, or a bot as process:COMMAND, that may play too; may be given several times",
+        option(
+            "MODEL",
+            "a model's file, or a bot as process:COMMAND, that may play too; may be given several times",
         ),
     ] = None,
     games: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="file of a game of yours, which the page offers too; may be given several times",
-        ),
+        option("FILE", "file of a game of yours, which the page offers too; may be given several times"),
     ] = None,
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
-    games_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="file of the game log, if not the usual one")
-    ] = None,
+    games_file: Annotated[Path | None, option("FILE", "file of the game log, if not the usual one")] = None,
     runs: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="folder of training runs whose curves the page shows"),
+        Path | None, option("FOLDER", "folder of training runs whose curves the page shows")
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="start no server: write tic-tac-toe to this folder, for any server to serve",
-        ),
+        option("FOLDER", "start no server: write tic-tac-toe to this folder, for any server to serve"),
     ] = None,
 ) -> None:
     """Play, and look into agents, on a page in the browser.
@@ -722,10 +622,7 @@ def docs() -> None:
 @_command(epilog="Example: ttt agents mcts")
 def agents(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME", autocompletion=agent_names, help="show this agent with its parameters"
-        ),
+        str | None, argument("NAME", "show this agent with its parameters", autocompletion=agent_names)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -749,7 +646,7 @@ def agents(
 
 @_command(epilog="Example: ttt new bot.py")
 def new(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="the Python file to write, such as bot.py")],
+    file: Annotated[Path, argument("FILE", "the Python file to write, such as bot.py")],
 ) -> None:
     """Write a bot to start from, which can judge itself."""
     from ttt_env.app.starting import write_bot
@@ -767,9 +664,9 @@ def with_address(arguments: list[str]) -> list[str]:
     (['--ray', 'local', '--seeds', '0-9'], ['--ray', 'auto'], ['--ray', 'local'])
     """
     completed: list[str] = []
-    for argument, following in pairwise([*arguments, ""]):
-        completed.append(argument)
-        if argument == "--ray" and not _ADDRESS.fullmatch(following):
+    for word, following in pairwise([*arguments, ""]):
+        completed.append(word)
+        if word == "--ray" and not _ADDRESS.fullmatch(following):
             completed.append(LOCAL_RAY)
     return completed
 

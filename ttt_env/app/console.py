@@ -33,6 +33,16 @@ _TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its pr
 _PLAIN_SECONDS = 2.0, 10.0  # where there is no terminal: until the first line, and between two
 
 
+def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """An option of a command, with its value's name and its line of the help; `more` is for Typer."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    """An argument of a command, described in the same way."""
+    return typer.Argument(metavar=metavar, help=help, **more)
+
+
 class Command(TyperCommand):
     """A command whose help shows an argument by its metavar alone, without the type behind it."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ttt_env.app.console import progress_line
+from ttt_env.app.console import argument, option, progress_line
 from ttt_env.rules.catalogue import game_names
 from ttt_env.storage.models import game_of
 
@@ -14,22 +14,16 @@ from ttt_env.storage.models import game_of
 def dataset(
     game: Annotated[
         str,
-        typer.Argument(
-            metavar="GAME",
+        argument(
+            "GAME",
+            "id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
             autocompletion=game_names,
-            help="id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", help="folder to write; a data set that is in it is replaced"),
-    ],
+    out: Annotated[Path, option("FOLDER", "folder to write; a data set that is in it is replaced")],
     kind: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="positions, games, chat or minari; may be given several times, by default all",
-        ),
+        option("KIND", "positions, games, chat or minari; may be given several times, by default all"),
     ] = None,
     one_per_class: Annotated[
         bool, typer.Option("--one-per-class", help="one position of those that are symmetric to each other")
@@ -42,22 +36,15 @@ def dataset(
         typer.Option(help="positions with prompts and answers; by default on boards of up to 12 cells"),
     ] = None,
     board: Annotated[
-        str,
-        typer.Option(metavar="STYLE", help="how a prompt draws the board: grid, coordinates or line"),
+        str, option("STYLE", "how a prompt draws the board: grid, coordinates or line")
     ] = "grid",
-    answer: Annotated[str, typer.Option(metavar="PATTERN", help="how a reply names a cell")] = "[{cell}]",
-    ties: Annotated[
-        str, typer.Option(metavar="RULE", help="conversations with all perfect moves, or draw one")
-    ] = "all",
-    games: Annotated[int, typer.Option(metavar="N", min=1, help="games of each level")] = 1000,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="another seed draws other games and answers")
-    ] = 0,
+    answer: Annotated[str, option("PATTERN", "how a reply names a cell")] = "[{cell}]",
+    ties: Annotated[str, option("RULE", "conversations with all perfect moves, or draw one")] = "all",
+    games: Annotated[int, option("N", "games of each level", min=1)] = 1000,
+    seed: Annotated[int, option("N", "another seed draws other games and answers", min=0)] = 0,
     published: Annotated[
         datetime | None,
-        typer.Option(
-            metavar="DATE", formats=["%Y-%m-%d"], help="date that the description names, as 2026-01-31"
-        ),
+        option("DATE", "date that the description names, as 2026-01-31", formats=["%Y-%m-%d"]),
     ] = None,
 ) -> None:
     """Write exact data of a game as files.

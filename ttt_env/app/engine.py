@@ -7,9 +7,8 @@ from contextlib import redirect_stdout, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, TextIO
 
-import typer
-
 from ttt_env.agent import agent_names
+from ttt_env.app.console import argument, option
 from ttt_env.rules import game_names, get_game, one_of
 from ttt_env.storage.models import game_of
 
@@ -25,16 +24,12 @@ _GAME = (
 
 def engine(
     agent: Annotated[
-        str,
-        typer.Argument(
-            metavar="AGENT", autocompletion=agent_names, help="an agent of `ttt agents`, with its parameters"
-        ),
+        str, argument("AGENT", "an agent of `ttt agents`, with its parameters", autocompletion=agent_names)
     ] = "minimax",
-    protocol: Annotated[str, typer.Option(metavar="NAME", help=", ".join(PROTOCOLS))] = "json",
-    game: Annotated[str | None, typer.Option(metavar="GAME", autocompletion=game_names, help=_GAME)] = None,
+    protocol: Annotated[str, option("NAME", ", ".join(PROTOCOLS))] = "json",
+    game: Annotated[str | None, option("GAME", _GAME, autocompletion=game_names)] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="the same seed makes the agent reply in the same way"),
+        int | None, option("N", "the same seed makes the agent reply in the same way", min=0)
     ] = None,
 ) -> None:
     """Let other programs play with an agent.

@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ttt_env.app.console import STANDARD_OUTPUT, Command, JsonOption, check_outputs, print_json, write_file
+from ttt_env.app.console import (
+    STANDARD_OUTPUT,
+    Command,
+    JsonOption,
+    argument,
+    check_outputs,
+    print_json,
+    write_file,
+)
 from ttt_env.app.tally import Expectation, Tally, facts_of, tallies_in
 from ttt_env.render.table import Table
 from ttt_env.render.words import percent
@@ -63,10 +71,7 @@ def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
 
 @games_app.command("import", cls=Command, epilog="Example: ttt games import class.txt")
 def import_games(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="a text file: a record a line, such as tictactoe-v0: 4 0 8 2 6"),
-    ],
+    file: Annotated[Path, argument("FILE", "a text file: a record a line, such as tictactoe-v0: 4 0 8 2 6")],
 ) -> None:
     """Add the games of a text file."""
     with GameLog() as log:
@@ -75,10 +80,7 @@ def import_games(
 
 @games_app.command("export", cls=Command, epilog="Example: ttt games export games.txt")
 def export_games(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="the text file to write, a record a line; - for standard output"),
-    ],
+    file: Annotated[Path, argument("FILE", "the text file to write, a record a line; - for standard output")],
 ) -> None:
     """Write all recorded games to a text file."""
     check_outputs(file)

@@ -5,21 +5,15 @@ from typing import Annotated
 
 import typer
 
-from ttt_env.app.console import INTERRUPTED, JsonOption, print_json, progress_line
+from ttt_env.app.console import INTERRUPTED, JsonOption, argument, option, print_json, progress_line
 
 
 def tournament(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="a TOML file that says who plays, and how: see docs/tournaments.md"
-        ),
+        Path, argument("FILE", "a TOML file that says who plays, and how: see docs/tournaments.md")
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="folder of the results; by default beside the file, NAME-results"
-        ),
+        Path | None, option("FOLDER", "folder of the results; by default beside the file, NAME-results")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="forget what was played, and start anew")] = False,
     as_json: JsonOption = False,
