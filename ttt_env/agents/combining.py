@@ -109,10 +109,7 @@ class Mixture(Agent):
     """
 
     def __init__(
-        self,
-        game: Game,
-        agents: str | Sequence[AgentLike],
-        weights: str | Sequence[float] | None = None,
+        self, game: Game, agents: str | Sequence[AgentLike], weights: str | Sequence[float] | None = None
     ) -> None:
         super().__init__(game)
         if not isinstance(agents, str | Sequence):

@@ -10,10 +10,7 @@ from ttt_env.rules import Game, GameRecord, as_generator
 
 
 def play_game(
-    x: AgentLike,
-    o: AgentLike,
-    game: Game | str | None = None,
-    rng: np.random.Generator | int | None = None,
+    x: AgentLike, o: AgentLike, game: Game | str | None = None, rng: np.random.Generator | int | None = None
 ) -> GameRecord:
     """One whole game of agent `x` moving first against agent `o`.
 

@@ -645,9 +645,7 @@ def agents(
 
 
 @_command(epilog="Example: ttt new bot.py")
-def new(
-    file: Annotated[Path, argument("FILE", "the Python file to write, such as bot.py")],
-) -> None:
+def new(file: Annotated[Path, argument("FILE", "the Python file to write, such as bot.py")]) -> None:
     """Write a bot to start from, which can judge itself."""
     from ttt_env.app.starting import write_bot
 

@@ -67,13 +67,7 @@ class AlphaZero(Agent):
         self._begin(load_network(file, game), simulations, seed, c, solve, threats)
 
     def _begin(
-        self,
-        network: PolicyValueNetwork,
-        simulations: int,
-        seed: int,
-        c: float,
-        solve: bool,
-        threats: bool,
+        self, network: PolicyValueNetwork, simulations: int, seed: int, c: float, solve: bool, threats: bool
     ) -> None:
         from ttt_env.agents.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
 

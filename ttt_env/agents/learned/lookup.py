@@ -111,10 +111,7 @@ class Lookup(Agent):
 
     @classmethod
     def of(
-        cls,
-        agent: AgentLike,
-        game: Game | str | None = None,
-        positions: Sequence[Boards] | None = None,
+        cls, agent: AgentLike, game: Game | str | None = None, positions: Sequence[Boards] | None = None
     ) -> "Lookup":
         """The table of an agent's policy in these `positions`, by default in all of the game.
 

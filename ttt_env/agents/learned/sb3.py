@@ -14,14 +14,7 @@ from zipfile import ZipFile
 import numpy as np
 from gymnasium import spaces
 
-from ttt_env.agent import (
-    Agent,
-    CellNumbers,
-    Effort,
-    Explanation,
-    Floats,
-    of_legal_cells,
-)
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.errors import PolicyFileError, UnknownAgentError, extra_for
 from ttt_env.rules import Boards, Game, Position, check_size

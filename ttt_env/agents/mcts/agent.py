@@ -8,16 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import (
-    Agent,
-    CellNumbers,
-    Effort,
-    Explanation,
-    Floats,
-    make_agent,
-    of_legal_cells,
-    sample,
-)
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, make_agent, of_legal_cells, sample
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.learned.value_network import ValueNetwork
 from ttt_env.errors import ParameterError

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import (
-    Agent,
-    CellNumbers,
-    Effort,
-    Explanation,
-    Floats,
-    of_legal_cells,
-)
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells
 from ttt_env.agents.heuristics.threats import n_threats
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
