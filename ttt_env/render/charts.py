@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ttt_env.errors import extra_for
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Figure
 
 Floats = NDArray[np.float64]
@@ -60,17 +59,6 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     bar.ax.set_ylim(-1, 1)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
-    _label(axes, labels)
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            colour = "white" if abs(value) > _DARK else "black"
-            text = texts[row][column].replace(" ", "\n")
-            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
-    figure.suptitle(title, fontsize=12)
-    return figure
-
-
-def _label(axes: "Axes", labels: Sequence[str]) -> None:
     places = range(len(labels))
     axes.set_yticks(places, labels, fontsize=10)
     axes.set_xticks(places, [str(place + 1) for place in places], fontsize=10)
@@ -80,3 +68,10 @@ def _label(axes: "Axes", labels: Sequence[str]) -> None:
     axes.grid(which="minor", color="white", linewidth=1.5)
     axes.tick_params(which="minor", length=0, top=False)
     axes.spines[:].set_visible(False)
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            colour = "white" if abs(value) > _DARK else "black"
+            text = texts[row][column].replace(" ", "\n")
+            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
+    figure.suptitle(title, fontsize=12)
+    return figure

@@ -154,11 +154,17 @@ class Window:
         if self._state == "new":
             self._open(position)
         if self._state == "open":
-            self._draw(position, last)
             import pygame
 
-            clock = pygame.time.Clock()
-            waited = 0
+            picture = draw_pixels(position, last)
+            size = picture.shape[1], picture.shape[0]
+            surface = pygame.display.get_surface()
+            if surface is None or surface.get_size() != size:
+                surface = pygame.display.set_mode(size)
+            pygame.display.set_caption(position.game.name)
+            surface.blit(pygame.image.frombuffer(picture.tobytes(), size, "RGB"), (0, 0))
+            pygame.display.flip()
+            clock, waited = pygame.time.Clock(), 0
             while self._state == "open" and waited < 1000 / self.fps:
                 if any(event.type == pygame.QUIT for event in pygame.event.get()):
                     self.close()
@@ -181,18 +187,6 @@ class Window:
         else:
             self._state = "printing"
             print("No display was found, so the boards are printed.")
-
-    def _draw(self, position: Position, last: int | None) -> None:
-        import pygame
-
-        picture = draw_pixels(position, last)
-        size = picture.shape[1], picture.shape[0]
-        surface = pygame.display.get_surface()
-        if surface is None or surface.get_size() != size:
-            surface = pygame.display.set_mode(size)
-        pygame.display.set_caption(position.game.name)
-        surface.blit(pygame.image.frombuffer(picture.tobytes(), size, "RGB"), (0, 0))
-        pygame.display.flip()
 
 
 def _opens_display(size: tuple[int, int]) -> bool:

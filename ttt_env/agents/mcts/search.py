@@ -162,7 +162,11 @@ class Search:
         early_stop: bool = False,
         tolerance: float | None = None,
     ) -> None:
-        _check_settings(c, draw, playout, solve, threats)
+        as_number("c", c, "mcts", _MAX_C)
+        as_number("draw", draw, "mcts", 1.0)
+        one_of("playout of mcts", playout, PLAYOUTS)
+        as_bool("solve", solve, "mcts")
+        as_bool("threats", threats, "mcts")
         self._early_stop = as_bool("early_stop", early_stop, "mcts")
         self._tolerance = None if tolerance is None else as_number("tolerance", tolerance, "mcts", 1.0)
         self._settings = kernel.UctSettings(float(c), float(draw), playout == "win-block", solve)
@@ -430,15 +434,6 @@ def _prepare(words: int, with_threats: bool) -> None:
         lambda: kernel.transplant(tree, int(tree.path[1]), other, np.full(_FIRST_SLOTS, -1)),
         lambda: kernel.sow(other, zero),
     )
-
-
-def _check_settings(c: object, draw: object, playout: object, solve: object, threats: object) -> None:
-    """Raise `ParameterError` for a setting that a search cannot have."""
-    as_number("c", c, "mcts", _MAX_C)
-    as_number("draw", draw, "mcts", 1.0)
-    one_of("playout of mcts", playout, PLAYOUTS)
-    as_bool("solve", solve, "mcts")
-    as_bool("threats", threats, "mcts")
 
 
 def checked_budget(simulations: object, seconds: object) -> tuple[int | None, float | None]:

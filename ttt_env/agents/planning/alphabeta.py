@@ -130,13 +130,6 @@ class _Searcher:
 
     def look(self, position: Position, depth: int) -> Lookahead:
         """The best moves at this depth. Raises `_OutOfTimeError` if the time does not suffice."""
-        cells, value = self._best_cells(position, depth)
-        line = self._principal_variation(position.play(cells[0]), depth - 1, -value)
-        nodes = int(self._search.state[self._kernel.NODES]) - self._first_node
-        scale = 1.0 if abs(value) == self._kernel.WIN else min(0.99, abs(value) / 5)
-        return Lookahead(cells, float(np.sign(value)) * scale, (cells[0], *line), depth, nodes)
-
-    def _best_cells(self, position: Position, depth: int) -> tuple[tuple[int, ...], int]:
         through = self.game.winning_masks_through
         cells = sorted(position.legal_cells, key=lambda cell: -len(through[cell]))
         after = {cell: position.play(cell) for cell in cells}
@@ -145,7 +138,11 @@ class _Searcher:
             if best < self._kernel.WIN and not self._is_at_least(child, depth - 1, -best):
                 best = self._value_above(child, depth - 1, best)
         ties = (cell for cell, child in after.items() if not self._is_at_least(child, depth - 1, 1 - best))
-        return tuple(sorted(ties)), best
+        found = tuple(sorted(ties))
+        line = self._principal_variation(position.play(found[0]), depth - 1, -best)
+        nodes = int(self._search.state[self._kernel.NODES]) - self._first_node
+        scale = 1.0 if abs(best) == self._kernel.WIN else min(0.99, abs(best) / 5)
+        return Lookahead(found, float(np.sign(best)) * scale, (found[0], *line), depth, nodes)
 
     def _value_above(self, child: Position, depth: int, least: int) -> int:
         """The value of the move to `child`, which is known to be above `least`, by bisection."""

@@ -444,7 +444,11 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return self._backend.random(self._randomness()[1], (n_rows, self.num_envs))
 
     def _seed(self, seed: int | Sequence[int]) -> None:
-        seeds = _as_seeds(seed, self.num_envs)
+        is_one = not _are_seeds(seed)
+        unchecked: list[object] = [seed] if is_one else items_of(seed, self.num_envs) or []
+        seeds = [number for number in map(integer_of, unchecked) if number is not None and number >= 0]
+        if len(seeds) != len(unchecked) or not (is_one or len(seeds) == self.num_envs):
+            raise ParameterError(f"seed={shown(seed)}: an int from 0 on, or {self.num_envs} of them")
         if _are_seeds(seed):
             self.np_random = np.random.default_rng(seeds)
         else:
@@ -482,16 +486,6 @@ def rows_of(batch: Any) -> list[Any]:
 
 def _are_seeds(seed: object) -> bool:
     return isinstance(seed, Sequence | np.ndarray) and not (isinstance(seed, np.ndarray) and seed.ndim == 0)
-
-
-def _as_seeds(seed: int | Sequence[int], size: int) -> list[int]:
-    """The seeds: one, or `size` of them. Raises `ParameterError` for anything else."""
-    is_one = not _are_seeds(seed)
-    unchecked: list[object] = [seed] if is_one else items_of(seed, size) or []
-    seeds = [number for number in map(integer_of, unchecked) if number is not None and number >= 0]
-    if len(seeds) != len(unchecked) or not (is_one or len(seeds) == size):
-        raise ParameterError(f"seed={shown(seed)}: an int from 0 on, or {size} of them")
-    return seeds
 
 
 def _as_reset_mask(mask: Array | None, size: int, backend: Backend) -> Array:
