@@ -12,7 +12,7 @@ import pytest
 
 import ttt_env
 from ttt_env import Agent, GameRecord, Position, get_game, make_agent, play_game
-from ttt_env.agent import agent_names, name_of
+from ttt_env.agent import Explanation, agent_names, name_of
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.pretrained import pretrained_file
@@ -581,3 +581,8 @@ def test_likeliest_cells_come_first():
     why = make_agent("softmax:temperature=0.5").explain(Position.parse("XX./OO./XO."))
     shares = [why.policy[cell] for cell in why.cells]
     assert all(a >= b for a, b in pairwise(shares)) and len(shares) == 3
+
+
+def test_a_reason_names_the_cells_that_may_be_played():
+    policy = {cell: {4: 0.75, 0: 0.25}.get(cell, 0.0) for cell in range(9)}
+    assert Explanation(TTT.start, policy, "It plays {cells}.").reason == "It plays cell 4 or 0."
