@@ -371,10 +371,14 @@ class Search:
         """
         visits = self.visits
         values = self.values if self._settings.solve else np.full(len(visits), np.nan)
-        words = np.atleast_1d(self._tree.nodes[0]["untried"]).astype("<u8")
-        cells = sorted([*self._slots, *cells_of(int.from_bytes(words.tobytes(), "little"))])
+        cells = self._candidates()
         ranks = [(values[cell] == 1, values[cell] != -1, visits[cell]) for cell in cells]
         return [cell for cell, rank in zip(cells, ranks, strict=True) if rank == max(ranks)]
+
+    def _candidates(self) -> list[int]:
+        """The moves that were tried or are to be: all that are legal, but for those that threats rule out."""
+        words = np.atleast_1d(self._tree.nodes[0]["untried"]).astype("<u8")
+        return sorted([*self._slots, *cells_of(int.from_bytes(words.tobytes(), "little"))])
 
     def policy(self) -> Floats:
         """Uniform among `best_cells`, `[cells]`."""
