@@ -29,7 +29,7 @@ from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Tickets, Visit
-from ttt_env.render.words import OUTCOMES, gain, percent, signed
+from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed
 from ttt_env.rules import Game
 from ttt_env.storage.game_log import GameLog
 
@@ -185,5 +185,7 @@ def templates_of(services: Services) -> Environment:
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,
+        "RESULTS": RESULTS,
+        "WORDS": {name: RESULTS[value] for value, name in OUTCOMES.items()},
     }
     return environment
