@@ -30,12 +30,10 @@ from ttt_env.rules import (
     Boards,
     Game,
     Position,
-    Seat,
     get_game,
     is_instant,
     is_tabulated,
     n_placements,
-    other_seat,
     split_spec,
 )
 
@@ -85,7 +83,7 @@ class MoveInsight:
         """The moves to the end, if somebody wins, and the result against the opponent."""
         ending = f"in {self.plies}" if self.plies and self.value else ""
         against = "" if self.against is None else signed(self.against.value, 3)
-        return f"{ending} {against}".strip()
+        return " · ".join(filter(None, (ending, against)))
 
     @property
     def worth_in_words(self) -> str:
@@ -314,16 +312,10 @@ def _standing(position: Position) -> float:
     return _value(search)
 
 
-def decisive_move(verdicts: list[MoveVerdict], winner: Seat | None) -> int | None:
-    """The number of the last mistake that gave a game its result: the loser's, or a win that was missed."""
-    guilty = SEATS if winner is None else other_seat(winner)
-    result = 0 if winner is None else -1
-    numbers = (
-        number
-        for number, verdict in enumerate(verdicts, 1)
-        if verdict.is_mistake and verdict.after == result and verdict.position.to_move in guilty
-    )
-    return max(numbers, default=None)
+def decisive_move(verdicts: list[MoveVerdict], values: list[float]) -> int | None:
+    """The number of the last mistake that gave a game its result; `values` is its `course`."""
+    slips = [number for number, verdict in enumerate(verdicts, 1) if verdict.is_mistake]
+    return max((number for number in slips if values[number] == values[-1]), default=None)
 
 
 @dataclass(frozen=True)

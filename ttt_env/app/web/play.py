@@ -149,11 +149,10 @@ class PlayPages:
         whole, queues = visit.table.at_move(len(visit.table.cells)), self._services.queues
         lane = await self._services.lane_of_study(whole.game)
         verdicts = await queues.study(lane, judged_moves, whole)
-        return {
-            "verdicts": verdicts,
-            "course": await queues.study(lane, course, whole),
-            "decisive": decisive_move(verdicts, visit.winner) if visit.is_over else None,
-        }
+        values = await queues.study(lane, course, whole)
+        has_ended = whole == visit.table and whole.position.is_over
+        decisive = decisive_move(verdicts, values) if has_ended else None
+        return {"verdicts": verdicts, "course": values, "decisive": decisive}
 
     async def strength(self, request: Request) -> Response:
         """The strength of an agent, as a part of a page."""
