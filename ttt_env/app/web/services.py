@@ -25,6 +25,7 @@ from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
 from ttt_env.app.web.computing import Lane, WorkQueues
+from ttt_env.app.web.games import title_of
 from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
@@ -177,7 +178,7 @@ def templates_of(services: Services) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "fact": fact_text}
+    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "fact": fact_text, "title": title_of}
     environment.globals |= {
         "services": services,
         "static": f"/static/{edition()}/",
