@@ -183,7 +183,7 @@ class InsightSolver:
             search.run(simulations=simulations)
             expected = _expected(search)
             found = _value(search) if value is None else value
-        ends = _ends(position) if is_tabulated(table.game) else {}
+        ends = _ends(position) if values and is_tabulated(table.game) else {}
         moves = _marked(
             MoveInsight(
                 cell,
