@@ -166,7 +166,8 @@ def test_no_figure_in_a_cell_is_smaller_than_nine_pixels(query, width, page):
     resize(page.browser, width, 844)
     page.open(f"{query}&o=person&see=1").wait(lambda: page.count(".known"))
     sizes = """return [...document.querySelectorAll('.known *')].filter((each) => each.checkVisibility()
-        && getComputedStyle(each).color !== 'rgba(0, 0, 0, 0)').map((each) => parseFloat(getComputedStyle(each).fontSize))"""
+        && getComputedStyle(each).color !== 'rgba(0, 0, 0, 0)')
+        .map((each) => parseFloat(getComputedStyle(each).fontSize))"""
     assert all(size >= 9 for size in page.run(sizes))
     assert min(page.rect(f"#cell-{cell}")["width"] for cell in (0, 4)) >= 24
 
@@ -182,6 +183,8 @@ def test_the_estimates_of_qubic_grow_while_one_looks(page):
     page.wait(is_last)
     assert len(seen - {""}) > 1
     figures = page.run("return [...document.querySelectorAll('.known i')].map((i) => i.textContent)")
-    assert len(figures) == 62 and all(re.fullmatch(r"[+−]?\d\.\d\d|wins|draws|loses", text) for text in figures)
+    assert len(figures) == 62 and all(
+        re.fullmatch(r"[+−]?\d\.\d\d|wins|draws|loses", text) for text in figures
+    )
     page.play(10)  # which ends the search
     page.wait(lambda: len(page.moves) == 3)

@@ -239,7 +239,8 @@ def test_see_is_off_at_first_and_goes_with_the_game(visitor):
 
 
 @pytest.mark.parametrize(
-    ("cells", "seat"), [("1.4.7.0.2.8", "X"), ("0.3.1.4.2", "O"), ("0.4.8.2.6.3.7", "X"), ("4.0.8.2.1.7.6.3.5", "X")]
+    ("cells", "seat"),
+    [("1.4.7.0.2.8", "X"), ("0.3.1.4.2", "O"), ("0.4.8.2.6.3.7", "X"), ("4.0.8.2.1.7.6.3.5", "X")],
 )
 def test_the_course_of_a_game_and_the_mistake_are_those_of_the_server(cells, seat, visitor, client):
     players = "x=person&o=minimax" if seat == "X" else "x=minimax&o=person"

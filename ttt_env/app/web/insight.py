@@ -45,6 +45,7 @@ _PROVED_FROM = SEARCHES[-1]
 
 _PLACEMENTS_PER_SECOND = 1_000_000  # of a sweep that asks an agent in every position
 
+_SQUARE = get_game("square-v0")
 SQUARE_DEFEATS = {
     "random": (6, 4, 10, 9, 7, 13, 11),
     "win-block": (13, 4, 9, 0, 8, 12, 10, 14, 5),
@@ -191,7 +192,7 @@ class InsightSolver:
                 known,
                 against.get(cell),
                 *expected.get(cell, (None, 0)),
-                plies=ends.get(cell),
+                ends.get(cell),
             )
             for cell, known in values.items()
         )
@@ -334,12 +335,11 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
         worst = certificate.worst_case.values()
         told = "Never" if min(worst) >= 0 else "Only if it was lost before"
         return Weakness(told if certificate.unbeatable else "Yes, here is how", True)
-    defeat = SQUARE_DEFEATS.get(player, ()) if game == get_game("square-v0") else ()
-    if defeat:
-        return Weakness("Yes, here is how", defeat=defeat)
+    if game == _SQUARE:  # a draw
+        defeat = SQUARE_DEFEATS.get(player, ())
+        return Weakness("Yes, here is how" if defeat else "Never", defeat=defeat)
     if is_solved(game):
-        is_lost = player == "minimax" and solve(game).value != 0
-        return Weakness("Yes" if player != "minimax" else "Only if it was lost before" if is_lost else "Never")
+        return Weakness("Only if it was lost before" if player == "minimax" else "Yes")
     return Weakness("Yes" if player == "random" else "Not known")
 
 

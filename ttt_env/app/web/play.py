@@ -218,7 +218,8 @@ class PlayPages:
             address=address,
             rule=rule_of(table.game),
             ready_url=f"/play/ready?{table.fresh().query()}" if await self._planners(table) else None,
-            see_url=visit.url("/play/see") + ("" if is_instant(table.game) else f"&simulations={SEARCHES[0]}"),
+            see_url=visit.url("/play/see")
+            + ("" if is_instant(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),
             is_live=await self._services.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,
@@ -249,8 +250,9 @@ class PlayPages:
 
 def headline_of(visit: Visit, decisive: int | None = None, **_: Any) -> str:
     """The state of the game, or the person's mistake that lost it."""
-    is_fault = decisive is not None and visit.outcome == "loss"
-    return visit.blame(decisive) if is_fault else visit.status
+    if decisive is not None and visit.outcome == "loss":
+        return visit.blame(decisive)
+    return visit.status
 
 
 def reply_of(visit: Visit) -> str:

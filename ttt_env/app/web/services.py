@@ -178,7 +178,8 @@ def templates_of(services: Services) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "fact": fact_text, "title": title_of}
+    environment.filters |= {"percent": percent, "signed": signed, "gain": gain}
+    environment.filters |= {"fact": fact_text, "title": title_of}
     environment.globals |= {
         "services": services,
         "static": f"/static/{edition()}/",

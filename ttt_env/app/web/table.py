@@ -366,7 +366,7 @@ class Visit:
         return f"{name} {'missed a win' if self.winner is None else 'lost it'} at move {number}"
 
     def shown_before(self, number: int) -> "Visit":
-        """The visit that shows the position before the move of this number, and what each move is worth there."""
+        """The visit that shows the position before the move of this number, with See."""
         return replace(self.reviewed(number - 1), sees=True)
 
     @property
