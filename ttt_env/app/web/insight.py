@@ -186,15 +186,9 @@ class InsightSolver:
             found = _value(search) if value is None else value
         ends = _ends(position) if values and is_tabulated(table.game) else {}
         moves = _marked(
-            MoveInsight(
-                cell,
-                chances.get(cell),
-                known,
-                against.get(cell),
-                *expected.get(cell, (None, 0)),
-                ends.get(cell),
-            )
+            MoveInsight(cell, chances.get(cell), known, against.get(cell), estimate, visits, ends.get(cell))
             for cell, known in values.items()
+            for estimate, visits in [expected.get(cell, (None, 0))]
         )
         return Insight(
             _agent(adviser),
