@@ -198,11 +198,14 @@ def test_the_name_of_a_cell_carries_what_is_shown_there(visit):
     page = visit("see")
     cells = names(page, ".tile")
     assert cells[4] == "Cell 4, row 2, column 2: X, last move"
+    assert cells[1] == "Cell 1, row 1, column 2: empty loses"
+    cells = names(page.click("[data-toggle]"), ".tile")
     shown = page.text("#cell-1 b")
     assert cells[1].startswith("Cell 1, row 1, column 2: empty") and shown in cells[1]
     page.type("#o-temperature", Keys.ARROW_LEFT)
     page.wait(lambda: shown not in names(page, "#cell-1")[0])
     page.wait(lambda: page.text("#cell-1 b") in names(page, "#cell-1")[0])
+    page.click("[data-toggle]")
 
 
 def test_a_voice_says_where_the_agent_moved(visit):

@@ -1,13 +1,16 @@
-"""See as an evaluation: one figure a cell, tints, the best moves, a bar, and estimates that grow."""
+"""See as an evaluation: one word a cell, tints, the best moves, a bar, and estimates that grow."""
 
 import re
 from html import unescape
 
 import pytest
 
+from tests.web.serving import resize
 from ttt_env import get_game, prove, solve
+from ttt_env.analysis.distance import distances
 from ttt_env.app.web.insight import SEARCHES, InsightSolver
 from ttt_env.app.web.table import PlayTable
+from ttt_env.rules import Boards
 
 TICTACTOE, QUBIC, GOMOKU = map(get_game, ("tictactoe-v0", "qubic-v0", "mnk-v0:m=9,n=9,k=5"))
 
@@ -72,8 +75,8 @@ def test_a_board_of_more_than_64_cells_is_played_against_searches(client):
     page = client.get(f"/play?{query}").text
     assert "play against opponents that search" in page and "Looks for threats first" in page
     won = client.get(f"/play/see?{query}0.9.1.10.2.11.3.12&simulations={SEARCHES[0]}").text
-    assert re.findall(r'<i class="win">win</i>', won.partition("note key")[0]) == ['<i class="win">win</i>']
-    assert "framed: the best" in won
+    assert len(re.findall(r'<i class="win">wins</i>', won.partition("note key")[0])) == 1
+    assert "filled: the best" in won
 
 
 @pytest.mark.parametrize(
@@ -98,17 +101,75 @@ def test_a_part_asks_for_the_next_larger_search_until_the_last(client):
     assert "data-grow" not in client.get("/play/see?o=person&moves=4").text
 
 
-def shown_figures(page):
-    script = """return [...document.querySelectorAll('.tile .known')].map((known) =>
-        [...known.children].filter((each) => getComputedStyle(each).opacity > 0).length)"""
-    return page.run(script)
+WORDS = """return [...document.querySelectorAll('.tile .known')].map((known) =>
+    [...known.children].filter((each) => each.checkVisibility()).map((each) => each.localName).join(' '))"""
 
 
-def test_a_cell_shows_one_figure_and_the_rest_when_it_has_the_focus(page):
-    page.open("x=person&o=softmax&moves=4.0&see=1").wait(lambda: len(page.chances()) == 7)
-    assert shown_figures(page) == [1] * 7
-    page.run("document.getElementById('cell-8').focus({focusVisible: true})")
-    assert sorted(shown_figures(page)) == [1] * 6 + [3]
+def test_a_cell_shows_one_word_and_figures_once_they_are_asked_for(page):
+    page.open("x=person&o=softmax&moves=4.0&see=1").run("localStorage.removeItem('figures')")
+    page.open("x=person&o=softmax&moves=4.0&see=1").wait(lambda: page.count(".known") == 7)
+    assert page.run(WORDS) == ["i"] * 7 and {"wins", "draws"} >= set(page.all(".known i"))
+    page.click("[data-toggle]")
+    assert page.run(WORDS) == ["i small"] * 7
+    page.open("x=softmax&o=person&moves=4.0&see=1&pause=1").wait(lambda: page.count(".known") == 7)
+    assert all(words.startswith("b i") for words in page.run(WORDS))  # the switch is remembered
+    page.click("[data-toggle]")
+    assert page.run(WORDS) == ["i"] * 7
+
+
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("o", ["person", "random"])
+def test_word_colour_and_value_of_a_cell_agree(game, o, client):
+    """Against whomever one plays: the word is about best play, and so are the colour and its sign."""
+    made = get_game(game)
+    for cells in ((), (0, 1), (0, 1, 2, 5)):
+        moves = ".".join(map(str, cells))
+        shown = client.get(f"/play/see?game={game}&o={o}&moves={moves}").text.partition("note key")[0]
+        found = re.findall(r'--worth: (-?\d)">\s*<i class="(\w+)">(\w+)</i>', shown)
+        position = table_of(made, *cells).position
+        values = [-solve(made).value_of(position.play(cell)) for cell in position.legal_cells]
+        words = {1: ("win", "wins"), 0: ("draw", "draws"), -1: ("loss", "loses")}
+        assert found == [(str(value), *words[value]) for value in values]
+
+
+def test_the_moves_to_the_end_are_those_of_the_distances(insight_solver):
+    table = table_of(TICTACTOE, 4, 1, 0)
+    ends = {move.cell: move.plies for move in insight_solver.insight(table).moves}
+    for cell, plies in ends.items():
+        after = table.position.play(cell)
+        assert plies == 1 + distances(TICTACTOE).of(Boards.of([after]))[0]
+    assert max(move.plies for move in insight_solver.insight(table_of(TICTACTOE)).moves) == 9
+
+
+def test_an_estimate_comes_before_what_takes_all_positions_of_a_game(client):
+    url = "/play/see?game=mnk-v0:m=4,n=3,k=3&o=random&moves=5"
+    first = client.get(f"{url}&simulations={SEARCHES[0]}").text
+    assert "of about 1 s" in first and 'class="open"' in first and 'class="win"' not in first
+    grows = unescape(re.search(r'data-grow="(.*?)"', first)[1])
+    exact = client.get(grows).text
+    assert "data-grow" not in exact and 'class="open"' not in exact and "of about" not in exact
+    assert client.get(f"{url}&simulations={SEARCHES[0]}").text == exact  # it is known by now
+
+
+def test_the_legend_offers_what_is_on_the_board(client):
+    shown = client.get(f"/play/see?game=qubic-v0&o=person&simulations={SEARCHES[0]}").text
+    legend = shown.partition("note key")[2]
+    assert "wins − losses expected by 1,000 simulations" in legend
+    assert "with best play" not in legend and "data-toggle" not in legend
+    drawn = client.get("/play/see?o=person").text.partition("note key")[2]
+    assert ">draws<" in drawn and ">wins<" not in drawn and ">loses<" not in drawn
+
+
+@pytest.mark.parametrize(("query", "width"), [("game=qubic-v0", 390), ("game=mnk-v0:m=15,n=15,k=5", 390),
+                                              ("game=square-v0", 390), ("", 320), ("", 1440)])  # fmt: skip
+def test_no_figure_in_a_cell_is_smaller_than_nine_pixels(query, width, page):
+    resize(page.browser, width, 844)
+    page.open(f"{query}&o=person&see=1").wait(lambda: page.count(".known"))
+    sizes = """return [...document.querySelectorAll('.known *')].filter((each) => each.checkVisibility()
+        && getComputedStyle(each).color !== 'rgba(0, 0, 0, 0)')
+        .map((each) => parseFloat(getComputedStyle(each).fontSize))"""
+    assert all(size >= 9 for size in page.run(sizes))
+    assert min(page.rect(f"#cell-{cell}")["width"] for cell in (0, 4)) >= 24
 
 
 def test_the_estimates_of_qubic_grow_while_one_looks(page):
@@ -122,6 +183,8 @@ def test_the_estimates_of_qubic_grow_while_one_looks(page):
     page.wait(is_last)
     assert len(seen - {""}) > 1
     figures = page.run("return [...document.querySelectorAll('.known i')].map((i) => i.textContent)")
-    assert len(figures) == 62 and all(re.fullmatch(r"[+−]?\d\.\d\d|win|draw|loss", text) for text in figures)
+    assert len(figures) == 62 and all(
+        re.fullmatch(r"[+−]?\d\.\d\d|wins|draws|loses", text) for text in figures
+    )
     page.play(10)  # which ends the search
     page.wait(lambda: len(page.moves) == 3)

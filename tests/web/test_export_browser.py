@@ -20,10 +20,10 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.export import AGENTS, GAME, agent_page, exported, facts_of, table_of, write_folder
 from ttt_env.app.web.inside.trees import TreeSolver
-from ttt_env.app.web.insight import InsightSolver, judged_moves, score, strength
+from ttt_env.app.web.insight import InsightSolver, judged_moves, strength, weakness
 from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.app.web.table import PlayTable
-from ttt_env.render.words import OUTCOMES, percent, signed
+from ttt_env.render.words import RESULTS, percent
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Position
@@ -137,7 +137,7 @@ def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agen
             assert judge.policy(after(played[:ply]))[cell] > 0
     assert position.winner != seat
     told = f"{agent} ({position.winner}) wins" if position.winner else "A draw"
-    assert visitor.text("#status") == told
+    assert visitor.text("#status") == told or "You lost it at move" in visitor.text("#status")
     cell = played[-1]
     place = f"{agent} ({'OX'[len(played) % 2]}): Cell {cell}, row {cell // 3 + 1}, column {cell % 3 + 1}. "
     is_reply = (len(played) % 2 == 1) != (seat == "X")
@@ -169,7 +169,11 @@ def test_the_figures_follow_the_slider_and_are_those_of_python(seat, visitor, ro
         named = {key: agent if player == "softmax" else player for key, player in players.items()}
         insight = InsightSolver(roster).insight(PlayTable(GAME, **named, cells=tuple(cells), at=len(cells)))
         assert visitor.figures == {
-            move.cell: (percent(move.probability), OUTCOMES[move.value], signed(move.against.value, 3))
+            move.cell: (
+                "" if move.probability is None else percent(move.probability),
+                RESULTS[move.value],
+                move.figures,
+            )
             for move in insight.moves
         }
         assert visitor.text("#strength") == f"softmax {strength(roster, agent, GAME)}."
@@ -178,10 +182,7 @@ def test_the_figures_follow_the_slider_and_are_those_of_python(seat, visitor, ro
 @pytest.mark.parametrize("level", ["random", "epsilon:minimax", "epsilon:minimax,epsilon=0.3", "minimax"])
 def test_each_level_shows_what_it_is_worth(level, visitor, roster):
     visitor.open(f"index.html#x=person&o={level}&see=1")
-    shown = visitor.text("#strength")
-    assert shown == f"{level} {strength(roster, level, GAME)}."
-    now = '.presets a[aria-current="true"]'
-    assert visitor.text(f"{now} span") == level and shown == f"{level} {visitor.text(f'{now} small')}."
+    assert visitor.text("#strength") == f"{level} {strength(roster, level, GAME)}."
 
 
 def test_what_an_address_says_wrongly_is_left_out(visitor):
@@ -190,15 +191,15 @@ def test_what_an_address_says_wrongly_is_left_out(visitor):
         visitor.open(f"index.html#x=person&{wrong}&moves=4.4.9.x")
         visitor.wait(lambda: len(visitor.moves) == 2)
         assert visitor.moves[0] == 4
-        assert visitor.text('.presets a[aria-current="true"] b') == "Medium"
+        assert visitor.text('.levels a[aria-current="true"] b') == "Medium"
 
 
 def shown_moves(visitor):
-    """The empty cells as shown, by cell: framed or not, the worth, and the figures in it."""
-    script = """const seen = (node) => getComputedStyle(node).opacity > 0;
+    """The empty cells as shown, by cell: filled or not, the worth, and the word in it."""
+    script = """const seen = (node) => node.checkVisibility();
         return [...document.querySelectorAll('.seen .known')].map((known) => [known.closest('.tile').value,
           known.matches('.best'), Number(known.style.getPropertyValue('--worth')),
-          [...known.children].filter(seen).map((each) => each.localName).join(' ')])"""
+          [...known.children].filter(seen).map((each) => each.textContent).join(' ')])"""
     return {int(cell): tuple(shown) for cell, *shown in visitor.run(script)}
 
 
@@ -211,13 +212,12 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("agent", "cells"), SEEN)
-def test_see_tints_and_frames_the_cells_and_tells_how_the_position_stands(agent, cells, visitor, roster):
+def test_see_tints_and_fills_the_cells_and_tells_how_the_position_stands(agent, cells, visitor, roster):
     is_x = len(cells) % 2 == 0
     players = {"x": "person", "o": agent} if is_x else {"x": agent, "o": "person"}
     visitor.open(f"index.html#x={players['x']}&o={players['o']}&see=1&moves={'.'.join(map(str, cells))}")
     insight = InsightSolver(roster).insight(PlayTable(GAME, **players, cells=cells, at=len(cells)))
-    first = "b" if agent == "softmax" else "small"
-    expected = {move.cell: (move.is_best, move.value, first) for move in insight.moves}
+    expected = {move.cell: (move.is_best, move.value, RESULTS[move.value]) for move in insight.moves}
     assert shown_moves(visitor) == expected
     assert visitor.run(
         "return document.querySelector('.evaluation').style.getPropertyValue('--share')"
@@ -238,12 +238,31 @@ def test_see_is_off_at_first_and_goes_with_the_game(visitor):
     assert not visitor.is_shown(".evaluation") and not visitor.is_shown(".key")
 
 
+@pytest.mark.parametrize(
+    ("cells", "seat"),
+    [("1.4.7.0.2.8", "X"), ("0.3.1.4.2", "O"), ("0.4.8.2.6.3.7", "X"), ("4.0.8.2.1.7.6.3.5", "X")],
+)
+def test_the_course_of_a_game_and_the_mistake_are_those_of_the_server(cells, seat, visitor, client):
+    players = "x=person&o=minimax" if seat == "X" else "x=minimax&o=person"
+    visitor.open(f"index.html#{players}&moves={cells}")
+    served = client.get(f"/play?{players}&moves={cells}").text
+    line = visitor.attribute(".course .line", "d")
+    assert f'd="{line}"' in served and f'd="{visitor.attribute(".course .slip", "d") or ""}"' in served
+    assert visitor.attribute(".course", "aria-label") in served
+    assert f"<span>{visitor.text('#status')}</span>" in served
+    assert visitor.is_shown("#mistake") == ('id="mistake"' in served)
+    if visitor.is_shown("#mistake"):
+        visitor.click("#mistake").wait(lambda: shown_moves(visitor))
+        assert f"at={visitor.state['at']}&amp;see=1&amp;review=1" in served
+
+
 def test_levels_have_names_and_the_game_goes_on_against_the_chosen_one(visitor, roster):
     visitor.open("index.html")
     for preset in presets(GAME):
-        text = visitor.text(f"#level-{preset.level.lower()}")
-        assert text.startswith(f"{preset.level} {preset.manner}")
-        assert f"Beats random play {percent(score(roster, preset.player, GAME).win)}" in text
+        card = f"li:has(#level-{preset.level.lower()})"
+        told = f"Can it lose? {weakness(roster, preset.player, GAME).told}"
+        assert visitor.text(card) == f"{preset.level} {preset.manner} {told}"
+        assert visitor.attribute(f"{card} .how", "href") == agent_page(preset.player)
     assert visitor.text('.levels [aria-current="true"] b') == "Medium"
     visitor.click("#cell-4").wait(lambda: len(visitor.moves) == 2)
     assert visitor.text("#live").startswith("Medium (O): Cell ") and visitor.text("#status") == "Your turn: X"

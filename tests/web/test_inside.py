@@ -384,11 +384,15 @@ class TestLastMove:
         assert "weights (X) is to move" in text_of(client.get(f"{both}&at=0"))
 
     def test_where_there_is_nothing_to_explain(self, client):
-        for address in ("x=person&o=person&moves=4.0", "moves=4", "o=block"):
-            page = client.get(f"/inside?view=move&{address}")
-            is_open = "o=person" not in address and "moves" in address
-            assert page.status_code == 200
-            assert ("No agent has moved here" in text_of(page)) == (not is_open)
+        persons = client.get("/inside?view=move&x=person&o=person&moves=4.0")
+        assert persons.status_code == 200 and "No agent plays here" in text_of(persons)
+
+    def test_before_its_first_move_its_thinking_in_the_place_of_the_person(self, client):
+        first = text_of(client.get("/inside?view=move&o=block"))
+        assert "block (X) in your place" in first
+        assert "minimax (O) is to move" in text_of(client.get("/inside?view=move&moves=4"))
+
+    def test_after_the_game_its_last_move(self, client):
         over = text_of(client.get("/inside?view=move&o=block&moves=0.3.1.4.2"))
         assert "block (O) has played 4" in over
 

@@ -133,7 +133,8 @@ def test_strength_says_where_it_is_exact(roster):
 @pytest.mark.parametrize(
     ("moves", "told"),
     [
-        ((), "X draws with best play: 0 (a1), 1 (b1),"),
+        ((), "X draws with best play: every move does."),
+        ((4,), "O draws with best play: 0 (a1), 2 (c1), 6 (a3) or 8 (c3)."),
         ((0, 1), "X wins with best play: "),
         ((0, 3, 1, 4, 2), "The game is over."),
     ],

@@ -3,16 +3,15 @@
 import re
 from html import unescape
 
-import numpy as np
 import pytest
 
 from tests.web.test_hands import drag
 from tests.web.test_pages import links_of, move, status
-from ttt_env import get_game, match
+from ttt_env import certify, exploitability, get_game, make_agent
 from ttt_env.app.web.games import parse_game, rule_of
-from ttt_env.app.web.insight import SQUARE_SCORES, score
+from ttt_env.app.web.insight import SQUARE_DEFEATS, weakness
 from ttt_env.app.web.roster import presets
-from ttt_env.render.words import percent
+from ttt_env.rules import GameRecord
 
 GAMES = [
     "tictactoe-v0",
@@ -58,36 +57,49 @@ def test_a_level_is_chosen_by_a_link_and_moves_under_its_name(client):
     assert "level-easy" not in watched.text and 'id="nature"' not in watched.text
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=3"])
-def test_the_results_of_the_levels_are_exact(game, roster, client):
+@pytest.mark.parametrize(
+    "game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=3", "mnk-v0:m=4,n=3,k=3"]
+)
+def test_each_level_says_whether_it_can_lose_and_leads_to_the_proof(game, roster, client):
     made, shown = get_game(game), client.get(f"/play?game={game}").text
-    losses = []
     for preset in presets(made):
-        exact = match(preset.player, "random", made, exact=True)
-        told = score(roster, preset.player, made)
-        mean = np.mean([exact.as_x, exact.as_o], axis=0)
-        assert (
-            told == pytest.approx(mean, abs=1e-12)
-            and f"play {percent(told.win)}, loses {percent(told.loss)}<" in shown
-        )
-        losses.append(told.loss)
-    assert losses == sorted(losses, reverse=True)
+        told, proof = weakness(roster, preset.player, made).told, certify(preset.player, made)
+        assert (told == "Yes, here is how") == (not proof.unbeatable)
+        assert (told == "Never") == (min(proof.worst_case.values()) >= 0)
+        link = re.search(rf'href="([^"]*agent={preset.player}[^"]*)">{told}<', shown)[1]
+        assert f"agent={preset.player}" in unescape(link) and client.get(unescape(link)).status_code == 200
+    assert "Can it lose?" in shown and "Beats random" not in shown
+
+
+@pytest.mark.parametrize("player", SQUARE_DEFEATS)
+def test_the_games_that_beat_the_levels_of_square_can_happen(player, roster, client):
+    square = get_game("square-v0")
+    record, agent = GameRecord(square, SQUARE_DEFEATS[player]), make_agent(player, square)
+    assert record.positions()[-1].winner == "X"
+    for position, cell in zip(record.positions(), record.cells, strict=False):
+        assert position.to_move == "X" or agent.policy(position)[cell] > 0
+    shown = client.get("/play?game=square-v0").text
+    link = re.search(rf'href="([^"]*o={player}[^"]*review=1)">Yes, here is how<', shown)[1]
+    assert status(client.get(unescape(link))) == f"Before the first of {len(record.cells)} moves"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("player", [player for _, player in SQUARE_SCORES])
-def test_the_results_on_square_are_those_of_the_sweep(player):
-    exact = match(player, "random", "square-v0", exact=True)
-    mean = np.mean([exact.as_x, exact.as_o], axis=0)
-    assert SQUARE_SCORES[get_game("square-v0"), player] == pytest.approx(mean, abs=1e-11)
+def test_the_perfect_level_of_square_never_loses(roster):
+    assert weakness(roster, "minimax", get_game("square-v0")).told == "Never"
+    assert exploitability("minimax", "square-v0").nash_conv == pytest.approx(0, abs=1e-12)
 
 
-def test_every_level_of_square_has_its_result_and_the_authors_opponents_are_among_them(roster):
-    square = get_game("square-v0")
-    scores = [score(roster, preset.player, square) for preset in presets(square)]
-    assert [result.loss for result in scores] == sorted([result.loss for result in scores], reverse=True)
-    assert {"random", "weights"} < {preset.player for preset in presets(square)}
-    assert score(roster, "random", get_game("qubic-v0")) is None
+def test_where_nothing_is_proved_no_level_is_called_safe(roster):
+    qubic = get_game("qubic-v0")
+    assert [weakness(roster, preset.player, qubic).told for preset in presets(qubic)] == [
+        "Yes", "Not known", "Not known"]  # fmt: skip
+
+
+def test_two_players_and_the_training_are_a_card_each(client):
+    page = client.get("/play")
+    assert links_of(page)["door"] == "/train"
+    two = client.get(links_of(page)["level-two"])
+    assert chosen(two) == ["two"] and status(two) == "X to move"
 
 
 def test_the_slider_at_the_game_makes_the_opponent_softmax_while_it_is_dragged(page):

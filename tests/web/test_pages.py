@@ -47,7 +47,7 @@ def complaint(page):
 def play(client, start, rng):
     """A whole game of a visitor who moves at random where an agent does not; every page of it is checked."""
     page = client.get(start)
-    while "wins" not in status(page) and "You win" not in status(page) and "draw" not in status(page):
+    while not re.search("wins|You win|draw|lost it", status(page)):
         before = cells_of(page)
         free = sorted({*range(9)} - {*before})
         page = move(client, page.url, None if "thinking" in status(page) else rng.choice(free))
@@ -390,8 +390,7 @@ def test_another_opponent_in_mid_game_is_no_game_from_a_link(way, client, log):
     page = move(client, client.get("/play?x=person&o=minimax").url, 4)
     page = move(client, page.url)
     if way == "preset":
-        url = unescape(re.search(r'<li><a href="([^"]*)"><b>Easy</b>', page.text)[1])
-        page = client.get(url)
+        page = client.get(links_of(page)["level-easy"])
     else:
         page = client.get("/play/table", params={"was": urlsplit(str(page.url)).query, "o": "random"})
     assert "o=random" in str(page.url) and len(cells_of(page)) == 2

@@ -59,7 +59,7 @@ def test_nothing_moves_while_a_game_is_played_seen_and_won(sized_page):
 
 
 def test_nothing_moves_when_an_agent_replies_and_wins(sized_page):
-    sized_page.open("x=person&o=minimax&moves=0.4.1.2").play(5).wait_for_status("minimax (O) wins")
+    sized_page.open("x=person&o=minimax&moves=0.4.1.2").play(5).wait_for_status("You lost it at move 5")
     assert shifts(sized_page) == []
 
 

@@ -111,8 +111,7 @@ def test_the_figures_of_two_temperatures_follow_the_slider(page):
     assert page.run(FIGURES) == local
 
 
-@pytest.mark.parametrize("seat", ["x", "o"])
-@pytest.mark.parametrize("moves", ["", "4"])
+@pytest.mark.parametrize(("seat", "moves"), [("x", ""), ("o", "4")])
 def test_the_temperatures_of_an_agent_stand_on_the_right_seats(seat, moves, page):
     players = {"x": "person", "o": "person"} | {seat: "softmax"}
     page.open(f"x={players['x']}&o={players['o']}&moves={moves}&see=1&pause=1")

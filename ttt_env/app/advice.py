@@ -65,6 +65,8 @@ def hint(position: Position) -> str:
         return f"A tree search would play {cells}, and expects {expected} for {seat} (1 is a win)."
     if advice.value == -1:
         return f"{seat} loses against best play, whatever it does."
+    if len(advice.cells) > 1 and advice.cells == list(position.legal_cells):
+        return f"{seat} {RESULTS[int(advice.value)]} with best play: every move does."
     return f"{seat} {RESULTS[int(advice.value)]} with best play: {cells}."
 
 

@@ -183,6 +183,11 @@ class WorkQueues:
         answer: Answer = await job.result(self._lanes[lane].stop, _PATIENCE)
         return answer
 
+    def knows(self, function: Callable[..., Any], *arguments: Hashable) -> bool:
+        """True if the answer is kept."""
+        with self._lock:
+            return (function, *arguments) in self._answers
+
     def _keep(self, key: Hashable, job: Job, future: "Future[Any]") -> None:
         has_answer = not future.cancelled() and future.exception() is None
         size = len(pickle.dumps(future.result())) if has_answer else 0

@@ -25,7 +25,7 @@ from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.games import rule_of
 from ttt_env.app.web.inside.look import SETTINGS
 from ttt_env.app.web.inside.trees import Branch, grid_of, stones_of
-from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, score, strength
+from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, weakness
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services, templates_of
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
@@ -185,8 +185,7 @@ class _Site:
             first=self._visit.table.o,
             controls=self._roster.controls(_SOFTMAX),
             values=self._roster.values(_SOFTMAX),
-            levels=[(preset, score(self._roster, preset.player, GAME)) for preset in self._levels],
-            strengths=[(preset, strength(self._roster, preset.player, GAME)) for preset in self._levels],
+            levels=[(preset, weakness(self._roster, preset.player, GAME)) for preset in self._levels],
             evaluations=[Insight(None, None, (), "", (), value) for value in (1, 0, -1)],
         )
 

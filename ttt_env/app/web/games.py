@@ -49,6 +49,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def title_of(name: str) -> str:
+    """The title of the game of an id, such as "4 in a row on 7×7"."""
+    game = parse_game(name)
+    return rule_of(game).partition(":")[0] + (", misère" if game.misere else "")
+
+
 def rule_of(game: Game) -> str:
     """The name of the game and who wins it, in a sentence."""
     spec = split_spec(game.name)

@@ -3,14 +3,17 @@
 With a `LiveSweep` the browser computes those of softmax minimax by itself, while a slider moves.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 
 from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
-from ttt_env.analysis.evaluation import Result, exploitability, match
+from ttt_env.analysis.certificate import certify
+from ttt_env.analysis.distance import distances
+from ttt_env.analysis.evaluation import Result, exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import solve
@@ -21,8 +24,18 @@ from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves
-from ttt_env.render.words import OUTCOMES, signed
-from ttt_env.rules import SEATS, Boards, Game, get_game, is_instant, split_spec
+from ttt_env.render.words import OUTCOMES, RESULTS, signed
+from ttt_env.rules import (
+    SEATS,
+    Boards,
+    Game,
+    Position,
+    get_game,
+    is_instant,
+    is_tabulated,
+    n_placements,
+    split_spec,
+)
 
 _DIGITS = 12  # beyond these is rounding
 
@@ -30,24 +43,26 @@ SEARCHES = (1_000, 8_000, 64_000, 256_000)
 """The simulations by which the moves of large games are estimated, one search after the other."""
 _PROVED_FROM = SEARCHES[-1]
 
+_PLACEMENTS_PER_SECOND = 1_000_000  # of a sweep that asks an agent in every position
+
 _SQUARE = get_game("square-v0")
-SQUARE_SCORES = {
-    (_SQUARE, "random"): Result(0.418648018648, 0.162703962704, 0.418648018648),
-    (_SQUARE, "win-block"): Result(0.794156867765, 0.178103856886, 0.027739275349),
-    (_SQUARE, "weights"): Result(0.984144439053, 0.015833660413, 2.1900534e-05),
-    (_SQUARE, "minimax"): Result(0.916930636904, 0.083069363096, 0.0),
+SQUARE_DEFEATS = {
+    "random": (6, 4, 10, 9, 7, 13, 11),
+    "win-block": (13, 4, 9, 0, 8, 12, 10, 14, 5),
+    "weights": (2, 6, 10, 5, 14, 8, 11, 15, 13, 9, 4),
 }
-"""Results of `score` that take up to a minute to compute on 4×4; the tests compute them again."""
+"""A game on 4×4 that each of these agents loses as O."""
 
 
 @dataclass(frozen=True)
 class MoveInsight:
-    """A legal move: the chance that `Insight.adviser` plays it, and its worth to the player who makes it.
+    """A legal move: the chance that the player to move plays it, and its worth to the player who makes it.
 
     `value` is its value under best play of both, 1, 0 or −1; `against` is its expected result against the
     opponent at the table; `estimate`, in [−1, 1], is what a tree search of `visits` simulations expects where
-    the value is not known. What is not known is None. `is_best` says that no move is known to be better: by
-    value, and of equal ones by the result against the opponent.
+    the value is not known. `plies` are the moves from this one to the end of the game under best play. What
+    is not known is None. `is_best` says that no move is known to be better: by value, and of equal ones by
+    the result against the opponent.
     """
 
     cell: int
@@ -56,6 +71,7 @@ class MoveInsight:
     against: Result | None
     estimate: float | None = None
     visits: int = 0
+    plies: int | None = None
     is_best: bool = False
 
     @property
@@ -64,10 +80,18 @@ class MoveInsight:
         return self.estimate if self.value is None else self.value
 
     @property
+    def figures(self) -> str:
+        """The moves to the end, if somebody wins, and the result against the opponent."""
+        ending = f"in {self.plies}" if self.plies and self.value else ""
+        against = "" if self.against is None else signed(self.against.value, 3)
+        return " · ".join(filter(None, (ending, against)))
+
+    @property
     def worth_in_words(self) -> str:
         """The value of the move, and how it is known."""
         if self.value is not None:
-            return f"worth a {OUTCOMES[self.value]} under best play"
+            ending = f" in {self.plies}" if self.plies and self.value else ""
+            return f"{RESULTS[self.value]}{ending} with best play"
         if self.estimate is None:
             return "worth an unknown result under best play"
         return f"worth about {signed(self.estimate, 2)} by {self.visits:,} simulations"
@@ -77,9 +101,10 @@ class MoveInsight:
 class Insight:
     """All legal moves of a position, best play in a sentence, and in words why something is not known.
 
-    `adviser` is the agent whose chances are shown: the one to move, or a person's opponent. `opponent` is
-    the agent against which the moves are judged: the mover then plays on as itself, a person at its best.
-    `value` is that of the position for X, in [−1, 1]: exact, or what `simulations` of a search expect.
+    `adviser` is the agent to move, whose chances are shown. `opponent` is the agent against which the moves
+    are judged: the mover then plays on as itself, a person at its best. `value` is that of the position for
+    X, in [−1, 1]: exact, or what `simulations` of a search expect. `seconds` is about what the exact answer
+    takes, if it is still to come.
     """
 
     adviser: str | None
@@ -90,10 +115,31 @@ class Insight:
     value: float | None = None
     is_exact: bool = True
     simulations: int = 0
+    seconds: int = 0
+
+    @property
+    def outcomes(self) -> list[str]:
+        """The outcomes that are known of a move, the best first."""
+        return [name for value, name in OUTCOMES.items() if any(move.value == value for move in self.moves)]
+
+    def kinds_of_figures(self, name_of: Callable[[str], str]) -> list[str]:
+        """The figures that are on the board besides the words, each explained."""
+        kinds = {
+            f"% the chance that {name_of(self.adviser or '')} plays it": "probability",
+            "in n: the moves to the end": "plies",
+            f"± wins − losses against {name_of(self.opponent or '')}": "against",
+        }
+        return [
+            kind
+            for kind, name in kinds.items()
+            if any(getattr(move, name) is not None for move in self.moves)
+        ]
 
     @property
     def more(self) -> int | None:
         """The simulations of the next, larger search; None if this is the last or none is needed."""
+        if self.seconds:
+            return SEARCHES[-1]
         larger = (number for number in SEARCHES if number > self.simulations)
         return next(larger, None) if self.simulations else None
 
@@ -108,24 +154,28 @@ class InsightSolver:
     def insight(self, table: PlayTable, edition: int = 0, simulations: int = SEARCHES[-1]) -> Insight:
         """The known facts about each move of the position on the table. `edition` is as in `strength`.
 
-        In a game that is not solved, this many simulations estimate the values that are not proved. Proofs
-        are tried only with the largest number of `SEARCHES`, so that first results are shown soon.
+        Where it takes longer, this many simulations estimate the values. Proofs and sweeps are made only with
+        the largest number of `SEARCHES`, so that first results are shown soon.
         """
         position, notes = table.position, []
         opponent = table.player(SEATS[(table.at + 1) % 2])
-        adviser = opponent if table.mover == PERSON else table.mover
+        adviser = table.mover
+        is_quick = not is_instant(table.game) and simulations < _PROVED_FROM
+        is_first = is_quick and is_solved(table.game)
         chances: dict[int, float] = {}
         against: dict[int, Result] = {}
         try:
-            if adviser != PERSON:
+            if adviser != PERSON and not is_first:
                 chances = dict(enumerate(self._roster.make(adviser, table.game).policy(position).tolist()))
-            if opponent != PERSON:
+            if opponent != PERSON and not is_first:
                 against = self._against(table, edition)
         except (TttEnvError, ImportError) as error:
             notes.append(str(error))
-        is_quick = not is_solved(table.game) and simulations < _PROVED_FROM
-        values = known_values_of_moves(position, 0) if is_quick else known_values_of_moves(position)
-        value = known_value(position, 0) if is_quick else known_value(position)
+        values: dict[int, int | None] = dict.fromkeys(position.legal_cells)
+        value = None
+        if not is_first:
+            values = known_values_of_moves(position, *[0] * is_quick)
+            value = known_value(position, *[0] * is_quick)
         is_searched = None in values.values()
         expected: dict[int, tuple[float, int]] = {}
         found: float | None = value
@@ -134,9 +184,11 @@ class InsightSolver:
             search.run(simulations=simulations)
             expected = _expected(search)
             found = _value(search) if value is None else value
+        ends = _ends(position) if values and is_tabulated(table.game) else {}
         moves = _marked(
-            MoveInsight(cell, chances.get(cell), known, against.get(cell), *expected.get(cell, (None, 0)))
+            MoveInsight(cell, chances.get(cell), known, against.get(cell), estimate, visits, ends.get(cell))
             for cell, known in values.items()
+            for estimate, visits in [expected.get(cell, (None, 0))]
         )
         return Insight(
             _agent(adviser),
@@ -147,6 +199,7 @@ class InsightSolver:
             found if found is None or position.to_move == "X" else -found + 0.0,
             value is not None,
             simulations if is_searched else 0,
+            seconds_to_sweep(table.game) if is_first else 0,
         )
 
     def prepare(self, game: Game, x: str, o: str, edition: int = 0) -> None:
@@ -183,6 +236,18 @@ class InsightSolver:
         ]
         layers = backward_induction(reachable(table.game), *seats).layers
         return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
+
+
+def seconds_to_sweep(game: Game) -> int:
+    """About the seconds that all positions of a game take, with an agent at the table."""
+    return ceil(n_placements(game.n_cells) / _PLACEMENTS_PER_SECOND)
+
+
+def _ends(position: Position) -> dict[int, int]:
+    """The number of moves from each legal one to the end of the game under best play, by cell."""
+    cells = position.legal_cells
+    plies = distances(position.game).of(Boards.of([position.play(cell) for cell in cells]))
+    return {cell: int(after) + 1 for cell, after in zip(cells, plies, strict=True)}
 
 
 def _expected(search: Search) -> dict[int, tuple[float, int]]:
@@ -225,14 +290,51 @@ def judged_moves(table: PlayTable) -> list[MoveVerdict]:
     ]
 
 
-def score(roster: Roster, player: str, game: Game) -> Result | None:
-    """The result of an agent against a random player, exactly, over both seats; None if it takes long."""
-    if (game, player) in SQUARE_SCORES:
-        return SQUARE_SCORES[game, player]
-    if not is_instant(game):
-        return None
-    played = match(roster.fixed(player, game), roster.fixed("random", game), game)
-    return Result(*((x + o) / 2 for x, o in zip(played.as_x, played.as_o, strict=True)))
+def course(table: PlayTable) -> list[float]:
+    """The value for X of each position of the game on the board: exact, or what a short search expects."""
+    return [
+        worth if position.to_move == "X" else 0 - worth
+        for position, worth in ((each, _standing(each)) for each in table.record.positions())
+    ]
+
+
+def _standing(position: Position) -> float:
+    value = known_value(position)
+    if value is not None:
+        return value
+    search = Search(position, seed=0)
+    search.run(simulations=SEARCHES[0])
+    return _value(search)
+
+
+def decisive_move(verdicts: list[MoveVerdict], values: list[float]) -> int | None:
+    """The number of the last mistake that gave a game its result; `values` is its `course`."""
+    slips = [number for number, verdict in enumerate(verdicts, 1) if verdict.is_mistake]
+    return max((number for number in slips if values[number] == values[-1]), default=None)
+
+
+@dataclass(frozen=True)
+class Weakness:
+    """Whether an agent can lose, in words, and how that is shown: by its certificate, or by a lost game."""
+
+    told: str
+    is_certified: bool = False
+    defeat: tuple[int, ...] = ()
+
+
+def weakness(roster: Roster, player: str, game: Game) -> Weakness:
+    """The weakness of an agent: exact where its policy is a table, else where it is known beforehand."""
+    if is_tabulated(game):
+        certificate = certify(roster.fixed(player, game), game, progress=None, workers=1, answers=None)
+        worst = certificate.worst_case.values()
+        told = "Never" if min(worst) >= 0 else "Only if it was lost before"
+        return Weakness(told if certificate.unbeatable else "Yes, here is how", True)
+    if game == _SQUARE:  # a draw
+        defeat = SQUARE_DEFEATS.get(player, ())
+        return Weakness("Yes, here is how" if defeat else "Never", defeat=defeat)
+    if is_solved(game):
+        return Weakness("Only if it was lost before" if player == "minimax" else "Yes")
+    return Weakness("Yes" if player == "random" else "Not known")
 
 
 def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
@@ -295,14 +397,13 @@ def sweep_of(game: Game, played: tuple[int, ...], x: str, o: str) -> LiveSweep |
 
 
 def sweep_at(table: PlayTable) -> LiveSweep | None:
-    """The sweep for the agent whose chances are shown at a table; None if that is not softmax minimax.
+    """The sweep for the agent to move at a table; None if that is not softmax minimax.
 
     The agent moves by its own temperature, and ascribes the other one to whoever moves next.
     """
-    mover, other = SEATS[table.at % 2], SEATS[(table.at + 1) % 2]
-    seat = other if table.player(mover) == PERSON else mover
-    if split_spec(table.player(seat)).name != _SOFTMAX:
+    mover = SEATS[table.at % 2]
+    if split_spec(table.mover).name != _SOFTMAX:
         return None
-    own, ascribed = f"{seat.lower()}-temperature", f"{seat.lower()}-opponent_temperature"
+    own, ascribed = f"{mover.lower()}-temperature", f"{mover.lower()}-opponent_temperature"
     x, o = (own, ascribed) if mover == "X" else (ascribed, own)
     return sweep_of(table.game, table.record.cells, x, o)

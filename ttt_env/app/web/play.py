@@ -9,19 +9,28 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.analysis.evaluation import Result
 from ttt_env.app.web.board import board_of, place_of
+from ttt_env.app.web.compare.pages import address
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import SIDES, form_of_game, game_of_form, kinds, parse_game, rule_of
-from ttt_env.app.web.insight import SEARCHES, judged_moves, score, strength, sweep_at
+from ttt_env.app.web.insight import (
+    SEARCHES,
+    Weakness,
+    course,
+    decisive_move,
+    judged_moves,
+    strength,
+    sweep_at,
+    weakness,
+)
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
 from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.proofs.known import is_solved
-from ttt_env.rules import SEATS, parameters_of_game
+from ttt_env.rules import SEATS, is_instant, parameters_of_game
 
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
@@ -49,8 +58,9 @@ class PlayPages:
         """The table that the address describes."""
         visit, complaints = self._read(request)
         parts: dict[str, Any] = {}
-        if is_whole(request) and visit.sees:
-            parts = {} if visit.is_over else await self._seen(visit)
+        if is_whole(request) and visit.sees and not visit.is_over:
+            parts = await self._seen(visit)
+        if visit.is_told and (is_whole(request) or is_instant(visit.table.game)):
             parts |= await self._judged(visit)
         return await self._shown(visit, complaints, **parts)
 
@@ -118,7 +128,12 @@ class PlayPages:
         lane = await self._services.lane_of_study(table.game, table.x, table.o)
         edition = self._services.roster.edition(table.x, table.o)
         if lane == "sweep":  # for all positions of the game: whoever plays on meanwhile waits for the same
-            await queues.study(lane, insight_solver.prepare, table.game, table.x, table.o, edition)
+            preparation = insight_solver.prepare, table.game, table.x, table.o, edition
+            if simulations == SEARCHES[-1] or queues.knows(*preparation):
+                simulations = SEARCHES[-1]
+                await queues.study(lane, *preparation)
+            else:
+                lane = "search"
         insight = await queues.study(lane, insight_solver.insight, table, edition, simulations)
         board = board_of(table.position, table.last, insight.moves)
         return {"board": board, "insight": insight, "sweep": sweep_at(table)}
@@ -131,8 +146,13 @@ class PlayPages:
         return self._services.page("moves.html", visit=visit, **await self._judged(visit))
 
     async def _judged(self, visit: Visit) -> dict[str, Any]:
-        lane = await self._services.lane_of_study(visit.table.game)
-        return {"verdicts": await self._services.queues.study(lane, judged_moves, visit.table)}
+        whole, queues = visit.table.at_move(len(visit.table.cells)), self._services.queues
+        lane = await self._services.lane_of_study(whole.game)
+        verdicts = await queues.study(lane, judged_moves, whole)
+        values = await queues.study(lane, course, whole)
+        has_ended = whole == visit.table and whole.position.is_over
+        decisive = decisive_move(verdicts, values) if has_ended else None
+        return {"verdicts": verdicts, "course": values, "decisive": decisive}
 
     async def strength(self, request: Request) -> Response:
         """The strength of an agent, as a part of a page."""
@@ -189,16 +209,17 @@ class PlayPages:
             **{"board": board_of(table.position, table.last)} | parts,
             visit=visit,
             complaints=complaints,
-            headline=replace(visit, is_paused=visit.is_paused or bool(complaints)).status,
+            headline=headline_of(replace(visit, is_paused=visit.is_paused or bool(complaints)), **parts),
             reply=reply_of(visit),
             delay=delay if goes_on else None,
             offers=offers,
             refused={offer.name: offer.refusal for offer in offers if offer.refusal},
-            presets=presets(table.game),
             levels=await self._levels(visit),
+            address=address,
             rule=rule_of(table.game),
             ready_url=f"/play/ready?{table.fresh().query()}" if await self._planners(table) else None,
-            see_url=visit.url("/play/see") + ("" if is_solved(table.game) else f"&simulations={SEARCHES[0]}"),
+            see_url=visit.url("/play/see")
+            + ("" if is_instant(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),
             is_live=await self._services.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,
@@ -210,13 +231,13 @@ class PlayPages:
             branch=self._branch(visit).url(),
         )
 
-    async def _levels(self, visit: Visit) -> list[tuple[Preset, Result | None]]:
-        """The levels of the game and their exact results against a random player."""
+    async def _levels(self, visit: Visit) -> list[tuple[Preset, Weakness]]:
+        """The levels of the game, and whether each can lose."""
         if visit.rival is None:
             return []
         queues, roster, game = self._services.queues, self._services.roster, visit.table.game
         return [
-            (preset, await queues.study("quick", score, roster, preset.player, game))
+            (preset, await queues.study("quick", weakness, roster, preset.player, game))
             for preset in presets(game)
         ]
 
@@ -225,6 +246,13 @@ class PlayPages:
         table = visit.table.branched()
         ticket = self._services.tickets.next(visit.table, visit.ticket, table)
         return replace(visit, table=table, ticket=ticket, is_review=False, is_resigned=False)
+
+
+def headline_of(visit: Visit, decisive: int | None = None, **_: Any) -> str:
+    """The state of the game, or the person's mistake that lost it."""
+    if decisive is not None and visit.outcome == "loss":
+        return visit.blame(decisive)
+    return visit.status
 
 
 def reply_of(visit: Visit) -> str:

@@ -25,11 +25,12 @@ from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
 from ttt_env.app.web.computing import Lane, WorkQueues
+from ttt_env.app.web.games import title_of
 from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Tickets, Visit
-from ttt_env.render.words import OUTCOMES, gain, percent, signed
+from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed
 from ttt_env.rules import Game
 from ttt_env.storage.game_log import GameLog
 
@@ -177,7 +178,8 @@ def templates_of(services: Services) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "fact": fact_text}
+    environment.filters |= {"percent": percent, "signed": signed, "gain": gain}
+    environment.filters |= {"fact": fact_text, "title": title_of}
     environment.globals |= {
         "services": services,
         "static": f"/static/{edition()}/",
@@ -185,5 +187,7 @@ def templates_of(services: Services) -> Environment:
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,
+        "RESULTS": RESULTS,
+        "WORDS": {name: RESULTS[value] for value, name in OUTCOMES.items()},
     }
     return environment

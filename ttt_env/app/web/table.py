@@ -260,6 +260,11 @@ class Visit:
         return self.is_resigned or self.table.position.is_over
 
     @property
+    def is_told(self) -> bool:
+        """True if the moves are judged: with See, and once the game is over."""
+        return bool(self.table.cells) and (self.sees or self.is_review or self.is_over)
+
+    @property
     def winner(self) -> Seat | None:
         """The winner: if a person has resigned, the other player."""
         if not self.is_resigned:
@@ -341,12 +346,28 @@ class Visit:
         """The visit of a person with this player on the other seat."""
         return self.seated(player, self.table.o) if self.rival == "X" else self.seated(self.table.x, player)
 
+    def lost_by(self, player: str, cells: tuple[int, ...]) -> str:
+        """The address of a game that this player loses, before its first move."""
+        return Visit(PlayTable(self.table.game, PERSON, player, cells), is_review=True).url()
+
     @property
     def winner_name(self) -> str:
         """The winner's name and seat; of a person the seat alone."""
         assert self.winner is not None
         player = self.table.player(self.winner)
         return self.winner if player == PERSON else f"{self.name_of(player)} ({self.winner})"
+
+    def blame(self, number: int) -> str:
+        """The headline for the mistake that decided the game, the move of this number."""
+        seat = SEATS[(number - 1) % 2]
+        player = self.table.player(seat)
+        is_you = player == PERSON and self.table.x != self.table.o
+        name = "You" if is_you else seat if player == PERSON else f"{self.name_of(player)} ({seat})"
+        return f"{name} {'missed a win' if self.winner is None else 'lost it'} at move {number}"
+
+    def shown_before(self, number: int) -> "Visit":
+        """The visit that shows the position before the move of this number, with See."""
+        return replace(self.reviewed(number - 1), sees=True)
 
     @property
     def rival_name(self) -> str:

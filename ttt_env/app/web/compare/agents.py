@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from ttt_env.agent import Agent
-from ttt_env.analysis.certificate import Certificate
+from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.dossier import LADDER, Strength, dossier
 from ttt_env.analysis.evaluation import Exploitability, Match, Result, match
 from ttt_env.analysis.play import play_game
@@ -29,7 +29,8 @@ GAMES = {
 }
 """The games that are offered by name; an address may name others of up to `TABLE_CELLS`."""
 MAX_SIMULATIONS = 1_000  # a move: a match needs one in each of thousands of positions
-ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", "q-learning")
+TRAINED = ("q-learning", "dqn", "ppo", "value-network")
+ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", *TRAINED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +38,17 @@ class Ladder:
     """Everyone against everyone, exactly.
 
     `names` are by mean score, the highest first, `matches` hold each pairing from both sides, `missing` says
-    who is not there and why.
+    who is not there and why, `unbeatable` are those that have been proved to be.
     """
 
     names: tuple[str, ...]
     matches: Mapping[tuple[str, str], Match]
     missing: tuple[str, ...]
+    unbeatable: frozenset[str] = frozenset()
+
+    def marks(self, name: str) -> list[str]:
+        """The marks of an agent: that it has been trained, and that it has been proved unbeatable."""
+        return ["trained"] * (name in TRAINED) + ["unbeatable"] * (name in self.unbeatable)
 
     def shown(self, row: str, column: str) -> str:
         """The score of the row's agent against the column's, with two decimals."""
@@ -93,7 +99,11 @@ def ladder(roster: Roster, game: Game) -> Ladder:
     pairs = (Meeting(1, *pair) for pair in combinations(agents, 2))
     matches = pooled({each: match(agents[each.first], agents[each.second], game) for each in pairs})
     names = sorted(agents, key=lambda name: (-round(_mean(name, tuple(agents), matches), 9), name))
-    return Ladder(tuple(names), matches, tuple(missing))
+    certificates = {
+        name: certify(agent, game, progress=None, workers=1, answers=None) for name, agent in agents.items()
+    }
+    unbeatable = frozenset(name for name, certificate in certificates.items() if certificate.unbeatable)
+    return Ladder(tuple(names), matches, tuple(missing), unbeatable)
 
 
 def met(roster: Roster, game: Game, row: str, column: str) -> Match:

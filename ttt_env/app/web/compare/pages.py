@@ -32,7 +32,7 @@ from ttt_env.app.web.compare.agents import (
 )
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.games import kinds, parse_game
+from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.insight import judged_moves, sweep_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.services import Services, fields_of
@@ -188,7 +188,8 @@ class ComparePart:
         self._agent = an_agent(services.roster)
 
     def _page(self, request: Request, name: str, complaints: list[str], **context: Any) -> Response:
-        shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": addresses_for(request)}
+        tabs = {path: name for path, name in TABS.items() if name != "Training" or self._services.runs}
+        shared = {"tabs": tabs, "games": GAMES, "most_cells": TABLE_CELLS, "address": addresses_for(request)}
         status = 400 if complaints else 200
         return self._services.page(name, status, complaints=complaints, **shared, **context)
 
@@ -471,7 +472,6 @@ class People(ComparePart):
             reader.complaints,
             game=game,
             played=played,
-            kinds=kinds(),
             **whole,
         )
 

@@ -24,8 +24,8 @@ SETTINGS = {
     "tree.agent": Control("agent", "both move by", choices=("softmax", "minimax"), default="softmax"),
     "x.temperature": replace(BOUNDS["temperature"], label="temperature of X", default="1"),
     "o.temperature": replace(BOUNDS["temperature"], label="temperature of O", default="1"),
-    "tree.plies": Control("plies", "moves ahead", 1, 6, 1, ("1", "6"), default="3"),
-    "mcts.done": Control("done", "simulations done", 0, MAX_SIMULATIONS, default="0"),
+    "tree.plies": Control("plies", "moves ahead", 1, 6, 1, ("1", "6"), default="2"),
+    "mcts.done": Control("done", "simulations done", 0, MAX_SIMULATIONS, default="20"),
     "mcts.pace": Control("pace", "speed", choices=tuple(PACES), default="steady"),
     "mcts.run": Control("run", "runs", choices=("yes", "no"), default="no"),
     "mcts.c": _SEARCH["c"],
@@ -116,20 +116,23 @@ class AgentMove:
     def headline(self) -> str:
         """The last move, or the player to move, in a few words."""
         name = f"{short_name(self.player)} ({self.seat})"
-        return f"{name} is to move" if self.cell is None else f"{name} has played {self.cell}"
+        if self.cell is not None:
+            return f"{name} has played {self.cell}"
+        return f"{name} is to move" if self.player == self.table.mover else f"{name} in your place"
 
 
 def last_move_of_an_agent(table: PlayTable) -> AgentMove:
-    """The last move on the board that an agent has made; before the first one, the move that it will make.
+    """The last move on the board that an agent has made; before the first one, the move that it would make.
 
-    Raises `IllegalMoveError` if there is none.
+    Raises `IllegalMoveError` if no agent plays.
     """
     for at in range(table.at - 1, -1, -1):
         if (player := table.player(SEATS[at % 2])) != PERSON:
             return AgentMove(table.at_move(at), player, table.cells[at])
-    if table.mover == PERSON or table.position.is_over:
-        raise IllegalMoveError("No agent has moved here: its last move is explained once it has.")
-    return AgentMove(table, table.mover)
+    agents = [player for player in (table.mover, table.x, table.o) if player != PERSON]
+    if not agents or table.position.is_over:
+        raise IllegalMoveError("No agent plays here: there is no move of one to explain.")
+    return AgentMove(table, agents[0])
 
 
 def explained(roster: Roster, player: str, position: Position, edition: int = 0) -> Explanation:

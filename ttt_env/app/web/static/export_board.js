@@ -4,7 +4,7 @@ import { rove } from "./keys.js";
 import { percent, signed } from "./words.js";
 
 export const seatOf = (ply) => (ply % 2 ? "O" : "X");
-export const OUTCOMES = { "1": "win", "0": "draw", "-1": "loss" };
+const OUTCOMES = { "1": "win", "0": "draw", "-1": "loss" }, WORDS = { "1": "wins", "0": "draws", "-1": "loses" };
 const ACCENTS = { last: ", last move", completed: ", completed" };
 
 /** The masks of X and O, the completed sets, by number, with their cells, and the winner, after these moves. */
@@ -98,18 +98,20 @@ function strike(board, made) {
   if (made.length) board.append(strokes);
 }
 
-function inWords({ chance, value, against, isBest }) {
-  const phrases = [`played with ${percent(chance)}`, `worth a ${OUTCOMES[value]} under best play${isBest ? ", the best" : ""}`];
+function inWords({ chance, value, against, ending, isBest }) {
+  const phrases = chance === null ? [] : [`played with ${percent(chance)}`];
+  phrases.push(`${[WORDS[value], ...ending].join(" ")} with best play${isBest ? ", the best" : ""}`);
   if (against !== null) phrases.push(`${signed(against, 3)} against this opponent`);
   return phrases.join(", ");
 }
 
-function tell(tile, { chance, value, against, isBest }) {
+function tell(tile, { chance, value, against, ending, isBest }) {
   if (!tile.querySelector(".known")) fill(tile, copyOf("known"));
   const known = tile.querySelector(".known"), outcome = known.querySelector("i");
   known.style.setProperty("--worth", value);
   known.classList.toggle("best", isBest);
-  known.querySelector("b").textContent = percent(chance);
-  outcome.className = outcome.textContent = OUTCOMES[value];
-  known.querySelector("small").textContent = against === null ? "" : signed(against, 3);
+  known.querySelector("b").textContent = chance === null ? "" : percent(chance);
+  outcome.className = OUTCOMES[value];
+  outcome.textContent = WORDS[value];
+  known.querySelector("small").textContent = [...ending, ...(against === null ? [] : [signed(against, 3)])].join(" · ");
 }

@@ -1,6 +1,6 @@
 // The exported page for playing. Its state is in the address, behind #, by the same names as on the page of the server.
 
-import { answered, bestValues, drawnCell, policyOf } from "./policies.js";
+import { answered, bestValues, drawnCell, movesToEnd, policyOf } from "./policies.js";
 import { byId, copyOf, draw, legalStart, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
 import { keepScore } from "./life.js";
 import { TIE, enumerate, numberAfter } from "./solver.js";
@@ -42,17 +42,17 @@ function factsOf(player, agents) {
 function marked(insights) {
   const value = Math.max(...insights.map((each) => each.value));
   const candidates = insights.filter((each) => each.value === value);
-  const against = Math.max(...candidates.map((each) => each.against));
+  const against = Math.max(...candidates.map((each) => each.against)); // null counts as 0
   return insights.map((each) => ({ ...each, isBest: candidates.includes(each) && against - each.against < TIE }));
 }
 
 export function startPlay(ttt) {
   const { game, agents } = ttt;
   const positions = enumerate(game);
-  const best = bestValues(positions);
+  const best = bestValues(positions), ends = movesToEnd(positions, best);
   const form = document.querySelector("form.boards");
   const policies = new Map(); // of agents, with the outcomes against the best answer, by player
-  const choices = [...document.querySelectorAll(".levels li a, .presets a")] // as the page came, with a person as X
+  const choices = [...document.querySelectorAll(".levels [id^=level-]")] // as the page came, with a person as X
     .map((link) => ({ link, agent: readTable(link.hash, ttt).o }));
   // The table is what the address says and, in `number`, which game it is, if that was played here from its first move.
   let table, timer;
@@ -93,9 +93,10 @@ export function startPlay(ttt) {
 
   /** What is known about the moves, by cell. A person's moves are judged against the agent as well. */
   function insightsAt(number, isMine, { policy, asX, asO }) {
-    const ends = seat() === "X" ? asO : asX;
+    const outcomes = seat() === "X" ? asO : asX;
     const moves = positions[number].moves.map(([cell, next], at) => ({
-      cell, chance: policy[number][at], value: -best[next], against: isMine ? ends.loss[next] - ends.win[next] : null,
+      cell, chance: isMine ? null : policy[number][at], value: -best[next],
+      against: isMine ? outcomes.loss[next] - outcomes.win[next] : null, ending: best[next] ? [`in ${ends[next] + 1}`] : [],
     }));
     return new Map(marked(moves).map((insight) => [insight.cell, insight]));
   }
@@ -109,22 +110,22 @@ export function startPlay(ttt) {
     const insights = isSeen ? insightsAt(number, isMine, agent) : new Map();
     const { winner } = draw(form, cells, game, { known: insights, isOpen: isMine });
     const goesOn = !isOver && !isMine && table.at === table.cells.length;
-    tell(isOver, goesOn, isMine, winner, agent.called);
-    judge(isSeen, isMine && !hasSliders(agent.key, agents) ? "against" : "chance", table.at % 2 ? -best[number] : best[number]);
+    const fault = showMoves(isOver, winner, agent.called);
+    tell(isOver, goesOn, isMine, winner, agent.called, fault);
+    judge(isSeen, table.at % 2 ? -best[number] : best[number]);
     count(isOver, winner, agent.called);
-    showMoves();
     showLinks(isOver);
     showSettings(agent);
     if (goesOn) timer = setTimeout(() => play(drawnCell(positions[number], agent.policy[number]), true), DELAY);
   }
 
-  function tell(isOver, goesOn, isMine, winner, called) {
+  function tell(isOver, goesOn, isMine, winner, called, fault) {
     const other = seat() === "X" ? "O" : "X", toMove = seatOf(table.at);
-    const ends = winner === null ? "A draw" : winner === seat() ? `You win as ${winner}` : `${called} (${winner}) wins`;
+    const result = winner === null ? "A draw" : winner === seat() ? `You win as ${winner}` : fault || `${called} (${winner}) wins`;
     const reviewed = table.at < table.cells.length ? `After move ${table.at} of ${table.cells.length}: ` : "";
     const turn = isMine ? `Your turn: ${toMove}` : `${called} (${toMove}) is ${goesOn ? "thinking …" : "to move"}`;
     const status = document.createElement("span"), shown = isOver ? winner : toMove;
-    status.textContent = reviewed + (isOver ? ends : turn);
+    status.textContent = reviewed + (isOver ? result : turn);
     byId("status").replaceChildren(...(shown ? [copyOf(`stone-${shown.toLowerCase()}`)] : []), status);
     byId("status").classList.toggle("waits", goesOn);
     const isReply = table.at && !reviewed && seatOf(table.at - 1) === other;
@@ -132,10 +133,9 @@ export function startPlay(ttt) {
     byId("live").textContent = reply + status.textContent;
   }
 
-  /** How the position stands, from −1 to 1 for X, and which figure of a cell comes first. */
-  function judge(isSeen, first, value) {
+  /** How the position stands, from −1 to 1 for X. */
+  function judge(isSeen, value) {
     byId("seen").classList.toggle("seen", isSeen);
-    byId("seen").dataset.first = first;
     const bar = document.querySelector(".evaluation"), told = byId("evaluations").content.children[1 - value];
     bar.style.cssText = told.style.cssText;
     bar.lastElementChild.textContent = told.lastElementChild.textContent;
@@ -166,18 +166,39 @@ export function startPlay(ttt) {
     }
   }
 
-  function showMoves() {
-    const list = document.querySelector(".moves ol");
+  /** Show the moves and the course of the game; returns the headline of the mistake that decided it. */
+  function showMoves(isOver, winner, called) {
+    const { cells, at } = table, list = document.querySelector(".moves ol");
+    const values = [...cells, null].map((_, ply) => { // for X
+      const value = best[numberAfter(positions, cells.slice(0, ply))];
+      return ply % 2 ? 0 - value : value;
+    });
+    const slips = [...values.keys()].filter((ply) => ply && (ply % 2 ? 1 : -1) * (values[ply] - values[ply - 1]) < 0);
+    const points = values.map((value, ply) => `${ply} ${-value}`);
+    const paths = { line: `M${points.join("L")}`, slip: slips.map((ply) => `M${points[ply]}h0`).join(""), now: `M${at} -1.15V1.15`, zero: `M0 0H${cells.length}` };
+    const curve = document.querySelector(".course"), told = document.querySelector(".decisive");
+    mark(curve, "viewBox", `0 -1.15 ${Math.max(cells.length, 1)} 2.3`);
+    mark(curve, "aria-label", `The course of the game: ${values.map((value) => signed(value, 0)).join(" ")} for X`);
+    for (const [name, path] of Object.entries(paths)) mark(curve.querySelector(`.${name}`), "d", path);
+    const decisive = isOver && at === cells.length ? slips.findLast((ply) => values[ply] === values.at(-1)) : undefined;
+    told.hidden = decisive === undefined;
+    const name = seatOf(decisive - 1) === seat() ? "You" : `${called} (${seatOf(decisive - 1)})`;
+    const fault = told.hidden ? "" : `${name} ${winner ? "lost it" : "missed a win"} at move ${decisive}`;
+    told.firstElementChild.textContent = fault;
+    told.firstElementChild.hidden = name === "You" && winner !== null; // then it is the headline
+    setLink(byId("mistake"), told.hidden ? undefined : addressOf({ ...table, at: decisive - 1, sees: true }));
+    byId("share").dataset.copy = byId("mistake").hash;
     list.replaceChildren(...table.cells.map((cell, ply) => {
       const item = document.createElement("li"), link = document.createElement("a");
-      item.className = `${seatOf(ply).toLowerCase()}${ply >= table.at ? " back" : ""}`;
+      item.className = `${seatOf(ply).toLowerCase()}${ply >= table.at ? " back" : ""}${slips.includes(ply + 1) ? " blunder" : ""}`;
       link.href = addressOf({ ...table, at: ply + 1 });
       link.textContent = cell;
       mark(link, "aria-current", ply + 1 === table.at && "step");
       item.append(link);
       return item;
     }));
-    list.parentElement.hidden = !table.cells.length;
+    list.parentElement.hidden = !cells.length;
+    return told.firstElementChild.hidden ? fault : "";
   }
 
   function showSettings({ key, temperature, opponent_temperature, asX, asO }) {

@@ -223,8 +223,6 @@ function follow() {
 
 addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
-  const copy = event.target.closest("[data-copy]");
-  if (copy) return copyLink(copy);
   if (!link || !page().contains(link) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (link.origin !== location.origin || link.hasAttribute("download") || section(link) !== section(location)) return;
   event.preventDefault();
@@ -252,16 +250,6 @@ addEventListener("change", ({ target }) => {
 });
 
 addEventListener("popstate", () => visit(location.href, { replace: true }));
-
-async function copyLink(button) {
-  const url = new URL(button.dataset.copy, location.href).href;
-  try {
-    await navigator.clipboard.writeText(url);
-    button.textContent = "Copied";
-  } catch {
-    prompt("The link to this position", url);
-  }
-}
 
 for (const unused of document.querySelectorAll("main noscript")) unused.remove();
 startKeys();

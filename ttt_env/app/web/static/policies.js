@@ -95,6 +95,16 @@ const follow = (policy) => (values, number) => policy[number];
 export const answered = (positions, policy, isX) =>
   isX ? induce(positions, follow(policy), best) : induce(positions, best, follow(policy));
 
+/** The moves from each position to the end of the game under best play of both, whose `values` these are. */
+export function movesToEnd(positions, values) {
+  const ends = positions.map(() => 0);
+  for (let number = positions.length - 1; number >= 0; number--) {
+    const kept = positions[number].moves.map(([, after]) => after).filter((after) => -values[after] === values[number]);
+    if (kept.length) ends[number] = 1 + Math[values[number] > 0 ? "min" : "max"](...kept.map((after) => ends[after]));
+  }
+  return ends;
+}
+
 /** The values of all positions under best play of both, to the player to move: 1, 0 or −1. @returns {number[]} */
 export function bestValues(positions) {
   const { win, loss } = induce(positions, best, best);
