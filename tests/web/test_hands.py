@@ -183,7 +183,7 @@ def test_any_tree_becomes_like_any_other_and_what_has_a_key_stays_itself(page):
             const insert = old.insertBefore, append = old.append;
             old.insertBefore = (node, place) => (moved.push(node), insert.call(old, node, place));
             old.append = (node) => (moved.push(node), append.call(old, node));
-            morph(old, next, () => false, fixed);
+            morph(old, next, { isHeld: () => false, fixed, pressed: null });
             if (!old.isEqualNode(wanted)) wrong.push(`${pair} differs`);
             if (fixed.some((node) => moved.includes(node))) wrong.push(`${pair} moved`);
             for (const [key, node] of keyed(old)) {

@@ -29,6 +29,7 @@ from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Tickets, Visit
+from ttt_env.errors import GameLogError
 from ttt_env.render.words import OUTCOMES, gain, percent, signed
 from ttt_env.rules import Game
 from ttt_env.storage.game_log import GameLog
@@ -126,7 +127,11 @@ class Services:
             return
         if self.tickets.spend(visit.ticket):
             x, o = (self.roster.models.get(player, player) for player in (visit.table.x, visit.table.o))
-            self.log.add(visit.table.record, x=x, o=o, source=_SOURCE)
+            try:
+                self.log.add(visit.table.record, x=x, o=o, source=_SOURCE)
+            except GameLogError:
+                self.tickets.give_back(visit.ticket)
+                raise
             self.roster.forget_reader()
 
 
