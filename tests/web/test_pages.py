@@ -142,7 +142,8 @@ def test_a_log_that_fails_does_not_cost_the_game(client, log):
     page = client.get("/play?x=person&o=person")
     for cell in (0, 3, 1, 4, 2):
         page = move(client, page.url, cell)
-    assert status(page) == "X wins" and "game log" in complaint(page)
+    assert status(page) == "X wins" and "could not be recorded" in complaint(page)
+    assert "This game is not recorded." in page.text and str(log.path) not in page.text
 
 
 def test_an_agent_that_cannot_play_the_game_says_why(client):

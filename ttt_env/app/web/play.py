@@ -50,10 +50,12 @@ class PlayPages:
 
     async def show(self, request: Request) -> Response:
         """The table that the address describes."""
-        visit, complaints = self._read(request)
-        parts: dict[str, Any] = {}
+        return await self._answer(request, *self._read(request))
+
+    async def _answer(self, request: Request, visit: Visit, complaints: list[str], **parts: Any) -> Response:
+        """The page of a visit, with all that is known about the position if it must be whole."""
         if is_whole(request) and visit.sees:
-            parts = {} if visit.is_over else await self._seen(visit)
+            parts |= {} if visit.is_over else await self._seen(visit)
             parts |= await self._judged(visit)
         return await self._shown(visit, complaints, **parts)
 
@@ -81,7 +83,7 @@ class PlayPages:
                 parts = {"delay": 0}  # the pause is over
             except (TttEnvError, ImportError, BusyError):
                 pass  # which the agent's own answer says
-        response = await self._shown(moved, complaints, is_lost=bool(complaints), **parts)
+        response = await self._answer(request, moved, complaints, is_lost=bool(complaints), **parts)
         response.headers["content-location"] = moved.url()
         return response
 

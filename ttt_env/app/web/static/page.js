@@ -6,7 +6,9 @@ import { morph, sweepUp } from "./morph.js";
 import { reread } from "./chart.js";
 import { refigure } from "./live.js";
 import { rove, startKeys } from "./keys.js";
-import { forgetPlan, keepScore, place, planMove, playPlan } from "./life.js";
+
+// A game that is played here: only its page takes that along.
+const life = document.getElementById("life") && (await import("./life.js"));
 
 const page = () => document.getElementById("page");
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -49,7 +51,7 @@ function patch(old, next, since = 0) {
   // A link that leads nowhere now, such as Forward at the end, keeps the focus all the same.
   else if (focused.matches("a:not([href])")) focused.tabIndex = -1;
   if (edited?.control.type === "range" && edited.control.isConnected) showMoved(edited.control);
-  for (const move of unanswered) move.takeBack = place(move.tile);
+  for (const move of unanswered) move.takeBack = life?.place(move.tile);
   reread(page());
   rove();
 }
@@ -82,7 +84,7 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
     }
     document.title = fetched.title;
     if (edited?.at <= since) edited = null;
-    if (!response.ok) forgetPlan();
+    if (!response.ok) life?.forgetPlan();
     unanswered.delete(move);
     patch(page(), next, since);
     if (isAsked) follow();
@@ -94,7 +96,7 @@ async function visit(url, { method = "GET", body, replace = false, isAsked = tru
 
 function fail(text, move) {
   move?.takeBack?.();
-  forgetPlan();
+  life?.forgetPlan();
   complain(move ? `${text} Your move was taken back.` : text);
 }
 
@@ -167,7 +169,7 @@ function begin() {
   const status = [shown?.dataset.reply, shown?.textContent.trim()].filter(Boolean).join(" ");
   const live = document.getElementById("live");
   if (live.textContent !== status) live.textContent = status;
-  keepScore();
+  life?.keepScore();
   parts(page()).forEach((part) => load(part, signal));
   const form = page().querySelector("form[data-after]");
   if (form) {
@@ -178,7 +180,7 @@ function begin() {
       if (!signal.aborted) visit(form.action, { method: "POST", replace: true, isAsked: false });
     });
   }
-  playPlan(form || unanswered.size);
+  life?.playPlan(form || unanswered.size);
 }
 
 function send(form, { submitter, replace, move } = {}) {
@@ -243,17 +245,17 @@ addEventListener("click", (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) return copyLink(copy);
   const tile = event.target.closest(".tile");
-  if (tile && (unanswered.size || page().querySelector("form[data-after]"))) planMove(tile);
+  if (tile && (unanswered.size || page().querySelector("form[data-after]"))) life?.planMove(tile);
   if (!link || !page().contains(link) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (link.origin !== location.origin || link.hasAttribute("download") || section(link) !== section(location)) return;
   event.preventDefault();
-  forgetPlan();
+  life?.forgetPlan();
   asking.then(() => link.href && visit(link.href));
 });
 
 addEventListener("submit", (event) => {
   event.preventDefault();
-  const { target: form, submitter } = event, takeBack = place(submitter);
+  const { target: form, submitter } = event, takeBack = life?.place(submitter);
   if (!takeBack) return void asking.then(() => send(form, { submitter }));
   const move = { tile: submitter, takeBack };
   unanswered.add(move);
