@@ -80,7 +80,7 @@ class PlayPages:
             try:
                 moved, complaints = await self._moved(moved, await self._reply_in_time(moved.table))
             except TimeoutError:
-                parts = {"delay": 0}  # the pause is over
+                parts = {"delay": 0}  # the pause is over, or will be long before the reply
             except (TttEnvError, ImportError, BusyError):
                 pass  # which the agent's own answer says
         response = await self._answer(request, moved, complaints, is_lost=bool(complaints), **parts)
