@@ -16,7 +16,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent.learner import learner_class
-from ttt_env.app.learning import Terminated, terminable
+from ttt_env.app.learning import Terminated, next_steps, terminable
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.game import Game
@@ -116,7 +116,7 @@ def sweep_and_judge(order: SweepOrder, console: Console) -> int:
     best = found.best
     path = str(found.folder / str(best.model))
     say(scorecard(found.agent(), found.game, path))
-    say(_next_steps(best.algorithm, path, found.game))
+    say(next_steps(found.game, f"{learner_class(best.algorithm).plays_as}:{path}", found.game.name))
     return 0
 
 
@@ -135,7 +135,21 @@ def _with_bar(order: SweepOrder, console: Console) -> tuple[Sweep | None, int]:
 
     try:
         with terminable():
-            return _sweep(order, report), 0
+            return sweep(
+                order.game,
+                order.algo,
+                out=order.folder,
+                seeds=order.seeds,
+                search=order.search,
+                steps=order.steps,
+                seconds=order.seconds,
+                until=order.until,
+                asha=order.asha,
+                workers=order.workers,
+                backend="ray" if order.ray else "loky",
+                address=order.address,
+                report=report,
+            ), 0
     except Terminated:
         return None, signal.SIGTERM
     except KeyboardInterrupt:
@@ -143,24 +157,6 @@ def _with_bar(order: SweepOrder, console: Console) -> tuple[Sweep | None, int]:
     finally:
         if bar.live.is_started:
             bar.stop()
-
-
-def _sweep(order: SweepOrder, report: Any) -> Sweep:
-    return sweep(
-        order.game,
-        order.algo,
-        out=order.folder,
-        seeds=order.seeds,
-        search=order.search,
-        steps=order.steps,
-        seconds=order.seconds,
-        until=order.until,
-        asha=order.asha,
-        workers=order.workers,
-        backend="ray" if order.ray else "loky",
-        address=order.address,
-        report=report,
-    )
 
 
 def _line(result: TrialResult) -> str:
@@ -172,14 +168,3 @@ def _line(result: TrialResult) -> str:
     worth = "unbeatable" if result.unbeatable else f"exploitability {result.exploitability:.4f}"
     stopped = ", stopped by ASHA" if result.ended == "asha" else ""
     return text + f"{worth} after {result.steps:,} steps, {result.seconds:.1f} s{stopped}"
-
-
-def _next_steps(algo: str, path: str, game: Game) -> str:
-    spec = f"{learner_class(algo).plays_as}:{path}"
-    option = "" if game.name == "tictactoe-v0" else f" --game {game.name}"
-    return f"""
-What next
-  ttt play {spec}{option}
-  ttt bench random minimax {spec}{option}
-and in Python
-  env = ttt_env.make("{game.name}", opponent="{spec}")"""

@@ -133,7 +133,7 @@ def _path(places: list[tuple[float, float]]) -> str:
     """
     (y0, x0), (y1, x1) = places[0], places[-1]
     is_line = all(abs((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)) < _HALF / 10 for y, x in places)
-    ends = [places[0], places[-1]]
+    ends = [min(places), max(places)]
     if not is_line:
         middle_y, middle_x = (sum(each) / len(places) for each in zip(*places, strict=True))
         ends = sorted(places, key=lambda place: atan2(place[0] - middle_y, place[1] - middle_x))
