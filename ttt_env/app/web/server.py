@@ -69,7 +69,7 @@ def create_app(
     services = Services(evaluators, log, runs, tuple((path, name) for path, name, _ in _PAGES))
     app = Starlette(
         routes=[
-            Route("/", RedirectResponse("/play")),
+            Route("/", _home),
             *(route for _, _, page in _PAGES for route in page(services).routes()),
             Mount("/static", Assets()),
         ],
@@ -87,6 +87,10 @@ def create_app(
     )
     app.state.services = services
     return app
+
+
+async def _home(request: Request) -> Response:
+    return RedirectResponse("/play")
 
 
 async def _refused(services: Services, request: Request, error: Exception) -> Response:
