@@ -157,9 +157,9 @@ def test_an_answer_that_was_overtaken_is_dropped(slow_page):
 
 
 def test_any_tree_becomes_like_any_other_and_what_has_a_key_stays_itself(page):
-    """On 500 pairs of random trees; `fixed` elements do not even move."""
+    """On 500 pairs of random trees; `fixed` elements do not even move, and what is pressed is not removed."""
     script = """const [done] = [arguments[0]];
-        import('/static/morph.js').then(({ morph }) => {
+        import('/static/morph.js').then(({ morph, sweepUp }) => {
           let seed = 1;
           const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
           const grown = (depth) => {
@@ -178,12 +178,15 @@ def test_any_tree_becomes_like_any_other_and_what_has_a_key_stays_itself(page):
           const wrong = [];
           for (let pair = 0; pair < 500; pair++) {
             const [old, next] = [grown(3), grown(3)], wanted = next.cloneNode(true);
+            const pressed = [...old.querySelectorAll('*')].at(-1) ?? old;
             const before = keyed(old), fixed = [...before.values()].slice(-1), moved = [];
             if (next.nodeName !== old.nodeName) continue;
             const insert = old.insertBefore, append = old.append;
             old.insertBefore = (node, place) => (moved.push(node), insert.call(old, node, place));
             old.append = (node) => (moved.push(node), append.call(old, node));
-            morph(old, next, () => false, fixed);
+            morph(old, next, { isHeld: () => false, fixed, pressed });
+            if (!old.contains(pressed)) wrong.push(`${pair} removed what is pressed`);
+            sweepUp(old);
             if (!old.isEqualNode(wanted)) wrong.push(`${pair} differs`);
             if (fixed.some((node) => moved.includes(node))) wrong.push(`${pair} moved`);
             for (const [key, node] of keyed(old)) {

@@ -9,7 +9,7 @@ import pytest
 from tests.web.serving import resize
 from tests.web.test_hands import delay, press, slow_page  # noqa: F401
 from tests.web.test_pages import links_of, move, status
-from ttt_env import GameRecord, Position, get_game
+from ttt_env import Game, GameRecord, Position, get_game
 from ttt_env.app.web.board import board_of
 
 STONES = "return document.querySelectorAll('.tile > .stone').length"
@@ -51,6 +51,16 @@ def test_a_stroke_through_layers_is_drawn_in_each_as_it_looks_from_above(cells, 
     moves = [cell for pair in zip(cells, others, strict=True) for cell in pair][:-1]
     strokes = board_of(GameRecord(qubic, tuple(moves)).positions()[-1], cells[-1]).strokes
     assert [" ".join(paths) for paths in strokes] == parts
+
+
+def test_on_a_board_without_rows_each_winning_set_is_a_line_from_end_to_end():
+    places = [(0, 0), (-1, 0), (1, 0), (0, 2), (0, -2)]
+    cross = Game("cross-v0", (5,), [(0, 1, 2), (0, 3, 4)], coordinates=places)
+    position = Position.parse("OXX..", cross)
+    assert {frozenset(re.findall(r"[\d.]+ [\d.]+", path)) for path in board_of(position, None).lines} == {
+        frozenset({"0.5 2.5", "2.5 2.5"}), frozenset({"1.5 0.5", "1.5 4.5"})
+    }  # fmt: skip
+    assert not board_of(get_game("tictactoe-v0").start, None).lines
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from importlib.metadata import EntryPoint
@@ -137,12 +138,70 @@ def test_an_endless_address_is_refused(client):
     assert page.status_code == 414 and "too long" in status(page)
 
 
+WITH_THE_REPLY = {"prefer": "return=representation"}
+
+
+def answered(client, url, cell):
+    """The moves and the page that a script gets for a person's move: no redirection."""
+    page = move(client, url, cell, headers=WITH_THE_REPLY, follow_redirects=False)
+    assert page.status_code == 200
+    shown = dict(parse_qsl(urlsplit(page.headers["content-location"]).query))
+    return [int(cell) for cell in shown["moves"].split(".")], page
+
+
+def test_a_script_gets_the_reply_with_its_move_and_the_game_is_recorded(client, log):
+    url, cells = "/play?x=person&o=minimax", []
+    while "data-result" not in (page := client.get(url)).text:
+        free = [cell for cell in range(9) if cell not in cells]
+        before = len(cells)
+        cells, page = answered(client, url, free[0])
+        url = page.headers["content-location"]
+        assert len(cells) == min(before + 2, 9) or "wins" in status(page)
+    assert len(log) == 1
+
+
+def test_a_script_gets_its_move_alone_where_the_reply_takes_longer(client, monkeypatch):
+    for name, seconds in (("patient", 1.0), ("sluggish", 0.1)):
+        point = EntryPoint(name, "tests.web.serving:Patient", ENTRY_POINT_GROUP)
+        monkeypatch.setitem(agent.registry.installed(), name, point)
+        monkeypatch.setattr(Patient, "seconds_per_move", seconds)
+        monkeypatch.setattr(Patient, "may_move", threading.Event())
+        cells, page = answered(client, f"/play?x=person&o={name}", 4)
+        assert cells == [4] and "thinking" in status(page)
+        assert 'data-after="0"' in page.text  # the pause is over, or will be long before the reply
+        Patient.may_move.set()
+        assert cells_of(move(client, page.headers["content-location"])) == (4, 0)
+
+
+def test_pages_are_compressed(client):
+    page = client.get("/play", headers={"accept-encoding": "gzip"})
+    assert page.headers["content-encoding"] == "gzip" and "</html>" in page.text
+    assert "content-encoding" not in client.get("/play", headers={"accept-encoding": "identity"}).headers
+
+
+def test_a_game_begun_before_a_restart_says_so(client, log):
+    page = move(client, "/play?x=person&o=person", 4)
+    with TestClient(create_app(log=log), base_url="http://localhost") as restarted:
+        text = restarted.get(str(page.url)).text
+    assert "Opened from a link" not in text and "restarted since this game began" in text
+
+
+def test_a_page_says_while_searches_are_compiled(client):
+    told = "Searches are being compiled"
+    assert told not in client.get("/play?game=qubic-v0").text
+    client.app.state.services.is_warming_up = True
+    assert told in client.get("/play?game=qubic-v0").text and told not in client.get("/play").text
+    client.app.state.services._warm_up()
+    assert told not in client.get("/play?game=qubic-v0").text
+
+
 def test_a_log_that_fails_does_not_cost_the_game(client, log):
     log.close()
     page = client.get("/play?x=person&o=person")
     for cell in (0, 3, 1, 4, 2):
         page = move(client, page.url, cell)
-    assert status(page) == "X wins" and "game log" in complaint(page)
+    assert status(page) == "X wins" and "could not be recorded" in complaint(page)
+    assert "This game is not recorded." in page.text and str(log.path) not in page.text
 
 
 def test_an_agent_that_cannot_play_the_game_says_why(client):

@@ -23,6 +23,9 @@ def installed(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
 
 
+_loaded = lru_cache(maxsize=256)(EntryPoint.load)
+
+
 def agent_names() -> list[str]:
     """The names under which agents are installed here, ours and other packages'.
 
@@ -46,5 +49,5 @@ def agent_class(name: str) -> "type[Agent]":
         reader = _READERS.get(name[name.rfind(".") :])
         file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
         raise UnknownAgentError(file + unknown("agent", name, installed()))
-    registered: type[Agent] = installed()[name].load()
+    registered: type[Agent] = _loaded(installed()[name])
     return registered

@@ -58,7 +58,10 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
             f"{path} {holds}, and {wanted} does not overwrite it: name another file by --out "
             "(--resume only goes on with a training of the same algorithm and game)"
         )
-    say(f"Training {options.algo} on {options.game.name} {_plan(options)}\n")
+    plan = f"(seed {options.seed}). {options.learner.described(options.game, options.hyperparameters)}"
+    if options.resume:
+        plan = f"goes on from where {options.out} was left."
+    say(f"Training {options.algo} on {options.game.name} {plan}\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     stopped, has_model = _with_bar(options, console)
     if not has_model:
@@ -72,7 +75,9 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
     spec = f"{options.learner.plays_as}:{path}"
     if is_enumerable(options.game):
         say(scorecard(make_agent(spec, options.game), options.game, str(path)))
-    say(_next_steps(options, spec, named))
+    say(
+        next_steps(options.game, spec, named, f"train {options.algo} --seconds 300 --seed {options.seed + 1}")
+    )
     return 128 + stopped if stopped else 0
 
 
@@ -91,12 +96,6 @@ def trained_as(path: Path) -> str | None:
             return str(trained)
     except Exception:  # a file in which anything is wrong was not written by `ttt train`
         return None
-
-
-def _plan(options: TrainingOptions) -> str:
-    if options.resume:
-        return f"goes on from where {options.out} was left."
-    return f"(seed {options.seed}). {options.learner.described(options.game, options.hyperparameters)}"
 
 
 def _command(options: TrainingOptions, game_text: str) -> str:
@@ -160,21 +159,22 @@ def _with_bar(options: TrainingOptions, console: Console) -> tuple[int, bool]:
     return stopped, bool(exploitabilities) or options.resume
 
 
-def _next_steps(options: TrainingOptions, spec: str, name: str) -> str:
-    is_file = name.endswith(".json")
-    game = f'ttt_env.Game.load("{name}")' if is_file else f'"{name}"'
+def next_steps(game: Game, spec: str, name: str, *more: str) -> str:
+    """The commands to go on with a model, `more` of the program `ttt` included, and the lines for Python.
+
+    `name` is the id or the file by which the command line names the game.
+    """
     option = "" if name == "tictactoe-v0" else f" --game {name}"
-    can_be_proved = is_enumerable(options.game)
+    can_be_proved = is_enumerable(game)
     rival = "minimax" if can_be_proved else "mcts:simulations=1000"
-    judged = f'ttt_env.match("{spec}", "{rival}", {game}, games=200).score'
+    shown = f'ttt_env.Game.load("{name}")' if name.endswith(".json") else f'"{name}"'
+    judged = f'ttt_env.match("{spec}", "{rival}", {shown}, games=200).score'
     if can_be_proved:
-        judged = f'ttt_env.certify("{spec}", {game}).unbeatable'
-    ttt = program_here("ttt")
+        judged = f'ttt_env.certify("{spec}", {shown}).unbeatable'
+    commands = f"play {spec}", f"bench random {rival} {spec}", *more
+    lines = "".join(f"\n  {program_here('ttt')} {command}{option}" for command in commands)
     return f"""
-What next
-  {ttt} play {spec}{option}
-  {ttt} bench random {rival} {spec}{option}
-  {ttt} train {options.algo} --seconds 300 --seed {options.seed + 1}{option}
+What next{lines}
 and in Python
-  env = ttt_env.make({game}, opponent="{spec}")
+  env = ttt_env.make({shown}, opponent="{spec}")
   {judged}"""

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent.learner import learner_class
-from ttt_env.app.learning import Terminated, terminable
+from ttt_env.app.learning import Terminated, next_steps, terminable
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.game import Game
@@ -93,7 +93,7 @@ def sweep_and_judge(game: Game, algo: str, out: Path | None, console: Console, *
     best = found.best
     path = str(found.folder / str(best.model))
     say(scorecard(found.agent(), found.game, path))
-    say(_next_steps(best.algorithm, path, found.game))
+    say(next_steps(found.game, f"{learner_class(best.algorithm).plays_as}:{path}", found.game.name))
     return 0
 
 
@@ -131,14 +131,3 @@ def _line(result: TrialResult) -> str:
     worth = "unbeatable" if result.unbeatable else f"exploitability {result.exploitability:.4f}"
     stopped = ", stopped by ASHA" if result.ended == "asha" else ""
     return text + f"{worth} after {result.steps:,} steps, {result.seconds:.1f} s{stopped}"
-
-
-def _next_steps(algo: str, path: str, game: Game) -> str:
-    spec = f"{learner_class(algo).plays_as}:{path}"
-    option = "" if game.name == "tictactoe-v0" else f" --game {game.name}"
-    return f"""
-What next
-  ttt play {spec}{option}
-  ttt bench random minimax {spec}{option}
-and in Python
-  env = ttt_env.make("{game.name}", opponent="{spec}")"""

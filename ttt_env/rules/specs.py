@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -15,6 +16,7 @@ from ttt_env.errors import ParameterError, shown, unknown
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.sizes import SPEC_DEPTH
 
+_signature = lru_cache(maxsize=256)(inspect.signature)  # reading one anew for each agent on a page is slow
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _ALLOWED = {bool: "true and false", int: "integers", float: "numbers"}
@@ -121,7 +123,7 @@ def depth_of(text: str) -> int:
 def parameters_of(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
     """The named parameters that `function` takes, without the first `skip` ones."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    parameters = list(_signature(function).parameters.values())[skip:]
     return {p.name: p for p in parameters if p.kind not in kinds}
 
 

@@ -17,6 +17,7 @@ STONES = {
     "O": f'<circle cx="{_WIDTH / 2:g}" cy="{_WIDTH / 2:g}" r="{_RADIUS:g}"/>',
 }
 STONE_WIDTH = STROKE * _WIDTH
+_MAX_LINES = 100  # of the winning sets that are drawn on a board without rows
 _HALF = 0.4  # of a stroke through a single cell, in cells
 
 
@@ -65,7 +66,8 @@ class Tile:
 class DrawnBoard:
     """The tiles by layer, the height and width of a layer in cells, and how many layers stand side by side.
 
-    A board is scattered if its cells have coordinates, and lie in no rows.
+    A board is scattered if its cells have coordinates, and lie in no rows: there nobody sees the winning sets
+    unless they are drawn, as `lines`.
     `strokes` are, by layer, the parts of the completed winning sets there as paths of SVG, in cells.
     """
 
@@ -75,6 +77,7 @@ class DrawnBoard:
     layers: tuple[tuple[Tile, ...], ...]
     strokes: tuple[tuple[str, ...], ...]
     is_scattered: bool
+    lines: tuple[str, ...] = ()
 
     @property
     def aspect(self) -> float:
@@ -94,7 +97,8 @@ def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, 
     strokes = strokes_of(game, completed)
     if game.coordinates is not None:
         places = places_of(game.coordinates)
-        return DrawnBoard(places.height, places.width, 1, (tuple(tiles),), strokes, True)
+        lines = strokes_of(game, game.winning_masks[:_MAX_LINES])[0]
+        return DrawnBoard(places.height, places.width, 1, (tuple(tiles),), strokes, True, lines)
     n_layers, rows, columns = layers_of(game.shape)
     size = rows * columns
     layers = tuple(tuple(tiles[start : start + size]) for start in range(0, len(tiles), size))
@@ -129,7 +133,7 @@ def _path(places: list[tuple[float, float]]) -> str:
     """
     (y0, x0), (y1, x1) = places[0], places[-1]
     is_line = all(abs((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)) < _HALF / 10 for y, x in places)
-    ends = [places[0], places[-1]]
+    ends = [min(places), max(places)]
     if not is_line:
         middle_y, middle_x = (sum(each) / len(places) for each in zip(*places, strict=True))
         ends = sorted(places, key=lambda place: atan2(place[0] - middle_y, place[1] - middle_x))

@@ -6,7 +6,9 @@ or an address says, so no text from outside becomes a path. An agent that requir
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from inspect import Parameter
+from types import MappingProxyType
 
 from ttt_env.agent import agent_class, agent_names
 from ttt_env.agents.heuristics.rules import RULES
@@ -122,7 +124,8 @@ _KNOWN = [
 BOUNDS = {control.name: control for control in _KNOWN}
 
 
-def controls_of(name: str) -> dict[str, Control]:
+@lru_cache(maxsize=64)
+def controls_of(name: str) -> Mapping[str, Control]:
     """The controls of a registered agent, in the order of its parameters."""
     build = agent_class(name)
     controls: dict[str, Control] = {}
@@ -131,7 +134,7 @@ def controls_of(name: str) -> dict[str, Control]:
             controls[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names(), needed=_BASELINE)
         elif parameter.name in BOUNDS:
             controls[parameter.name] = replace(BOUNDS[parameter.name], default=_default(parameter))
-    return controls
+    return MappingProxyType(controls)
 
 
 def _default(parameter: Parameter) -> str:

@@ -1,5 +1,7 @@
 """The page for playing, and the parts of it that show what is known about the position."""
 
+import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,6 +34,7 @@ from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
 from ttt_env.proofs.known import is_solved
 from ttt_env.rules import SEATS, is_instant, parameters_of_game
 
+_logger = logging.getLogger(__name__)
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
 
@@ -56,31 +59,56 @@ class PlayPages:
 
     async def show(self, request: Request) -> Response:
         """The table that the address describes."""
-        visit, complaints = self._read(request)
-        parts: dict[str, Any] = {}
+        return await self._answer(request, *self._read(request))
+
+    async def _answer(self, request: Request, visit: Visit, complaints: list[str], **parts: Any) -> Response:
+        """The page of a visit, with all that is known about the position if it must be whole."""
         if is_whole(request) and visit.sees and not visit.is_over:
-            parts = await self._seen(visit)
+            parts |= await self._seen(visit)
         if visit.is_told and (is_whole(request) or is_instant(visit.table.game)):
             parts |= await self._judged(visit)
         return await self._shown(visit, complaints, **parts)
 
     async def move(self, request: Request) -> Response:
-        """A redirection to the table after a move: a person's if the body names a cell, else the agent's."""
+        """A redirection to the table after a move: a person's if the body names a cell, else the agent's.
+
+        A script that prefers the page itself to a redirection (RFC 7240) gets it, with the agent's reply to a
+        person's move where that is found during the pause before it.
+        """
         visit, complaints = self._read(request)
         if complaints:
             return await self._shown(visit, complaints)
         try:
-            cell = await self._cell(visit, await body_of(request))
-            after = visit.table.played(cell)
+            form = await body_of(request)
+            moved, complaints = await self._moved(visit, await self._cell(visit, form))
         except (TttEnvError, ImportError, BusyError) as error:
             return await self._shown(visit, [str(error)])
-        ticket = self._services.tickets.next(visit.table, visit.ticket, after)
-        moved = replace(visit, table=after, ticket=ticket)
+        if request.headers.get("prefer") != "return=representation" and not complaints:
+            return RedirectResponse(moved.url(), 303)
+        parts: dict[str, Any] = {}
+        if "cell" in form and moved.agent_to_move and not moved.is_waiting:
+            try:
+                moved, complaints = await self._moved(moved, await self._reply_in_time(moved.table))
+            except TimeoutError:
+                parts = {"delay": 0}  # the pause is over, or will be long before the reply
+            except (TttEnvError, ImportError, BusyError):
+                pass  # which the agent's own answer says
+        response = await self._answer(request, moved, complaints, is_lost=bool(complaints), **parts)
+        response.headers["content-location"] = moved.url()
+        return response
+
+    async def _moved(self, visit: Visit, cell: int) -> tuple[Visit, list[str]]:
+        """The visit after a move, recorded if the game has ended, or else the reason why it could not be."""
+        after = visit.table.played(cell)
+        moved = replace(
+            visit, table=after, ticket=self._services.tickets.next(visit.table, visit.ticket, after)
+        )
         try:
             await self._services.queues.move("quick", self._services.record, moved)
         except GameLogError as error:
-            return await self._shown(moved, [str(error)])
-        return RedirectResponse(moved.url(), 303)
+            _logger.warning(error)  # it names the file, which is nothing for visitors
+            return moved, ["This game could not be recorded: the file of games cannot be written to."]
+        return moved, []
 
     async def _cell(self, visit: Visit, form: Mapping[str, str]) -> int:
         table, agent = visit.table, visit.agent_to_move
@@ -95,6 +123,16 @@ class PlayPages:
         if agent is None:
             raise IllegalMoveError("No agent is to move here.")
         return await self._services.choice(table)
+
+    async def _reply_in_time(self, table: PlayTable) -> int:
+        """The reply of the agent to move. Raises `TimeoutError` if it takes longer than the pause."""
+        roster, pause = self._services.roster, _REPLY_AFTER / 1000
+        if not await self._services.queues.move(
+            "quick", roster.may_reply_within, pause, table.mover, table.game
+        ):
+            raise TimeoutError
+        async with asyncio.timeout(pause):
+            return await self._services.choice(table)
 
     async def settle(self, request: Request) -> Response:
         """A redirection to the table with the game and the players that the form describes."""
@@ -176,52 +214,34 @@ class PlayPages:
         if complaints:
             return self._services.refused(complaints)
         queues, roster = self._services.queues, self._services.roster
-        for player in await self._planners(visit.table):
+        for player in await queues.move("quick", self._planners, visit.table):
             await queues.move("plan", roster.prepare, player, visit.table.game)
         return HTMLResponse("")
-
-    async def _planners(self, table: PlayTable) -> list[str]:
-        """The agents at a table whose moves wait until they have looked at all positions of the game."""
-        queues, roster = self._services.queues, self._services.roster
-        players = dict.fromkeys((table.x, table.o))
-        return [
-            player
-            for player in players
-            if await queues.move("quick", roster.lane_of_move, player, table.game) == "plan"
-        ]
 
     def _read(self, request: Request) -> tuple[Visit, list[str]]:
         return read_visit(fields_of(request), self._services.roster)
 
     async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
         table = visit.table
-        queues, roster = self._services.queues, self._services.roster
-        offers = await queues.move("quick", roster.offers, table.game)
-        if not complaints:
-            players = dict.fromkeys((table.x, table.o))
-            told = [await queues.move("quick", roster.refusal, player, table.game) for player in players]
-            complaints = [refusal for refusal in told if refusal]
+        facts = await self._services.queues.move("quick", self._facts, visit)
+        complaints = complaints or list(filter(None, facts.pop("refusals")))
         delay = PACES[visit.pace] if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
+        shown = facts | {"delay": delay, "is_lost": False} | parts
         return self._services.page(
             "play.html",
             400 if complaints else 200,
-            **{"board": board_of(table.position, table.last)} | parts,
+            **shown | {"delay": shown["delay"] if goes_on else None},
             visit=visit,
             complaints=complaints,
             headline=headline_of(replace(visit, is_paused=visit.is_paused or bool(complaints)), **parts),
             reply=reply_of(visit),
-            delay=delay if goes_on else None,
-            offers=offers,
-            refused={offer.name: offer.refusal for offer in offers if offer.refusal},
             levels=await self._levels(visit),
             address=address,
             rule=rule_of(table.game),
-            ready_url=f"/play/ready?{table.fresh().query()}" if await self._planners(table) else None,
             see_url=visit.url("/play/see")
             + ("" if is_instant(table.game) else f"&simulations={SEARCHES[0]}"),
             is_exact=is_solved(table.game),
-            is_live=await self._services.is_quick_to_study(table.game, table.x, table.o),
             is_midway=bool(table.cells) and not visit.is_over,
             kinds=kinds(),
             can_be_misere="misere" in parameters_of_game(table.game.name),
@@ -230,6 +250,28 @@ class PlayPages:
             is_known=self._services.tickets.holds(table, visit.ticket),
             branch=self._branch(visit).url(),
         )
+
+    def _facts(self, visit: Visit) -> dict[str, Any]:
+        """The facts about the players at a table that have to be looked up, all at once, and the board."""
+        table, roster = visit.table, self._services.roster
+        offers = roster.offers(table.game)
+        return {
+            "board": board_of(table.position, table.last),
+            "offers": offers,
+            "refused": {offer.name: offer.refusal for offer in offers if offer.refusal},
+            "refusals": [roster.refusal(player, table.game) for player in (table.x, table.o)],
+            "ready_url": f"/play/ready?{table.fresh().query()}" if self._planners(table) else None,
+            "is_live": roster.lane_of_study(table.game, table.x, table.o) == "quick",
+        }
+
+    def _planners(self, table: PlayTable) -> list[str]:
+        """The agents at a table whose moves wait until they have looked at all positions of the game."""
+        roster = self._services.roster
+        return [
+            player
+            for player in dict.fromkeys((table.x, table.o))
+            if roster.lane_of_move(player, table.game) == "plan"
+        ]
 
     async def _levels(self, visit: Visit) -> list[tuple[Preset, Weakness]]:
         """The levels of the game, and whether each can lose."""

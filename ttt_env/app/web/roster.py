@@ -64,7 +64,7 @@ class Roster:
             return text
         return usual_spec(text, offered_names())
 
-    def controls(self, player: str) -> dict[str, Control]:
+    def controls(self, player: str) -> Mapping[str, Control]:
         """The controls of a player's parameters; a person and a model have none."""
         return {} if player == PERSON or player in self.models else controls_of(split_spec(player).name)
 
@@ -184,6 +184,11 @@ class Roster:
         if effort == "searches" or (effort != "little" and not is_instant(game)):
             return "plan"
         return "quick" if self._seconds_per_move(player, game) <= _QUICK_SECONDS else "search"
+
+    def may_reply_within(self, seconds: float, player: str, game: Game) -> bool:
+        """False if this player says itself that a move takes longer. May construct the agent to find out."""
+        is_planned = self.lane_of_move(player, game) == "plan"  # in the other process, where it may be made
+        return is_planned or self._seconds_per_move(player, game) <= seconds
 
     def lane_of_study(self, game: Game, *players: str) -> Lane:
         """The lane for a computation that may need these players' policies in every position."""

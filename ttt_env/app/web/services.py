@@ -1,6 +1,7 @@
 """The parts that all pages share: players, threads that compute, the game log, templates, static files."""
 
 import os
+import re
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 from types import CodeType
 from typing import Any
 from urllib.parse import urlencode
@@ -26,12 +28,14 @@ from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
 from ttt_env.app.web.computing import Lane, WorkQueues
 from ttt_env.app.web.games import title_of
-from ttt_env.app.web.insight import Evaluators
-from ttt_env.app.web.roster import Roster
+from ttt_env.app.web.insight import SEARCHES, Evaluators
+from ttt_env.app.web.roster import PERSON, Roster, presets
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Tickets, Visit
+from ttt_env.errors import GameLogError
+from ttt_env.proofs.known import known_value
 from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed
-from ttt_env.rules import Game
+from ttt_env.rules import Game, get_game
 from ttt_env.storage.game_log import GameLog
 
 _PACKAGE, _FOLDER = "ttt_env.app.web", "static"
@@ -67,6 +71,7 @@ class Assets(StaticFiles):
 
 
 _SOURCE = "web"
+_SEARCHED_GAMES = ("qubic-v0", "mnk-v0:m=9,n=9,k=5")  # one with cells in a machine word, and a wider one
 _MAX_ADDRESS_LETTERS = 4_000
 _MAX_TREE = 1 << 21  # nodes of a search, 67 MB: some seconds of searching
 
@@ -84,6 +89,7 @@ class Services:
     runs: Path | None = None
     pages: tuple[tuple[str, str], ...] = ()
     tickets: Tickets = field(default_factory=Tickets)
+    is_warming_up: bool = False
 
     def __post_init__(self) -> None:
         self.roster, self.insight_solver = self.evaluators.roster, self.evaluators.insight_solver
@@ -91,6 +97,22 @@ class Services:
         self.sweeper = Sweeper(self.evaluators)
         self.queues = WorkQueues(self.sweeper.plans, self.sweeper.sweeps)
         self._templates = templates_of(self)
+
+    def warm_up(self) -> None:
+        """Begin to compile what searches call, once on this machine, before somebody waits for a reply."""
+        self.is_warming_up = True
+        Thread(target=self._warm_up, name="warm-up", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        try:
+            for game in map(get_game, _SEARCHED_GAMES):
+                for preset in presets(game):
+                    shortest = re.sub("simulations=[0-9]+", "simulations=1", preset.player)
+                    chosen(self.roster, PlayTable(game, shortest), seed=0)
+                self.insight_solver.insight(PlayTable(game, PERSON, PERSON), simulations=SEARCHES[0])
+                known_value(game.start)
+        finally:
+            self.is_warming_up = False
 
     def page(self, name: str, code: int = 200, /, **context: Any) -> HTMLResponse:
         """The template of this name as a response with this status code."""
@@ -127,7 +149,11 @@ class Services:
             return
         if self.tickets.spend(visit.ticket):
             x, o = (self.roster.models.get(player, player) for player in (visit.table.x, visit.table.o))
-            self.log.add(visit.table.record, x=x, o=o, source=_SOURCE)
+            try:
+                self.log.add(visit.table.record, x=x, o=o, source=_SOURCE)
+            except GameLogError:
+                self.tickets.give_back(visit.ticket)
+                raise
             self.roster.forget_reader()
 
 

@@ -57,6 +57,7 @@ def start(
         def ready() -> None:
             say(f"Play at {url} (Ctrl-C ends it)")
             app.state.services.sweeper.start()  # while the visitor looks at the first page
+            app.state.services.warm_up()
 
         server = PromptServer(config_of(app, log_level="warning"), ready)
         # Computations that the end of the server cuts off are no errors to report.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from ttt_env.app.web.computing import BusyError, Job, ThreadLane
 from ttt_env.app.web.insight import Evaluators
@@ -38,7 +38,6 @@ from {__name__} import serve
 serve()
 """
 _SHARED = ("roster", "insight_solver", "tree_solver")
-_LENGTH = 8  # bytes before each message that say how long it is
 _NO_MORE = -1  # instead of an edition: the answer is not wanted any more
 
 
@@ -181,14 +180,15 @@ class _Process:
     def _write(self, message: object) -> None:
         assert self._popen.stdin is not None
         with suppress(OSError, ValueError):  # it has ended, which the listener sees
-            _send(self._popen.stdin, pickle.dumps(message))
+            self._popen.stdin.write(pickle.dumps(message))
+            self._popen.stdin.flush()
 
     def _listen(self) -> None:
         assert self._popen.stdout is not None
         try:
-            with suppress(EOFError, OSError), self._popen:
+            with suppress(EOFError, OSError, pickle.UnpicklingError), self._popen:
                 while True:
-                    number, reply = pickle.loads(_receive(self._popen.stdout))
+                    number, reply = pickle.load(self._popen.stdout)
                     self.answers[number].set_result(reply)
         finally:
             self.has_ended = True
@@ -206,10 +206,10 @@ def serve() -> None:
         os.dup2(2, 1)  # whatever is printed must not end up between the answers
         _limit()
         source = sys.stdin.buffer
-        server = _Server(Evaluators.of(*pickle.loads(_receive(source))), output)
-        with suppress(EOFError):
+        server = _Server(Evaluators.of(*pickle.load(source)), output)
+        with suppress(EOFError, pickle.UnpicklingError):
             while True:
-                server.take(*pickle.loads(_receive(source)))
+                server.take(*pickle.load(source))
     os._exit(0)
 
 
@@ -237,7 +237,8 @@ class _Server:
             del self._unwanted[number]
             message = pickle.dumps((number, _Reply(content, resident())))
             with self._lock:
-                _send(self._output, message)
+                self._output.write(message)
+                self._output.flush()
         except BaseException:  # above all, no memory: a fresh process may have room for it
             os._exit(1)
 
@@ -306,18 +307,3 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, name: str) -> object:
         return getattr(self._evaluators, name)
-
-
-def _send(file: IO[bytes], message: bytes) -> None:
-    file.write(len(message).to_bytes(_LENGTH))
-    file.write(message)
-    file.flush()
-
-
-def _receive(file: IO[bytes]) -> bytes:
-    """The next message. Raises `EOFError` if none comes any more, or a part of one."""
-    length = int.from_bytes(file.read(_LENGTH))
-    message = file.read(length)
-    if not length or len(message) < length:
-        raise EOFError
-    return message

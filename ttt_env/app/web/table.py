@@ -454,6 +454,11 @@ class Tickets:
             self._recorded[number] = None
         return True
 
+    def give_back(self, ticket: str) -> None:
+        """Let this ticket be spent again: its game could not be recorded."""
+        with self._lock:
+            self._recorded.pop(ticket.partition("-")[0], None)
+
     def _signed(self, table: PlayTable, number: str) -> str:
         text = "\n".join((number, table.game.name, table.x, table.o, moves_text(table.cells)))
         code = hmac.digest(self._secret, text.encode(), "sha256")[:9]

@@ -1,8 +1,10 @@
 // What happens on the board before the server answers, and the score of the games in this tab.
 
+const lifeOf = () => document.getElementById("life");
+
 /** Show a person's move at once, as the answer will; returns what takes it back, nothing if it is no move. */
 export function place(tile) {
-  const form = tile?.form, life = document.getElementById("life");
+  const form = tile?.form, life = lifeOf();
   if (!form || !life || !form.matches(".boards") || tile.type !== "submit") return undefined;
   const { className } = tile, content = [...tile.childNodes], closed = [];
   const seat = form.querySelectorAll(".tile > .stone").length % 2;
@@ -25,11 +27,38 @@ export function place(tile) {
   };
 }
 
+let premove = null; // the cell that is played as soon as the agent has moved
+
+/** Take the press of a cell while an agent is about to move as one's next move; a second press takes it back. */
+export function planMove(tile) {
+  if (!lifeOf()?.dataset.rival || !tile.matches(".boards .free[type=button]")) return;
+  const isOff = tile === premove;
+  forgetPlan();
+  if (isOff) return;
+  premove = tile;
+  tile.classList.add("premove");
+  document.getElementById("live").textContent = `Cell ${tile.value} is played after the reply`;
+}
+
+export function forgetPlan() {
+  premove?.classList.remove("premove");
+  premove = null;
+}
+
+/** Play the planned move if it is a move now, and keep it if the agent `isThinking` still. */
+export function playPlan(isThinking) {
+  const tile = premove;
+  if (!tile?.isConnected) return forgetPlan();
+  if (isThinking && tile.matches(".free")) return void tile.classList.add("premove");
+  forgetPlan();
+  if (tile.type === "submit") tile.form.requestSubmit(tile);
+}
+
 const read = (key) => JSON.parse(sessionStorage.getItem(key) ?? "null");
 
 /** Count a game that has ended, once, and say how the games of these two stand in this tab. */
 export function keepScore() {
-  const life = document.getElementById("life"), line = document.getElementById("score");
+  const life = lifeOf(), line = document.getElementById("score");
   if (!life) return;
   const { result, number, pair, rival } = life.dataset, key = `score ${pair}`;
   const score = read(key) ?? { counted: [], win: 0, draw: 0, loss: 0, X: 0, O: 0 };

@@ -5,18 +5,21 @@
 const keyOf = (node) => node.id || node.dataset?.key || "";
 const kindOf = (node) => `${node.nodeName} ${keyOf(node)}`;
 
+const HANDS_OFF = { isHeld: () => false, fixed: [], pressed: null };
+
 /**
- * Make `old` like `next`, which is used up. `isHeld` says which controls keep the value that they show;
- * `fixed` are nodes that must not be moved, since moving drops a press or the focus.
+ * Make `old` like `next`, which is used up. Of the `hands`, `isHeld` says which controls keep the value that they show,
+ * and `fixed` are nodes that are not moved, since moving drops a press or the focus. What is `pressed` is not even
+ * removed: a press whose element has gone at the release is no click. It is hidden, as `data-leaving`, until `sweepUp`.
  */
-export function morph(old, next, isHeld = () => false, fixed = []) {
+export function morph(old, next, hands = HANDS_OFF) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.data !== next.data) old.data = next.data;
     return;
   }
-  const held = isHeld(old);
+  const held = hands.isHeld(old);
   copyAttributes(old, next, held);
-  morphChildren(old, next, isHeld, fixed);
+  morphChildren(old, next, hands);
   if (!held) copyState(old, next);
 }
 
@@ -39,17 +42,20 @@ function copyState(old, next) {
   }
 }
 
-function morphChildren(old, next, isHeld, fixed) {
+function morphChildren(old, next, hands) {
   const unpaired = Map.groupBy(old.childNodes, kindOf);
   const pairs = [...next.childNodes].map((child) => [unpaired.get(kindOf(child))?.shift(), child]);
-  for (const rest of unpaired.values()) rest.forEach((child) => child.remove());
+  for (const child of [...unpaired.values()].flat()) {
+    if (child.contains(hands.pressed)) child.dataset.leaving = "";
+    else child.remove();
+  }
   let place = old.firstChild;
   for (const [own, child] of pairs) {
     if (!own) {
       old.insertBefore(child, place);
       continue;
     }
-    if (fixed.some((node) => own.contains(node))) {
+    if (hands.fixed.some((node) => own.contains(node))) {
       while (place !== own) { // the others give way: each comes to its place later
         const passed = place;
         place = place.nextSibling;
@@ -58,7 +64,9 @@ function morphChildren(old, next, isHeld, fixed) {
     } else if (own !== place) {
       old.insertBefore(own, place);
     }
-    morph(own, child, isHeld, fixed);
+    morph(own, child, hands);
     place = own.nextSibling;
   }
 }
+
+export const sweepUp = (root) => root.querySelectorAll("[data-leaving]").forEach((node) => node.remove());

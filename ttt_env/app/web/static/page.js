@@ -2,11 +2,13 @@
 // [data-load] parts are fetched after the rest, [data-after] forms are sent by themselves after so many ms,
 // [data-live] forms while one of their sliders moves, [data-follow] elements are brought into view.
 
-import { morph } from "./morph.js";
+import { morph, sweepUp } from "./morph.js";
 import { reread } from "./chart.js";
 import { refigure } from "./live.js";
 import { rove, startKeys } from "./keys.js";
-import { keepScore, place } from "./life.js";
+
+// A game that is played here: only its page takes that along.
+const life = document.getElementById("life") && (await import("./life.js"));
 
 const page = () => document.getElementById("page");
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -14,13 +16,21 @@ const texts = new Map(); // what parts were filled with, and what is under way, 
 let going = new AbortController(); // what a newer visit puts an end to
 let asking = Promise.resolve(); // the form that a control has sent: what is clicked meanwhile follows its answer
 
+const REPLY_AFTER = 250; // milliseconds from a person's move to the agent's, at least
+const unanswered = new Set(); // moves on the board that no answer has told of, each with its tile and what takes it back
+
 // What a hand or a caret is on stays as it is whatever answer comes in.
 let pressed = null; // from the press of a pointer to the click
 let edited = null; // the control that was changed last, and when, until an answer tells of it
 
 addEventListener("pointerdown", (event) => (pressed = event.target), true);
 for (const end of ["pointerup", "pointercancel", "dragend"]) {
-  addEventListener(end, () => setTimeout(() => (pressed = null)), true);
+  addEventListener(end, () => setTimeout(release), true);
+}
+
+function release() {
+  pressed = null;
+  sweepUp(page());
 }
 
 const isOneControl = (a, b) => a === b || (a.type === "radio" && a.name === b.name && a.form === b.form);
@@ -36,50 +46,58 @@ function isHeld(control, since) {
 function patch(old, next, since = 0) {
   const focused = document.activeElement;
   const fixed = [pressed, focused].filter((node) => node && node !== document.body && old.contains(node));
-  morph(old, next, (control) => isHeld(control, since), fixed);
+  morph(old, next, { isHeld: (control) => isHeld(control, since), fixed, pressed });
   if (!focused?.isConnected) document.getElementById(focused?.id)?.focus({ preventScroll: true });
   // A link that leads nowhere now, such as Forward at the end, keeps the focus all the same.
   else if (focused.matches("a:not([href])")) focused.tabIndex = -1;
   if (edited?.control.type === "range" && edited.control.isConnected) showMoved(edited.control);
+  for (const move of unanswered) move.takeBack = life?.place(move.tile);
   reread(page());
   rove();
 }
 
 /**
- * Go to an address. `isAsked` tells a visitor's wish from a step that a page takes by itself; `takeBack` undoes what
- * was shown before the answer, if none comes.
+ * Go to an address. `isAsked` tells a visitor's wish from a step that a page takes by itself; `move` is one that was
+ * shown before the answer, and is taken back if none comes. The answer to a move is the page with the reply in it.
  */
-async function visit(url, { method = "GET", body, replace = false, isAsked = true, takeBack } = {}) {
+async function visit(url, { method = "GET", body, replace = false, isAsked = true, move } = {}) {
   going.abort();
   const { signal } = (going = new AbortController());
   const since = isAsked ? performance.now() : 0;
   try {
-    const response = await fetch(url, { method, body, signal });
+    const headers = method === "POST" ? { prefer: "return=representation" } : {};
+    const response = await fetch(url, { method, body, headers, signal });
     const text = await response.text();
     const fetched = new DOMParser().parseFromString(text, "text/html");
     fetched.querySelectorAll("noscript").forEach((unused) => unused.remove());
     const next = fetched.getElementById("page");
-    if (!next) return fail(text, takeBack);
-    if (section(new URL(response.url)) !== section(location)) return location.assign(response.url);
+    if (!next) return fail(text, move);
+    const shown = response.headers.get("content-location");
+    const address = new URL(shown ?? response.url, location);
+    if (section(address) !== section(location)) return location.assign(address);
     const early = parts(next).filter((part) => isSoon(part) || isKnown(part));
-    await Promise.race([Promise.all(early.map((part) => load(part, signal))), sleep(150)]);
+    const pause = move && next.querySelector("[data-reply]") ? since + REPLY_AFTER - performance.now() : 0;
+    await Promise.all([Promise.race([Promise.all(early.map((part) => load(part, signal))), sleep(150)]), sleep(pause)]);
     if (signal.aborted) return;
-    if (response.redirected || (method === "GET" && response.ok)) {
-      history[replace ? "replaceState" : "pushState"](null, "", response.url);
+    if (shown || response.redirected || (method === "GET" && response.ok)) {
+      history[replace ? "replaceState" : "pushState"](null, "", address);
     }
     document.title = fetched.title;
     if (edited?.at <= since) edited = null;
+    if (!response.ok) life?.forgetPlan();
+    unanswered.delete(move);
     patch(page(), next, since);
     if (isAsked) follow();
     begin();
   } catch (error) {
-    if (error.name !== "AbortError") fail("The server does not answer. Is ttt web still running?", takeBack);
+    if (error.name !== "AbortError") fail("The server does not answer. Is ttt web still running?", move);
   }
 }
 
-function fail(text, takeBack) {
-  takeBack?.();
-  complain(takeBack ? `${text} Your move was taken back.` : text);
+function fail(text, move) {
+  move?.takeBack?.();
+  life?.forgetPlan();
+  complain(move ? `${text} Your move was taken back.` : text);
 }
 
 function complain(text) {
@@ -151,7 +169,7 @@ function begin() {
   const status = [shown?.dataset.reply, shown?.textContent.trim()].filter(Boolean).join(" ");
   const live = document.getElementById("live");
   if (live.textContent !== status) live.textContent = status;
-  keepScore();
+  life?.keepScore();
   parts(page()).forEach((part) => load(part, signal));
   const form = page().querySelector("form[data-after]");
   if (form) {
@@ -162,12 +180,13 @@ function begin() {
       if (!signal.aborted) visit(form.action, { method: "POST", replace: true, isAsked: false });
     });
   }
+  life?.playPlan(form || unanswered.size);
 }
 
-function send(form, { submitter, replace, takeBack } = {}) {
+function send(form, { submitter, replace, move } = {}) {
   const fields = new URLSearchParams(new FormData(form));
   if (submitter?.name) fields.append(submitter.name, submitter.value);
-  if (form.method === "post") return visit(form.action, { method: "POST", body: fields, takeBack });
+  if (form.method === "post") return visit(form.action, { method: "POST", body: fields, move });
   return visit(`${form.getAttribute("action")}?${fields}`, { replace });
 }
 
@@ -223,17 +242,23 @@ function follow() {
 
 addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
+  const tile = event.target.closest(".tile");
+  if (tile && (unanswered.size || page().querySelector("form[data-after]"))) life?.planMove(tile);
   if (!link || !page().contains(link) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (link.origin !== location.origin || link.hasAttribute("download") || section(link) !== section(location)) return;
   event.preventDefault();
+  life?.forgetPlan();
   asking.then(() => link.href && visit(link.href));
 });
 
 addEventListener("submit", (event) => {
   event.preventDefault();
-  const { target: form, submitter } = event, takeBack = place(submitter);
-  const sent = asking.then(() => send(form, { submitter, takeBack }));
-  if (takeBack) asking = sent; // a move is not overtaken by the next one
+  const { target: form, submitter } = event, takeBack = life?.place(submitter);
+  if (!takeBack) return void asking.then(() => send(form, { submitter }));
+  const move = { tile: submitter, takeBack };
+  unanswered.add(move);
+  // A move is not overtaken by the next one, which may be none after it.
+  asking = asking.then(() => move.takeBack && send(form, { submitter, move })).finally(() => unanswered.delete(move));
 });
 
 addEventListener("input", ({ target }) => {
