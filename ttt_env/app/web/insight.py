@@ -12,11 +12,10 @@ from pathlib import Path
 from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.certificate import certify
-from ttt_env.analysis.distance import distances
 from ttt_env.analysis.evaluation import Result, exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
-from ttt_env.analysis.solution import solve
+from ttt_env.analysis.solution import distances, solve
 from ttt_env.app.advice import MoveVerdict, hint, judge
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.trees import TreeSolver
