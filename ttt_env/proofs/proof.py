@@ -58,7 +58,7 @@ class Proof(Saved):
     complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
     `seconds` the time without compilation.
 
-    `regions` are groups of free cells which prove that the player to move does not win, as `proofs.pairing`
+    `regions` are groups of free cells which prove that the player to move does not win, as `drawing_regions`
     describes; empty if that was proved by search, or is not true.
 
     The proof of a value holds on to its search, some megabytes up to a gigabyte, for its `strategies`; use
@@ -254,7 +254,7 @@ def prove(
     """The value of a position, by default of the empty board, proved by a search within this budget.
 
     Two questions are asked, "does the player to move win?" and, if not, "does the other?". Where the other
-    holds by pairs and groups of cells (`proofs.pairing`), the first needs no search. The second needs
+    holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
     not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called

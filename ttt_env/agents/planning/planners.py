@@ -146,7 +146,7 @@ class Minimax(Planner):
 
     Computed by backward induction over all positions. With `prefer="fast"` an earlier win and a later loss
     are better. With `depth=` the agent looks so many moves ahead and estimates the positions there by
-    `lookahead.utility` (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), with alpha-beta on games
+    `utility` (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), with alpha-beta on games
     of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, and no
     further than `depth` if both are given; it then has no fixed policy, and matches with it are sampled.
 
