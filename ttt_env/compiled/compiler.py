@@ -30,7 +30,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.event import Event, Listener, install_listener
 from numba.core.typed_passes import NativeLowering
-from numba.extending import overload
+from numba.extending import overload as _numba_overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,6 +39,7 @@ _PACKAGE = Path(__file__).parents[1]
 _KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
 _COST = "every process that uses it compiles it again, which takes some seconds"
 _njit: Any = numba.njit  # its types know few of its options
+_overload: Any = _numba_overload
 _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 _config: Any = numba.config
 _lock = Lock()  # of numba's settings
@@ -118,7 +119,7 @@ def _widest(argument: Any) -> Any:
 def inner_by_types(function: Callable[..., Any]) -> Callable[[Function], Function]:
     """`inner` for a function whose code another one, which gets numba's types of its arguments, chooses."""
     # Not `strict`, which would compare annotations.
-    return cast(Callable[[Function], Function], overload(function, jit_options=_LINKED, strict=False))
+    return cast(Callable[[Function], Function], _overload(function, jit_options=_LINKED, strict=False))
 
 
 def compiled(function: Function) -> Function:
