@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
 
-from ttt_env.compiled.compiler import inner
+from ttt_env.compiled.compiler import inner, inner_by_types
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.wide import (
     Wide,
@@ -37,8 +36,7 @@ _PAIRS, _FOURS, _EIGHTS, _ONES = (
 
 # --- What depends on the number of words ------------------------------------------------------------------
 
-# Each function is for a single word; the overload below it chooses by numba's types. It is not `strict`,
-# which would compare annotations.
+# Each function is for a single word; the one below it chooses by numba's types.
 
 
 def at(masks: Masks, index: int | tuple[int, ...]) -> np.uint64:
@@ -47,7 +45,7 @@ def at(masks: Masks, index: int | tuple[int, ...]) -> np.uint64:
     return mask
 
 
-@overload(at, strict=False)
+@inner_by_types(at)
 def _at(masks: Any, index: Any) -> Callable[..., Any]:
     return at if masks.dtype == types.uint64 else lambda masks, index: load(masks, index)
 
@@ -57,7 +55,7 @@ def put(masks: Masks, index: int | tuple[int, ...], mask: np.uint64) -> None:
     masks[index] = mask
 
 
-@overload(put, strict=False)
+@inner_by_types(put)
 def _put(masks: Any, index: Any, mask: Any) -> Callable[..., Any]:
     return put if masks.dtype == types.uint64 else lambda masks, index, mask: store(masks, index, mask)
 
@@ -67,7 +65,7 @@ def mask_of(field: np.uint64) -> np.uint64:
     return field
 
 
-@overload(mask_of, strict=False)
+@inner_by_types(mask_of)
 def _mask_of(field: Any) -> Callable[..., Any]:
     if isinstance(field, types.NestedArray):
         return lambda field: load_nested(field)
@@ -79,7 +77,7 @@ def put_untried(record: Any, mask: np.uint64) -> None:
     record.untried = mask
 
 
-@overload(put_untried, strict=False)
+@inner_by_types(put_untried)
 def _put_untried(record: Any, mask: Any) -> Callable[..., Any]:
     if isinstance(mask, Wide):
         return lambda record, mask: store_nested(record.untried, mask)
@@ -95,7 +93,7 @@ def count(mask: np.uint64) -> np.uint64:
     return mask * _ONES >> _56
 
 
-@overload(count, strict=False)
+@inner_by_types(count)
 def _count(mask: Any) -> Callable[..., Any]:
     return (lambda mask: ones(mask)) if isinstance(mask, Wide) else count
 
@@ -105,7 +103,7 @@ def stone_like(mask: np.uint64, cell: int) -> np.uint64:
     return ONE << np.uint64(cell)
 
 
-@overload(stone_like, strict=False)
+@inner_by_types(stone_like)
 def _stone_like(mask: Any, cell: Any) -> Callable[..., Any]:
     return (lambda mask, cell: bit(mask, np.uint64(cell))) if isinstance(mask, Wide) else stone_like
 
@@ -117,7 +115,7 @@ def nth_cell(mask: np.uint64, n: int) -> int:
     return cell_of(lowest(mask))
 
 
-@overload(nth_cell, strict=False)
+@inner_by_types(nth_cell)
 def _nth_cell(mask: Any, n: Any) -> Callable[..., Any]:
     return _nth_cell_of_words if isinstance(mask, Wide) else nth_cell
 
@@ -136,7 +134,7 @@ def folded(mask: np.uint64) -> np.uint64:
     return mask
 
 
-@overload(folded, strict=False)
+@inner_by_types(folded)
 def _folded(mask: Any) -> Callable[..., Any]:
     return _folded_words if isinstance(mask, Wide) else folded
 
@@ -155,7 +153,7 @@ def _folded_words(mask: np.uint64) -> np.uint64:
 @inner
 def size(mask: np.uint64) -> int:
     """The number of set bits, as a signed integer."""
-    return int(count(mask))
+    return np.int64(count(mask))  # type: ignore[return-value]  # numba's int() of a mask is unsigned
 
 
 @inner
@@ -173,7 +171,7 @@ def stone(cell: int) -> np.uint64:
 @inner
 def cell_of(stone: np.uint64) -> int:
     """The number of the only set bit."""
-    return int(count(stone - ONE))
+    return np.int64(count(stone - ONE))  # type: ignore[return-value]  # signed, as a `size` is
 
 
 @inner

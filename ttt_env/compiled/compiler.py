@@ -30,6 +30,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.event import Event, Listener, install_listener
 from numba.core.typed_passes import NativeLowering
+from numba.extending import overload as _numba_overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,6 +39,7 @@ _PACKAGE = Path(__file__).parents[1]
 _KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
 _COST = "every process that uses it compiles it again, which takes some seconds"
 _njit: Any = numba.njit  # its types know few of its options
+_overload: Any = _numba_overload
 _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 _config: Any = numba.config
 _lock = Lock()  # of numba's settings
@@ -83,6 +85,9 @@ class _Linker(CompilerBase):
         return [passes]
 
 
+_LINKED: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "pipeline_class": _Linker, **_OPTIONS}
+
+
 def inner(function: Function) -> Function:
     """The function as machine code for `compiled` functions alone, which are kept with all they call.
 
@@ -93,14 +98,28 @@ def inner(function: Function) -> Function:
     """
     if _config.DISABLE_JIT:
         return function
-    dispatcher = _njit(_nrt=False, no_cpython_wrapper=True, pipeline_class=_Linker, **_OPTIONS)(function)
+    dispatcher = _njit(**_LINKED)(function)
     template = dispatcher.get_call_template
 
     def template_of_types(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        return template(tuple(map(numba.types.unliteral, args)), kws)
+        return template(tuple(map(_widest, args)), kws)
 
-    dispatcher.get_call_template = template_of_types  # else it is compiled again for each number in the text
+    dispatcher.get_call_template = template_of_types
     return cast(Function, dispatcher)
+
+
+def _widest(argument: Any) -> Any:
+    """One type for all signed numbers: else a function is compiled again for each size and each literal."""
+    argument = numba.types.unliteral(argument)
+    if argument in numba.types.signed_domain:
+        return numba.types.int64
+    return numba.types.float64 if argument == numba.types.float32 else argument
+
+
+def inner_by_types(function: Callable[..., Any]) -> Callable[[Function], Function]:
+    """`inner` for a function whose code another one, which gets numba's types of its arguments, chooses."""
+    # Not `strict`, which would compare annotations.
+    return cast(Callable[[Function], Function], _overload(function, jit_options=_LINKED, strict=False))
 
 
 def compiled(function: Function) -> Function:

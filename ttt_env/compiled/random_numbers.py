@@ -29,7 +29,7 @@ def next_bits(random: Random) -> np.uint64:
 @inner
 def draw_below(random: Random, n: int) -> int:
     """A number from 0 to n − 1: the upper half of the next 64 bits, times n, over 2³²."""
-    return int((next_bits(random) >> _32) * np.uint64(n) >> _32)
+    return np.int64((next_bits(random) >> _32) * np.uint64(n) >> _32)  # type: ignore[return-value]
 
 
 @inner

@@ -145,7 +145,7 @@ class PuctSearch:
             if not self._evaluate_new() and n_waiting:
                 self._forget()
         self.moves += int(forest.moves.sum() + (forest.used - 1).sum())
-        return _found(forest, self.game.n_cells)
+        return _found(forest)
 
     def _evaluate_new(self) -> int:
         """Ask the network about the positions that wait for it, and return how many there are."""
@@ -166,20 +166,18 @@ class PuctSearch:
         self._known.counts[:] = 0
 
 
-def _found(forest: puct.Forest, n_cells: int) -> Found:
+def _found(forest: puct.Forest) -> Found:
     """The statistics of the moves at the roots of the trees."""
-    visits, numbers = (
-        np.zeros((len(forest.nodes), n_cells), np.int64),
-        np.zeros((3, len(forest.nodes), n_cells)),
-    )
-    puct.read_roots(forest, visits, *numbers)
-    totals, priors, values = numbers
+    moves, roots = puct.moves_of_roots(forest), forest.nodes[:, 0]
+    visits = moves["visits"].astype(np.int64)
     with np.errstate(invalid="ignore"):
-        means = np.where(visits > 0, totals / visits, np.nan)
-    roots = forest.nodes[:, 0]
-    proved = np.where(roots["value"] == UNKNOWN, np.nan, -roots["value"].astype(np.float64))
-    values = np.where(values == UNKNOWN, np.nan, values)
-    return Found(visits, means, priors, values, proved, -roots["total"] / roots["visits"])
+        means = np.where(visits > 0, moves["total"] / visits, np.nan)
+    values, proved = (
+        np.where(value == UNKNOWN, np.nan, value.astype(np.float64))
+        for value in (moves["value"], roots["value"])
+    )
+    priors = moves["prior"].astype(np.float64)
+    return Found(visits, means, priors, values, -proved, -roots["total"] / roots["visits"])
 
 
 def _rows_for(game: Game) -> int:

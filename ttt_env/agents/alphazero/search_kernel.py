@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, cell_of, completes, completing, is_several, lowest, stone, worth
+from ttt_env.compiled.bits import NONE, ONE, cell_of, completes, completing, is_several, lowest, stone, worth
 from ttt_env.compiled.canonical import canonical
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below, next_bits
@@ -150,30 +150,23 @@ def plant(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
     forest.nodes[:, 0] = _NEW_ROOT
 
 
-@compiled
-def read_roots(
-    forest: Forest,
-    visits: NDArray[np.int64],
-    totals: NDArray[np.float64],
-    priors: NDArray[np.float64],
-    values: NDArray[np.float64],
-) -> None:
-    """Write what is known of the moves of the roots, `[G, cells]` each; a value may be UNKNOWN.
+def moves_of_roots(forest: Forest) -> NDArray[np.void]:
+    """The nodes after the moves of the roots by cell, `[G, cells]`.
 
-    A free cell that was not tried, because the other would complete a set next, is a LOSS.
+    A cell that is taken, or whose move was not tried because the other would complete a set next, has a node
+    without visits and with a `prior` of 0. Its `value` is UNKNOWN, that of a move that was not tried LOSS.
     """
-    values[:] = UNKNOWN
-    for game in range(len(visits)):
-        tree = forest.nodes[game]
-        first = tree[0].first_child
-        if tree[0].n_children > 0:
-            for cell in range(visits.shape[1]):
-                if (forest.roots[game, 0] | forest.roots[game, 1]) & stone(cell) == NONE:
-                    values[game, cell] = LOSS
-        for child in range(first, first + tree[0].n_children):
-            cell = tree[child].cell
-            visits[game, cell], totals[game, cell] = tree[child].visits, tree[child].total
-            priors[game, cell], values[game, cell] = tree[child].prior, tree[child].value
+    n_games, n_cells = forest.noise.shape
+    moves = np.full((n_games, n_cells), _NEW_ROOT)
+    moves["prior"] = 0.0
+    roots = forest.nodes[:, :1]
+    is_free = (forest.roots[:, :1] | forest.roots[:, 1:]) >> np.arange(n_cells, dtype=np.uint64) & ONE == NONE
+    moves["value"][is_free & (roots["n_children"] > 0)] = LOSS
+    number = np.arange(n_cells)
+    games, numbers = np.nonzero(number < roots["n_children"])
+    children = forest.nodes[games, roots["first_child"][games, 0] + numbers]
+    moves[games, children["cell"]] = children
+    return moves
 
 
 @inner
@@ -388,7 +381,8 @@ def proved_value(tree: NDArray[np.void], node: int) -> int:
         if tree[child].value == WIN:
             return LOSS
         is_complete &= tree[child].value != UNKNOWN
-        best = max(best, tree[child].value)
+        if tree[child].value > best:
+            best = tree[child].value
     return int(-best) if is_complete else UNKNOWN
 
 

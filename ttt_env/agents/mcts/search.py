@@ -27,6 +27,7 @@ from ttt_env.rules import (
     MASK_CELLS,
     SEATS,
     Game,
+    Masks,
     Position,
     as_bool,
     as_cell,
@@ -187,9 +188,12 @@ class Search:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         seed = _checked_seed(seed)
         _prepare(n_words(position.game.n_cells), self._threats is not None)
-        self._tree.root[:] = kernel_masks([position.mine, position.theirs], position.game)
-        kernel.plant(self._tree, self._threats, self._sets, np.uint64(seed))
+        self._tree.root[:] = _root(position)
+        self._sow(seed, anew=True)
         self.position, self._answer = position, None
+
+    def _sow(self, seed: int, anew: bool) -> None:
+        kernel.sow(self._tree, self._threats, self._sets, np.uint64(seed), anew)
 
     def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
         """Run so many simulations, or for so long, and return how many.
@@ -278,9 +282,8 @@ class Search:
         if slot is None:
             self.restart(after, int(self._tree.random[0]))
             return
-        tree = kernel.empty_tree(self.position.game, len(self._tree.nodes))
-        kernel.transplant(self._tree, slot, tree, np.full(int(self._tree.counts[0]), -1))
-        self._tree, self.position, self._answer = tree, after, None
+        self._tree = kernel.subtree(self._tree, slot, _root(after))
+        self.position, self._answer = after, None
         if self.is_proved and not self._slots:  # by threats, which name no move
             self.restart(after, int(self._tree.random[0]))
 
@@ -289,7 +292,7 @@ class Search:
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:
-            kernel.sow(self._tree, np.uint64(_checked_seed(seed)))
+            self._sow(_checked_seed(seed), anew=False)
         else:
             self.restart(position, seed)
 
@@ -424,19 +427,22 @@ class Search:
         return self.tree(max_depth, min_visits).picture(self.position, (None, *self.path))
 
 
+def _root(position: Position) -> Masks:
+    return kernel_masks([position.mine, position.theirs], position.game)
+
+
 @cache
 def _prepare(words: int, with_threats: bool) -> None:
     """Compile all that a search of masks of so many words calls, or load it, before its clock starts."""
     game = Game("first two", (2 + (words - 1) * MASK_CELLS,), [(0, 1)])
     sets, settings, zero = winning_sets(game), kernel.UctSettings(0.0, 0.0, False, True), np.uint64(0)
-    tree, other = kernel.empty_tree(game, _FIRST_SLOTS), kernel.empty_tree(game, _FIRST_SLOTS)
+    tree = kernel.empty_tree(game, _FIRST_SLOTS)
     threats = new_threats(game) if with_threats else None
     ready(
         "mcts",
-        lambda: kernel.plant(tree, threats, sets, zero),
+        lambda: kernel.sow(tree, threats, sets, zero, True),
         lambda: kernel.run(tree, threats, sets, settings, None, 1, False),
-        lambda: kernel.transplant(tree, int(tree.path[1]), other, np.full(_FIRST_SLOTS, -1)),
-        lambda: kernel.sow(other, zero),
+        lambda: kernel.subtree(tree, int(tree.path[1]), tree.root),
     )
 
 

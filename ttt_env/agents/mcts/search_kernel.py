@@ -21,7 +21,6 @@ from ttt_env.compiled.bits import (
     is_several,
     mask_of,
     nth_cell,
-    put,
     put_untried,
     size,
     stone_like,
@@ -262,7 +261,7 @@ def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
             result = float(tree.nodes[node].value)
         tree.nodes[node].visits += 1
         of_draw = settings.draw * (1.0 - abs(result))
-        tree.nodes[node].wins += of_draw + max(result, 0.0)
+        tree.nodes[node].wins += of_draw + (result if result > 0.0 else 0.0)
         result = -result
     tree.counts[2] = int(np.rint(result))
 
@@ -276,20 +275,28 @@ def proved_value(tree: Tree, node: int) -> int:
         if tree.nodes[child].value == WIN:
             return LOSS
         is_complete &= tree.nodes[child].value != UNKNOWN
-        best = max(best, tree.nodes[child].value)
+        if tree.nodes[child].value > best:
+            best = tree.nodes[child].value
     return int(-best) if is_complete else UNKNOWN
 
 
 @compiled
-def plant(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64) -> None:
-    """Reset the tree to its `root` alone, which no simulation has visited."""
+def sow(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64, anew: bool) -> None:
+    """Seed the generator by the seed and the position of the root.
+
+    Before it, if the search begins `anew`, reset the tree to its `root`, which no simulation has visited.
+    """
     mine, theirs = at(tree.root, 0), at(tree.root, 1)
-    tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
-    place(tree, 0, -1, mask_of(sets.full) ^ (mine | theirs))
-    if threats is not None:
-        threats.failed[:] = NONE  # so that the search depends on the position alone
-        restrict(tree, threats, sets, mine, theirs)
-    sow(tree, seed)
+    if anew:
+        tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
+        place(tree, 0, -1, mask_of(sets.full) ^ (mine | theirs))
+        if threats is not None:
+            threats.failed[:] = NONE  # so that the search depends on the position alone
+            restrict(tree, threats, sets, mine, theirs)
+    tree.random[0] = seed
+    tree.random[0] = next_bits(tree.random) ^ folded(mine)
+    tree.random[0] = next_bits(tree.random) ^ folded(theirs)
+    tree.random[0] = next_bits(tree.random)
 
 
 @inner
@@ -310,33 +317,29 @@ def restrict(tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, t
         put_untried(tree.nodes[0], block)
 
 
-@compiled
-def sow(tree: Tree, seed: np.uint64) -> None:
-    """Seed the generator by the seed and the position of the root."""
-    tree.random[0] = seed
-    tree.random[0] = next_bits(tree.random) ^ folded(at(tree.root, 0))
-    tree.random[0] = next_bits(tree.random) ^ folded(at(tree.root, 1))
-    tree.random[0] = next_bits(tree.random)
+def subtree(tree: Tree, node: int, root: Masks) -> Tree:
+    """A tree with as many slots that is the subtree of a child of the root; `root` are the masks there."""
+    nodes, counts = np.empty_like(tree.nodes), np.zeros_like(tree.counts)
+    counts[0] = _copy_subtree(tree.nodes, node, nodes, np.full(int(tree.counts[0]), -1))
+    return Tree(nodes, root, tree.random, tree.path, counts)
 
 
 @compiled
-def transplant(tree: Tree, node: int, target: Tree, origin: NDArray[np.int64]) -> None:
-    """Copy the subtree of a child of the root to an empty tree with as many slots, and the random state.
+def _copy_subtree(
+    nodes: NDArray[np.void], node: int, target: NDArray[np.void], origin: NDArray[np.int64]
+) -> int:
+    """Copy what is below a node to the target, and return the number of its slots.
 
     `origin` has a −1 for each slot in use; it becomes the slot that each new one comes from.
     """
     origin[0], n_slots, slot = node, 1, 0
     while slot < n_slots:
         if origin[slot] >= 0:
-            target.nodes[slot] = tree.nodes[origin[slot]]
-            first, n = tree.nodes[origin[slot]].first_child, tree.nodes[origin[slot]].n_children
+            target[slot] = nodes[origin[slot]]
+            first, n = target[slot].first_child, target[slot].n_children
             for i in range(n):
                 origin[n_slots + i] = first + i
-            target.nodes[slot].first_child = n_slots
-            n_slots += space(n, size(mask_of(tree.nodes[origin[slot]].untried)))
+            target[slot].first_child = n_slots
+            n_slots += space(n, size(mask_of(target[slot].untried)))
         slot += 1
-    mine = at(tree.root, 0)
-    put(target.root, 0, at(tree.root, 1))
-    put(target.root, 1, mine | stone_like(mine, tree.nodes[node].cell))
-    target.random[0] = tree.random[0]
-    target.counts[0], target.counts[1], target.counts[2] = n_slots, 0, 0
+    return n_slots

@@ -24,7 +24,7 @@ from ttt_env.compiled.codes import (
     StepOutcome,
     StepTables,
 )
-from ttt_env.compiled.compiler import compiled, inner
+from ttt_env.compiled.compiler import compiled, inner, ready
 
 Code = TypeVar("Code", bound=Callable[..., object])
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - the values of `play_as`
@@ -38,7 +38,7 @@ def of_types(function: Code, *arguments: object) -> Code:
     """
     types = tuple(map(numba.typeof, arguments))
     dispatcher: Any = function
-    dispatcher.compile(types)
+    ready("the steps of the environment", lambda: dispatcher.compile(types))
     return cast(Code, dispatcher.get_overload(types))
 
 
