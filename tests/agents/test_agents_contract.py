@@ -234,10 +234,6 @@ def cases(pick):
 
 
 PLAYABLE = cases(lambda agent, name, too_large: name not in too_large)
-IN_BATCHES = cases(lambda agent, name, too_large: name not in too_large | FEW_CELLS)
-ALIKE = cases(
-    lambda agent, name, too_large: name not in too_large | FEW_CELLS and agent not in WITHOUT_SYMMETRY
-)
 REFUSED = cases(lambda agent, name, too_large: name in too_large)
 
 
@@ -246,10 +242,9 @@ def test_every_registered_agent_is_here():
     assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
 
 
-@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
-def test_policies_are_distributions_over_the_free_cells(make, spec, name):
+def policies_are_distributions_over_the_free_cells(agent, name):
     boards = some_boards(name)
-    policies = make(spec, name).policies(boards)
+    policies = agent.policies(boards)
     assert policies.shape == (len(boards), GAMES[name].n_cells)
     assert policies.dtype == np.float64
     assert (policies >= 0).all()
@@ -257,36 +252,31 @@ def test_policies_are_distributions_over_the_free_cells(make, spec, name):
     assert np.abs(policies.sum(axis=1) - 1).max() < 1e-12
 
 
-@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
-def test_the_policy_of_a_position_is_a_distribution_over_its_free_cells(make, spec, name):
+def the_policy_of_a_position_is_a_distribution_over_its_free_cells(agent, name):
     for position in some_positions(name):
-        policy = make(spec, name).policy(position)
+        policy = agent.policy(position)
         assert policy.shape == (GAMES[name].n_cells,)
         assert (policy >= 0).all()
         assert set(np.flatnonzero(policy)) <= set(position.legal_cells)
         assert abs(policy.sum() - 1) < 1e-12
 
 
-@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
-def test_a_batch_is_its_positions_in_any_order(make, spec, name):
-    agent, positions = make(spec, name), some_positions(name)
+def a_batch_is_its_positions_in_any_order(agent, name):
+    positions = some_positions(name)
     shuffled = [positions[i] for i in np.random.default_rng(1).permutation(len(positions))]
     batch = agent.policies(ttt_env.Boards.of(shuffled))
     np.testing.assert_allclose(batch, [agent.policy(position) for position in shuffled], atol=1e-6)
 
 
-@pytest.mark.parametrize(("spec", "name"), ALIKE)
-def test_symmetric_positions_are_played_alike(make, spec, name):
-    agent, boards = make(spec, name), some_boards(name)
+def symmetric_positions_are_played_the_same_way(agent, name):
+    boards = some_boards(name)
     policies = agent.policies(boards)
     for permutation in symmetries(GAMES[name])[:40:5]:
         moved = agent.policies(transform_boards(boards, permutation))
         np.testing.assert_allclose(moved[:, permutation], policies, atol=1e-9)
 
 
-@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
-def test_the_same_seed_gives_the_same_legal_move(make, spec, name):
-    agent = make(spec, name)
+def the_same_seed_gives_the_same_legal_move(agent, name):
     for seed, position in enumerate(some_positions(name)):
         cell = agent.choose(position, np.random.default_rng(seed))
         assert cell == agent.choose(position, np.random.default_rng(seed))
@@ -294,20 +284,16 @@ def test_the_same_seed_gives_the_same_legal_move(make, spec, name):
         assert agent.policy(position)[cell] > 0
 
 
-@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
-def test_pickled_agents_play_on(make, spec, name):
-    agent = make(spec, name)
+def pickled_agents_play_on(agent, name):
     again = pickle.loads(pickle.dumps(agent))
     assert again.game == agent.game
-    assert again.is_fixed is agent.is_fixed is (spec.partition(":")[0] not in NOT_FIXED)
+    assert again.is_fixed is agent.is_fixed
     for position in some_positions(name)[::9]:
         np.testing.assert_array_equal(again.policy(position), agent.policy(position))
 
 
-@pytest.mark.parametrize(("spec", "name"), IN_BATCHES)
-def test_what_is_declared_holds_in_any_order_alone_and_in_batches(make, spec, name):
-    agent, positions = make(spec, name), some_positions(name)[::3]
-    assert agent.is_fixed or spec.partition(":")[0] in NOT_FIXED
+def the_declaration_holds_in_any_order_alone_and_in_batches(agent, name):
+    positions = some_positions(name)[::3]
     rng = np.random.default_rng(2)
     first = {position: agent.policy(position).copy() for position in positions}
     for position in positions:
@@ -320,6 +306,22 @@ def test_what_is_declared_holds_in_any_order_alone_and_in_batches(make, spec, na
         for half in np.array_split(rng.permutation(len(positions)), 2):
             batch = again.policies(ttt_env.Boards.of([positions[i] for i in half]))
             np.testing.assert_allclose(batch, [first[positions[i]] for i in half], atol=1e-6)
+
+
+@pytest.mark.parametrize(("spec", "name"), PLAYABLE)
+def test_contract(make, spec, name):
+    agent, kind = make(spec, name), spec.partition(":")[0]
+    assert agent.is_fixed is (kind not in NOT_FIXED)
+    the_policy_of_a_position_is_a_distribution_over_its_free_cells(agent, name)
+    the_same_seed_gives_the_same_legal_move(agent, name)
+    pickled_agents_play_on(agent, name)
+    if name in FEW_CELLS:
+        return
+    policies_are_distributions_over_the_free_cells(agent, name)
+    a_batch_is_its_positions_in_any_order(agent, name)
+    the_declaration_holds_in_any_order_alone_and_in_batches(agent, name)
+    if kind not in WITHOUT_SYMMETRY:
+        symmetric_positions_are_played_the_same_way(agent, name)
 
 
 @pytest.mark.parametrize("spec", ["mcts:simulations=9", "minimax:seconds=0.01", "epsilon:mcts,epsilon=0.5"])
