@@ -4,6 +4,9 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 
+# Without their bytecode, each of the programs that the tests start would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo docs test test-browser test-all frameworks check wheel browser engines clean
 
 demo: $(VENV)/.demo

@@ -1,5 +1,7 @@
 """Agents that are not what they declare: every analysis refuses them, by whatever door they come."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from ttt_env.rules.boards import Boards
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 LINE = ttt_env.get_game("mnk-v0:m=15,n=1,k=3")  # its answers are not kept: 15 cells
-PERFECT = {game: ttt_env.make_agent("minimax", game) for game in (TICTACTOE, LINE)}
+perfect = cache(lambda game: ttt_env.make_agent("minimax", game))
 
 
 def first_cell(position):
@@ -26,7 +28,7 @@ class BeatenAlone(Agent):
     is_fixed = True
 
     def policies(self, boards):
-        return PERFECT[self.game].policies(boards)
+        return perfect(self.game).policies(boards)
 
     def policy(self, position):
         return first_cell(position)
@@ -40,10 +42,10 @@ class BeatenInBatchesOfOne(Agent):
     def policies(self, boards):
         if len(boards) == 1:
             return first_cell(boards[0])[None]
-        return PERFECT[self.game].policies(boards)
+        return perfect(self.game).policies(boards)
 
     def policy(self, position):
-        return PERFECT[self.game].policy(position)
+        return perfect(self.game).policy(position)
 
 
 class BeatenByBatchSize(Agent):
@@ -60,10 +62,10 @@ class BeatenInOnePosition(Agent):
     at = TICTACTOE.start.play(4).play(0).play(8)  # neither the first nor the last of its ply
 
     def policies(self, boards):
-        return PERFECT[self.game].policies(boards)
+        return perfect(self.game).policies(boards)
 
     def policy(self, position):
-        return first_cell(position) if position == self.at else PERFECT[self.game].policy(position)
+        return first_cell(position) if position == self.at else perfect(self.game).policy(position)
 
 
 class Disguised(BeatenAlone):
@@ -89,7 +91,7 @@ class ChoosesBesides(Agent):
     is_fixed = True
 
     def policy(self, position):
-        return PERFECT[self.game].policy(position)
+        return perfect(self.game).policy(position)
 
     def choose(self, position, rng):
         return position.legal_cells[0]
@@ -101,7 +103,7 @@ class ChoosesInItsGames(Agent):
     is_fixed = True
 
     def policy(self, position):
-        return PERFECT[self.game].policy(position)
+        return perfect(self.game).policy(position)
 
     def choose_in_game(self, positions, rng):
         return positions[-1].legal_cells[0]
@@ -133,7 +135,7 @@ def network_of_batches(game):
     def scores(planes):
         stones = planes.reshape(len(planes), -1, 2).astype(np.uint64)
         boards = Boards(game, *np.einsum("bcp,c->pb", stones, np.uint64(1) << np.arange(9, dtype=np.uint64)))
-        answers = PERFECT[TICTACTOE].policies(boards)
+        answers = perfect(TICTACTOE).policies(boards)
         answers[-1] = first_cell(boards[-1])
         return answers
 
@@ -210,7 +212,7 @@ class Chooser(Agent):
     """Not declared; its games are played by `choose`, and so it is judged by that."""
 
     def policy(self, position):
-        return PERFECT[self.game].policy(position)
+        return perfect(self.game).policy(position)
 
 
 class Impatient(Chooser):

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,33 +27,37 @@ def lowest(position):
 
 
 RESULTS = {
-    "beatable": ttt_env.certify("weights"),
-    "unbeatable": ttt_env.certify("minimax"),
-    "misère": ttt_env.certify("minimax:depth=2", MISERE),
-    "own game": ttt_env.certify("random", LOPSIDED),
-    "recorded": ttt_env.certify(lowest),
-    "match": ttt_env.match("random", "minimax"),
-    "sampled match": ttt_env.match("random", "random", exact=False, games=10),
-    "recorded match": ttt_env.match(lowest, "random", exact=True),
-    "exploitability": ttt_env.exploitability("random"),
-    "tournament": ttt_env.tournament(["random", "minimax", "win-block"]),
-    "tournament of functions": ttt_env.tournament({"lowest": lowest, "random": "random"}, width=1.0),
-    "proof": ttt_env.prove("tictactoe-v0"),
-    "unfinished proof": ttt_env.prove("qubic-v0", nodes=1),
-    "proof of a position": ttt_env.prove(LOPSIDED, LOPSIDED.start.play(3)),
+    "beatable": lambda: ttt_env.certify("weights"),
+    "unbeatable": lambda: ttt_env.certify("minimax"),
+    "misère": lambda: ttt_env.certify("minimax:depth=2", MISERE),
+    "own game": lambda: ttt_env.certify("random", LOPSIDED),
+    "recorded": lambda: ttt_env.certify(lowest),
+    "match": lambda: ttt_env.match("random", "minimax"),
+    "sampled match": lambda: ttt_env.match("random", "random", exact=False, games=10),
+    "recorded match": lambda: ttt_env.match(lowest, "random", exact=True),
+    "exploitability": lambda: ttt_env.exploitability("random"),
+    "tournament": lambda: ttt_env.tournament(["random", "minimax", "win-block"]),
+    "tournament of functions": lambda: ttt_env.tournament({"lowest": lowest, "random": "random"}, width=1.0),
+    "proof": lambda: ttt_env.prove("tictactoe-v0"),
+    "unfinished proof": lambda: ttt_env.prove("qubic-v0", nodes=1),
+    "proof of a position": lambda: ttt_env.prove(LOPSIDED, LOPSIDED.start.play(3)),
 }
 
 
-@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+@cache
+def result_of(name):
+    return RESULTS[name]()
+
+
+@pytest.fixture(params=RESULTS)
+def result(request):
+    return result_of(request.param)
+
+
 class TestRoundTrips:
-    def test_by_a_dictionary_that_json_can_hold(self, result):
-        data = json.loads(json.dumps(result.to_dict()))
-        assert type(result).from_dict(data) == result
-
-    def test_by_json(self, result):
+    def test_as_a_dictionary_as_json_and_as_a_file(self, result, tmp_path):
+        assert type(result).from_dict(json.loads(json.dumps(result.to_dict()))) == result
         assert type(result).from_json(result.to_json()) == result
-
-    def test_by_a_file(self, result, tmp_path):
         result.save(tmp_path / "result.json")
         again = type(result).load(tmp_path / "result.json")
         assert again == result and again.to_json() == result.to_json()
@@ -138,31 +143,31 @@ class TestWords:
         assert "\nAs X it loses at worst.\nA shortest game that ends worse for it" in text
         assert f"best play: {found.refutations['O']}" in text
         assert "In 3,191 of them it may give value away" in text
-        assert "certified unbeatable" in str(RESULTS["unbeatable"])
-        assert repr(RESULTS["unbeatable"]) == "<Certificate of tictactoe-v0: certified unbeatable>"
-        assert f"asked once in {RESULTS['recorded'].asked:,} positions" in str(RESULTS["recorded"])
-        assert "asked once" in RESULTS["recorded"].picture().svg
+        assert "certified unbeatable" in str(result_of("unbeatable"))
+        assert repr(result_of("unbeatable")) == "<Certificate of tictactoe-v0: certified unbeatable>"
+        assert f"asked once in {result_of('recorded').asked:,} positions" in str(result_of("recorded"))
+        assert "asked once" in result_of("recorded").picture().svg
 
     def test_of_a_match_say_whose_gain_it_is(self):
-        text = str(RESULTS["match"])
+        text = str(result_of("match"))
         assert "The first agent against the second, computed:" in text
         assert "as O, moving second  wins 0%, draws" in text
         assert "what the first agent wins less what it loses" in text
-        assert "sampled in 10 games (with 95 % confidence" in str(RESULTS["sampled match"])
+        assert "sampled in 10 games (with 95 % confidence" in str(result_of("sampled match"))
 
     def test_of_exploitability_say_whose_gain_it_is(self):
-        text, found = str(RESULTS["exploitability"]), RESULTS["exploitability"]
+        text, found = str(result_of("exploitability")), result_of("exploitability")
         assert "What the best response gains against the agent" in text
         assert f"against the agent as O, moving first itself   +{found.as_o:.4f}" in text
         assert f"Exploitability {found.exploitability:.4f}" in text
 
     def test_of_a_proof(self):
-        assert "X to move: X draws.\nBest play: " in str(RESULTS["proof"])
-        assert "too small to know more" in str(RESULTS["unfinished proof"])
+        assert "X to move: X draws.\nBest play: " in str(result_of("proof"))
+        assert "too small to know more" in str(result_of("unfinished proof"))
 
     def test_the_positions_of_a_certificate_are_counted_by_seat(self):
         # Against a function that plays the lowest cell: by hand, as X it is asked on the empty board first.
-        found = RESULTS["recorded"]
+        found = result_of("recorded")
         assert found.asked == found.positions["X"] + found.positions["O"]
         assert ttt_env.certify("random").positions == {"X": 2423, "O": 2097}
 
