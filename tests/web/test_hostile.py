@@ -160,7 +160,7 @@ def refuses_wrong_fields(client, log, path, share):
 
 @pytest.mark.parametrize("path", FIELDS)
 def test_a_field_that_says_something_wrong_is_refused(path, client, log):
-    """Routes whose fields are the same take turns: together they are told everything."""
+    """A quarter of the wrong texts; another quarter on the next route."""
     refuses_wrong_fields(client, log, path, slice([*FIELDS].index(path) % 4, None, 4))
 
 
